@@ -1,0 +1,39 @@
+# Two commands matter: `make demo` and `make test`. Both set themselves up in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint types unit audit-all clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/accounting/compare_accountants.py --out out/demo
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/pytest -n 2 -m "not slow"
+
+# The long statistical suites, too slow for every commit.
+audit-all: $(STAMP)
+	$(BIN)/pytest -n 2
+
+# Installed once; again only when a pyproject.toml changes. The stamp is written last, so a broken install is retried.
+$(STAMP): pyproject.toml dpkit/_version.py $(wildcard plugins/*/pyproject.toml)
+	@$(PYTHON) -c 'import sys; sys.exit("dpkit needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e ".[dev]" $(foreach plugin,$(PLUGINS),-e ./$(plugin))
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
