@@ -1,0 +1,136 @@
+"""dpkit: privacy accounting with plugins. The public names, loaded when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpkit._version import __version__ as __version__
+    from dpkit.accountants.odometers import PrivacyOdometer as PrivacyOdometer
+    from dpkit.accounting import account as account
+    from dpkit.accounting import calibrate as calibrate
+    from dpkit.accounting import privacy_filter as privacy_filter
+    from dpkit.accounting import privacy_odometer as privacy_odometer
+    from dpkit.core.accountant import Accountant as Accountant
+    from dpkit.core.algorithm import Curator as Curator
+    from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
+    from dpkit.core.claims import Citation as Citation
+    from dpkit.core.claims import Claim as Claim
+    from dpkit.core.distances import Distance as Distance
+    from dpkit.core.distances import frobenius as frobenius
+    from dpkit.core.distances import l1 as l1
+    from dpkit.core.distances import l2 as l2
+    from dpkit.core.distances import linf as linf
+    from dpkit.core.distances import rank_one as rank_one
+    from dpkit.core.distances import records as records
+    from dpkit.core.events import ApproxEvent as ApproxEvent
+    from dpkit.core.events import Compose as Compose
+    from dpkit.core.events import Event as Event
+    from dpkit.core.events import Parallel as Parallel
+    from dpkit.core.events import PureEvent as PureEvent
+    from dpkit.core.events import Repeat as Repeat
+    from dpkit.core.events import Subsample as Subsample
+    from dpkit.core.events import ZCDPEvent as ZCDPEvent
+    from dpkit.core.explain import Explanation as Explanation
+    from dpkit.core.filters import PrivacyFilter as PrivacyFilter
+    from dpkit.core.guarantee import Guarantee as Guarantee
+    from dpkit.core.loss_rules import LossRule as LossRule
+    from dpkit.core.losses import GDP as GDP
+    from dpkit.core.losses import RDP as RDP
+    from dpkit.core.losses import ZCDP as ZCDP
+    from dpkit.core.losses import ApproxDP as ApproxDP
+    from dpkit.core.losses import Loss as Loss
+    from dpkit.core.losses import MeanCDP as MeanCDP
+    from dpkit.core.losses import PureDP as PureDP
+    from dpkit.core.losses import RenyiCurve as RenyiCurve
+    from dpkit.core.mechanism import Mechanism as Mechanism
+    from dpkit.core.neighbours import Neighbours as Neighbours
+    from dpkit.core.query import Query as Query
+    from dpkit.core.registry import Registry as Registry
+    from dpkit.errors import BudgetError as BudgetError
+    from dpkit.errors import BudgetExceededError as BudgetExceededError
+    from dpkit.errors import BudgetUnreachableError as BudgetUnreachableError
+    from dpkit.errors import DpkitError as DpkitError
+    from dpkit.errors import DuplicateNameError as DuplicateNameError
+    from dpkit.errors import InvalidValueError as InvalidValueError
+    from dpkit.errors import LossOverflowError as LossOverflowError
+    from dpkit.errors import NoFilterTheoremError as NoFilterTheoremError
+    from dpkit.errors import NoIntervalError as NoIntervalError
+    from dpkit.errors import PluginError as PluginError
+    from dpkit.errors import SerialisationError as SerialisationError
+    from dpkit.errors import UnknownNameError as UnknownNameError
+    from dpkit.errors import UnpricedEventError as UnpricedEventError
+    from dpkit.errors import UnpricedLossError as UnpricedLossError
+    from dpkit.hooks.manager import default_registry as default_registry
+    from dpkit.hooks.specs import hookimpl as hookimpl
+    from dpkit.interchange import from_json as from_json
+    from dpkit.interchange import to_json as to_json
+    from dpkit.mechanisms.gaussian import GaussianEvent as GaussianEvent
+    from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
+
+# Where each public name lives. A test holds this table against the imports above and against docs/api.md.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "dpkit._version": ("__version__",),
+    "dpkit.accountants.odometers": ("PrivacyOdometer",),
+    "dpkit.accounting": ("account", "calibrate", "privacy_filter", "privacy_odometer"),
+    "dpkit.core.accountant": ("Accountant",),
+    "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
+    "dpkit.core.claims": ("Citation", "Claim"),
+    "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
+    "dpkit.core.events": (
+        "ApproxEvent",
+        "Compose",
+        "Event",
+        "Parallel",
+        "PureEvent",
+        "Repeat",
+        "Subsample",
+        "ZCDPEvent",
+    ),
+    "dpkit.core.explain": ("Explanation",),
+    "dpkit.core.filters": ("PrivacyFilter",),
+    "dpkit.core.guarantee": ("Guarantee",),
+    "dpkit.core.loss_rules": ("LossRule",),
+    "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
+    "dpkit.core.mechanism": ("Mechanism",),
+    "dpkit.core.neighbours": ("Neighbours",),
+    "dpkit.core.query": ("Query",),
+    "dpkit.core.registry": ("Registry",),
+    "dpkit.errors": (
+        "BudgetError",
+        "BudgetExceededError",
+        "BudgetUnreachableError",
+        "DpkitError",
+        "DuplicateNameError",
+        "InvalidValueError",
+        "LossOverflowError",
+        "NoFilterTheoremError",
+        "NoIntervalError",
+        "PluginError",
+        "SerialisationError",
+        "UnknownNameError",
+        "UnpricedEventError",
+        "UnpricedLossError",
+    ),
+    "dpkit.hooks.manager": ("default_registry",),
+    "dpkit.hooks.specs": ("hookimpl",),
+    "dpkit.interchange": ("from_json", "to_json"),
+    "dpkit.mechanisms.gaussian": ("GaussianEvent",),
+    "dpkit.mechanisms.laplace": ("LaplaceEvent",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed from the one table
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'dpkit' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

@@ -1,0 +1,1 @@
+"""The accountants, one a file: each a commutative monoid of states and a reading, by theorems that it names."""

@@ -1,0 +1,146 @@
+"""`best`: every sound accountant side by side; each reading is the smallest of theirs, and says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpkit.core.accountant import Accountant, AnyAccountant, Reading
+from dpkit.core.conversions import Conversion
+from dpkit.core.losses import Loss
+from dpkit.errors import InvalidValueError, LossOverflowError, UnpricedLossError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestState:
+    """One state a component; None for a component that could not price some part."""
+
+    states: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestAccountant(Accountant[BestState]):
+    """The product of its components. Each proves a bound on the same releases, so the smallest holds."""
+
+    components: tuple[AnyAccountant, ...]
+
+    def __post_init__(self) -> None:
+        if not self.components:
+            raise InvalidValueError(field="components", found=(), allowed="at least one accountant", where="BestAccountant")
+
+    @property
+    def name(self) -> str:
+        """`best`."""
+        return "best"
+
+    @property
+    def native(self) -> type[Loss]:
+        """Any loss that one component takes."""
+        return Loss
+
+    @property
+    def conversions(self) -> Mapping[type[Loss], Conversion]:
+        """The components convert for themselves."""
+        return {}
+
+    def zero(self) -> BestState:
+        """Nothing spent, under each."""
+        return BestState(states=tuple(component.zero() for component in self.components))
+
+    def state_of(self, loss: Loss) -> BestState:
+        """The loss under each component that can take it."""
+        states = tuple(_lifted(component, loss) for component in self.components)
+        if all(state is None for state in states):
+            raise UnpricedLossError(loss=loss, accountant=self.name, reason="none of its components can take it.")
+        return BestState(states=states)
+
+    def combine(self, *states: BestState) -> BestState:
+        """Component by component; what one part lacks, the whole lacks."""
+        return self._each(lambda component, parts: component.combine(*parts), states)
+
+    def repeat(self, state: BestState, times: int) -> BestState:
+        """Component by component."""
+        return self._each(lambda component, parts: component.repeat(parts[0], times), [state])
+
+    def join(self, *states: BestState) -> BestState:
+        """Component by component."""
+        return self._each(lambda component, parts: component.join(*parts), states) if states else self.zero()
+
+    def best(self, *states: BestState) -> BestState:
+        """Component by component, among those proofs that the component can use."""
+        chosen = []
+        for index, component in enumerate(self.components):
+            usable = [state.states[index] for state in states if state.states[index] is not None]
+            chosen.append(component.best(*usable) if usable else None)
+        return BestState(states=tuple(chosen))
+
+    def reading(self, state: BestState, *, delta: float) -> Reading:
+        """The smallest epsilon, with the winner's theorem."""
+        component, reading = self._winner(state, delta=delta)
+        note = f"{component.name}: {reading.note}" if reading.note else component.name
+        return Reading(epsilon=reading.epsilon, because=reading.because, note=note)
+
+    def delta(self, state: BestState, *, epsilon: float) -> float:
+        """The smallest delta."""
+        return min(component.delta(part, epsilon=epsilon) for component, part in self._priced(state))
+
+    def interval(self, state: BestState, *, delta: float) -> tuple[float, float] | None:
+        """The best lower bound that a component certifies, and the smallest upper one."""
+        found = [component.interval(part, delta=delta) for component, part in self._priced(state)]
+        certified = [bounds for bounds in found if bounds is not None]
+        if not certified:
+            return None
+        return max(lower for lower, _ in certified), self.epsilon(state, delta=delta)
+
+    def weight(self, state: BestState, total: BestState, *, delta: float) -> float:
+        """The winner's weight."""
+        winner = self._winner(total, delta=delta)[0]
+        index = self.components.index(winner)
+        return winner.weight(state.states[index], total.states[index], delta=delta)
+
+    def shares(self, states: Sequence[BestState], total: BestState, *, delta: float) -> list[float]:
+        """The winner's shares."""
+        winner = self._winner(total, delta=delta)[0]
+        index = self.components.index(winner)
+        return winner.shares([state.states[index] for state in states], total.states[index], delta=delta)
+
+    def within(self, state: BestState, budget: Loss) -> bool:
+        """Whether any component proves it."""
+        verdicts, refusals = [], []
+        for component, part in self._priced(state):
+            try:
+                verdicts.append(component.within(part, budget))
+            except InvalidValueError as refusal:
+                refusals.append(refusal)
+        if not verdicts:
+            raise refusals[-1]
+        return any(verdicts)
+
+    def explained_by(self, state: BestState, *, delta: float) -> AnyAccountant:
+        """The component whose reading is the smallest."""
+        return self._winner(state, delta=delta)[0]
+
+    def _winner(self, state: BestState, *, delta: float) -> tuple[AnyAccountant, Reading]:
+        readings = [(component, component.reading(part, delta=delta)) for component, part in self._priced(state)]
+        return min(readings, key=lambda pair: pair[1].epsilon)
+
+    def _priced(self, state: BestState) -> list[tuple[AnyAccountant, Any]]:
+        pairs = [(c, part) for c, part in zip(self.components, state.states, strict=True) if part is not None]
+        if not pairs:
+            raise UnpricedLossError(loss=state, accountant=self.name, reason="no component can price every part.")
+        return pairs
+
+    def _each(self, apply: Callable[[AnyAccountant, list[Any]], object], states: Sequence[BestState]) -> BestState:
+        results: list[object] = []
+        for index, component in enumerate(self.components):
+            parts = [state.states[index] for state in states]
+            results.append(None if any(part is None for part in parts) else apply(component, parts))
+        return BestState(states=tuple(results))
+
+
+def _lifted(component: AnyAccountant, loss: Loss) -> object:
+    try:
+        return component.lift(loss)
+    except (UnpricedLossError, LossOverflowError):
+        return None

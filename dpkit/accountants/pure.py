@@ -1,0 +1,114 @@
+"""`pure`: basic composition. Epsilons add, deltas add; for losses that are pure or (epsilon, delta)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpkit.core.accountant import Accountant, Reading
+from dpkit.core.claims import Citation
+from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.core.filters import FilterTheorem
+from dpkit.core.losses import ApproxDP, Loss, PureDP
+from dpkit.errors import UnpricedLossError
+from dpkit.numerics.rounding import exact_sum, round_up
+
+_FILTER = Citation(key="RRUV16", locator="the basic-composition privacy filter")
+_BASIC = Citation(key="DR14", locator="Theorem 3.16, basic composition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasicState:
+    """The exact sums of epsilon and of delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureAccountant(Accountant[BasicState]):
+    """Basic composition, in exact arithmetic, rounded up when it is read."""
+
+    @property
+    def name(self) -> str:
+        """`pure`."""
+        return "pure"
+
+    @property
+    def native(self) -> type[Loss]:
+        """(epsilon, delta), with delta = 0 for pure losses."""
+        return ApproxDP
+
+    @property
+    def conversions(self) -> Mapping[type[Loss], Conversion]:
+        """A pure loss is an (epsilon, 0) loss."""
+        return {PureDP: PURE_TO_APPROXIMATE}
+
+    def refusal(self, loss: Loss) -> str:
+        """A concentrated loss is not pure for any epsilon."""
+        return f"a {type(loss).__name__} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."
+
+    def zero(self) -> BasicState:
+        """Nothing spent."""
+        return BasicState(epsilon=Fraction(0), delta=Fraction(0))
+
+    def state_of(self, loss: Loss) -> BasicState:
+        """The pair, exactly."""
+        if not isinstance(loss, ApproxDP):
+            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        return BasicState(epsilon=Fraction(loss.epsilon), delta=Fraction(loss.delta))
+
+    def combine(self, *states: BasicState) -> BasicState:
+        """Sums."""
+        return BasicState(
+            epsilon=exact_sum((state.epsilon, 1) for state in states),
+            delta=exact_sum((state.delta, 1) for state in states),
+        )
+
+    def repeat(self, state: BasicState, times: int) -> BasicState:
+        """Products."""
+        return BasicState(epsilon=state.epsilon * times, delta=state.delta * times)
+
+    def join(self, *states: BasicState) -> BasicState:
+        """The larger of each."""
+        return BasicState(
+            epsilon=max((state.epsilon for state in states), default=Fraction(0)),
+            delta=max((state.delta for state in states), default=Fraction(0)),
+        )
+
+    def best(self, *states: BasicState) -> BasicState:
+        """The smaller delta first, since a sum of deltas can make the whole answer useless."""
+        return min(states, key=lambda state: (state.delta, state.epsilon))
+
+    def reading(self, state: BasicState, *, delta: float) -> Reading:
+        """The sum of epsilons, provided that delta covers the sum of deltas."""
+        covered = state.delta <= Fraction(delta)
+        return Reading(epsilon=round_up(state.epsilon) if covered else math.inf, because=_BASIC)
+
+    def delta(self, state: BasicState, *, epsilon: float) -> float:
+        """The sum of deltas from the sum of epsilons on; nothing below."""
+        return min(1.0, round_up(state.delta)) if Fraction(epsilon) >= state.epsilon else 1.0
+
+    @property
+    def has_filter_theorem(self) -> bool:
+        """Basic composition has a filter."""
+        return True
+
+    def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
+        """Stop when a sum would pass its bound: the budget is the limit."""
+        if not isinstance(budget, PureDP | ApproxDP):
+            return None
+        return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
+
+    def weight(self, state: BasicState, total: BasicState, *, delta: float) -> float:
+        """Epsilon."""
+        return float(state.epsilon)
+
+    def total(self, state: BasicState) -> Loss | None:
+        """The pair, rounded up; None when a sum is no longer a loss."""
+        epsilon, delta = round_up(state.epsilon), round_up(state.delta)
+        if math.isinf(epsilon) or delta >= 1.0:
+            return None
+        return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)

@@ -1,0 +1,161 @@
+"""`zcdp`: zero-concentrated DP. Rho adds, exactly; read by the optimal conversion, or by the simple one on request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from dpkit.core.accountant import Accountant, Reading
+from dpkit.core.checks import one_of, probability_below_one
+from dpkit.core.claims import Citation
+from dpkit.core.conversions import (
+    APPROXIMATE_TO_ZCDP,
+    APPROXIMATE_TO_ZCDP_USUAL,
+    GDP_TO_ZCDP,
+    MEAN_CDP_TO_ZCDP,
+    PURE_TO_ZCDP,
+    PURE_TO_ZCDP_USUAL,
+    Conversion,
+    renyi_delta,
+    renyi_epsilon,
+    zcdp_delta_simple,
+    zcdp_epsilon_simple,
+)
+from dpkit.core.filters import FilterTheorem, largest_parameter
+from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.core.renyi_curves import LinearCurve
+from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
+from dpkit.errors import UnpricedLossError
+from dpkit.numerics.rounding import exact_sum, round_up
+
+_OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
+_FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")
+_SIMPLE = Citation(key="BS16", locator="Proposition 1.3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZCDPState:
+    """The exact sum of rho, and the sum of -ln(1 - delta) over the slacks."""
+
+    rho: Fraction
+    log_slack: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZCDPAccountant(Accountant[ZCDPState]):
+    """zCDP (BS16). `constants`: for pure losses, the tight e tanh(e/2) or the usual e^2/2. `conversion`: the reading."""
+
+    constants: Literal["tight", "usual"] = "tight"
+    conversion: Literal["optimal", "simple"] = "optimal"
+
+    def __post_init__(self) -> None:
+        one_of(self.constants, ("tight", "usual"), field="constants", where="ZCDPAccountant")
+        one_of(self.conversion, ("optimal", "simple"), field="conversion", where="ZCDPAccountant")
+
+    @property
+    def name(self) -> str:
+        """`zcdp`."""
+        return "zcdp"
+
+    @property
+    def native(self) -> type[Loss]:
+        """zCDP with a slack."""
+        return ZCDP
+
+    @property
+    def conversions(self) -> Mapping[type[Loss], Conversion]:
+        """Pure, approximate, mean-concentrated and Gaussian losses."""
+        tight = self.constants == "tight"
+        return {
+            PureDP: PURE_TO_ZCDP if tight else PURE_TO_ZCDP_USUAL,
+            ApproxDP: APPROXIMATE_TO_ZCDP if tight else APPROXIMATE_TO_ZCDP_USUAL,
+            MeanCDP: MEAN_CDP_TO_ZCDP,
+            GDP: GDP_TO_ZCDP,
+        }
+
+    def refusal(self, loss: Loss) -> str:
+        """A Rényi curve known at some orders gives no rho."""
+        return f"a {type(loss).__name__} gives no rho that holds at every order; use the accountant rdp."
+
+    def zero(self) -> ZCDPState:
+        """Nothing spent."""
+        return ZCDPState(rho=Fraction(0), log_slack=Fraction(0))
+
+    def state_of(self, loss: Loss) -> ZCDPState:
+        """Rho, exactly."""
+        if not isinstance(loss, ZCDP):
+            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        return ZCDPState(rho=Fraction(loss.rho), log_slack=log_slack(loss.delta))
+
+    def combine(self, *states: ZCDPState) -> ZCDPState:
+        """Rho adds (BS16, Lemma 2.3), slacks combine (BS16, Lemma 8.2)."""
+        return ZCDPState(
+            rho=exact_sum((state.rho, 1) for state in states),
+            log_slack=exact_sum((state.log_slack, 1) for state in states),
+        )
+
+    def repeat(self, state: ZCDPState, times: int) -> ZCDPState:
+        """Products."""
+        return ZCDPState(rho=state.rho * times, log_slack=state.log_slack * times)
+
+    def join(self, *states: ZCDPState) -> ZCDPState:
+        """The larger of each."""
+        return ZCDPState(
+            rho=max((state.rho for state in states), default=Fraction(0)),
+            log_slack=max((state.log_slack for state in states), default=Fraction(0)),
+        )
+
+    def best(self, *states: ZCDPState) -> ZCDPState:
+        """The smaller slack first, then the smaller rho."""
+        return min(states, key=lambda state: (state.log_slack, state.rho))
+
+    def reading(self, state: ZCDPState, *, delta: float) -> Reading:
+        """Optimal or simple conversion at what the slack leaves of delta."""
+        because = _OPTIMAL if self.conversion == "optimal" else _SIMPLE
+        left = delta_left(delta, slack_total(state.log_slack))
+        rho = round_up(state.rho)
+        if left < 0.0 or math.isinf(rho):
+            return Reading(epsilon=math.inf, because=because)
+        if self.conversion == "simple":
+            return Reading(epsilon=zcdp_epsilon_simple(rho, delta=left), because=because)
+        epsilon, order = renyi_epsilon(LinearCurve(slope=rho), delta=left)
+        return Reading(epsilon=epsilon, because=because, note=f"rho = {rho:.6g}, order {order:.6g}")
+
+    def delta(self, state: ZCDPState, *, epsilon: float) -> float:
+        """The same theorem, solved for delta, with the slack on top."""
+        slack, rho = slack_total(state.log_slack), round_up(state.rho)
+        if math.isinf(rho):
+            return 1.0
+        if self.conversion == "simple":
+            return delta_with(zcdp_delta_simple(rho, epsilon=epsilon), slack)
+        return delta_with(renyi_delta(LinearCurve(slope=rho), epsilon=epsilon)[0], slack)
+
+    @property
+    def has_filter_theorem(self) -> bool:
+        """zCDP has a filter, with slack."""
+        return True
+
+    def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
+        """Stop when the sum of rho, or of slack, would pass its bound; an (epsilon, delta) budget fixes rho in advance."""
+        if isinstance(budget, ZCDP):
+            return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
+        if not isinstance(budget, ApproxDP):
+            return None
+        reserved = probability_below_one(slack, field="slack", where="filter")
+        rho = largest_parameter(
+            lambda rho: self.epsilon(ZCDPState(rho=Fraction(rho), log_slack=log_slack(reserved)), delta=budget.delta),
+            epsilon=budget.epsilon,
+        )
+        return None if rho is None else FilterTheorem(accountant=self, limit=ZCDP(rho=rho, delta=reserved), because=_FILTER)
+
+    def weight(self, state: ZCDPState, total: ZCDPState, *, delta: float) -> float:
+        """Rho."""
+        return float(state.rho)
+
+    def total(self, state: ZCDPState) -> Loss | None:
+        """Rho and slack, rounded up."""
+        rho, slack = round_up(state.rho), slack_total(state.log_slack)
+        return None if math.isinf(rho) or slack >= 1.0 else ZCDP(rho=rho, delta=slack)

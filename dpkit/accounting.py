@@ -1,0 +1,101 @@
+"""`account`, `calibrate`, filters and odometers: the core's pricing, with the installed plugins' registry as the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
+from dpkit.core.accountant import AnyAccountant
+from dpkit.core.assess import assess
+from dpkit.core.calibrate import smallest_scale
+from dpkit.core.events import Event, as_event
+from dpkit.core.filters import PrivacyFilter, open_filter
+from dpkit.core.guarantee import Guarantee
+from dpkit.core.losses import Loss
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
+from dpkit.hooks.manager import default_registry
+
+
+def account(
+    event_or_events: Event | Iterable[Event],
+    accountant: str | AnyAccountant = "zcdp",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    registry: Registry | None = None,
+    *,
+    accept: Iterable[str] = (),
+) -> Guarantee:
+    """Price an event, or the composition of several, under an accountant (by name, or an accountant object).
+
+    `accept` names loss rules that are refuted or unproved and shall price all the same; the guarantee then says that it
+    does not hold.
+    """
+    known = default_registry() if registry is None else registry
+    return assess(
+        as_event(event_or_events),
+        accountant=known.accountant(accountant),
+        registry=known,
+        neighbours=neighbours,
+        accept=frozenset(accept),
+    )
+
+
+def calibrate(
+    event_of_scale: Callable[[float], Event | Iterable[Event]],
+    budget: Loss,
+    accountant: str | AnyAccountant = "zcdp",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    registry: Registry | None = None,
+    *,
+    accept: Iterable[str] = (),
+) -> float:
+    """The smallest noise scale that keeps a family of events within a budget of any notion.
+
+    `event_of_scale` must lose privacy as the scale falls. The scale returned was priced and is within the budget; it is
+    within 1e-9, relatively, of the smallest one.
+    """
+    known = default_registry() if registry is None else registry
+    chosen, accepted = known.accountant(accountant), frozenset(accept)
+
+    def guarantee(scale: float) -> Guarantee:
+        event = as_event(event_of_scale(scale))
+        return assess(event, accountant=chosen, registry=known, neighbours=neighbours, accept=accepted)
+
+    return smallest_scale(guarantee, budget, accountant=chosen.name)
+
+
+def privacy_filter(
+    budget: Loss,
+    accountant: str | AnyAccountant = "zcdp",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    registry: Registry | None = None,
+    *,
+    slack: float = 0.0,
+    order: float | None = None,
+) -> PrivacyFilter:
+    """A budget for fully adaptive queries, under an accountant with a filter theorem (pure, advanced, zcdp, rdp, gdp).
+
+    `slack` is the part of delta set aside for approximate releases; `order` the one order of an rdp filter.
+    """
+    known = default_registry() if registry is None else registry
+    return open_filter(
+        budget,
+        accountant=known.accountant(accountant),
+        registry=known,
+        neighbours=neighbours,
+        slack=slack,
+        order=order,
+    )
+
+
+def privacy_odometer(
+    accountant: str = "rdp",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    registry: Registry | None = None,
+    *,
+    delta: float = 0.0,
+    slack: float = 0.0,
+) -> PrivacyOdometer:
+    """A running bound, valid at every time at once, when no budget was fixed in advance (`pure` or `rdp`)."""
+    known = default_registry() if registry is None else registry
+    return open_odometer(accountant, registry=known, neighbours=neighbours, delta=delta, slack=slack)

@@ -1,0 +1,85 @@
+"""Validation shared by the value types: each check returns the normalised value or names field, finding and allowance."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+
+from dpkit.errors import InvalidValueError
+
+
+def finite_number(
+    value: object,
+    *,
+    field: str,
+    where: str,
+    minimum: float = -math.inf,
+    below: float = math.inf,
+    strict: bool = False,
+) -> float:
+    """A finite real number with `minimum <= value < below` (`minimum < value` if strict), as a float."""
+    allowed = _interval(minimum, below, strict)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where) from None
+    too_low = number <= minimum if strict else number < minimum
+    if not math.isfinite(number) or too_low or number >= below:
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    return number + 0.0  # -0.0 and 0.0 are one value
+
+
+def whole_number(value: object, *, field: str, where: str, minimum: int = 0) -> int:
+    """An integer that is at least `minimum`; a float is refused even when it is whole."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise InvalidValueError(field=field, found=value, allowed=f"a whole number >= {minimum}", where=where)
+    return int(value)
+
+
+def nonnegative(value: object, *, field: str, where: str) -> float:
+    """A finite number >= 0."""
+    return finite_number(value, field=field, where=where, minimum=0.0)
+
+
+def probability_below_one(value: object, *, field: str, where: str) -> float:
+    """A number in [0, 1): what a failure probability may be."""
+    return finite_number(value, field=field, where=where, minimum=0.0, below=1.0)
+
+
+def instance_of(value: object, kind: type | tuple[type, ...], *, field: str, where: str, allowed: str) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, kind):
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+
+
+def tuple_of(values: object, kind: type, *, field: str, where: str, allowed: str) -> tuple[object, ...]:
+    """An iterable of instances of one type, as a tuple."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidValueError(field=field, found=values, allowed=allowed, where=where)
+    items = tuple(values)
+    for item in items:
+        instance_of(item, kind, field=field, where=where, allowed=allowed)
+    return items
+
+
+def nonempty_text(value: object, *, field: str, where: str) -> str:
+    """A string with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidValueError(field=field, found=value, allowed="a non-empty string", where=where)
+    return value
+
+
+def one_of(value: object, options: tuple[str, ...], *, field: str, where: str) -> None:
+    """One of a few named options."""
+    if value not in options:
+        allowed = "one of " + ", ".join(repr(option) for option in options)
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+
+
+def _interval(minimum: float, below: float, strict: bool) -> str:
+    low = "" if minimum == -math.inf else f" {'>' if strict else '>='} {minimum:g}"
+    high = "" if below == math.inf else f" and < {below:g}" if low else f" < {below:g}"
+    return f"a finite number{low}{high}"

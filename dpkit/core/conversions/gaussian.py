@@ -1,0 +1,110 @@
+"""What Gaussian DP implies: its exact profile, and its concentrated and Rényi forms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from dpkit.core.conversions.arrow import finite
+from dpkit.core.losses import GDP, ZCDP
+from dpkit.core.renyi_curves import LinearCurve
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, next_up, round_up
+from dpkit.numerics.special import Array
+
+_ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+
+
+def gdp_to_zcdp(loss: GDP) -> ZCDP:
+    """mu-GDP is (mu^2/2)-zCDP (DRS22, Cor B.6; exact for Gaussian noise, BS16 Prop 1.6)."""
+    return ZCDP(rho=finite(round_up(Fraction(loss.mu) ** 2 / 2), notion="rho"))
+
+
+def gdp_to_renyi(loss: GDP) -> LinearCurve:
+    """mu-GDP has Rényi divergence at most mu^2/2 * order (DRS22, Cor B.6)."""
+    return LinearCurve(slope=finite(round_up(Fraction(loss.mu) ** 2 / 2), notion="Rényi curve"))
+
+
+def gaussian_delta(mu: float, *, epsilon: float) -> float:
+    """delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), rounded up (BW18, Thm 5; DRS22, Cor 1).
+
+    Both terms share the factor exp(-t^2/2) with t = epsilon/mu - mu/2, so the difference is one of scaled Mills ratios
+    m(t) - m(t + mu): no overflow, no underflow before delta itself does, and relative accuracy in the tail.
+    """
+    if mu == 0.0:
+        return 0.0
+    value, relative = _profile(mu, epsilon)
+    return min(1.0, next_up(value * (1.0 + relative)))
+
+
+def gaussian_epsilon(mu: float, *, delta: float) -> float:
+    """The smallest epsilon >= 0 whose delta(epsilon), rounded up, is at most delta; infinity at delta = 0 < mu."""
+    if mu == 0.0 or gaussian_delta(mu, epsilon=0.0) <= delta:
+        return 0.0
+    if delta == 0.0:
+        return math.inf
+    low, high = 0.0, mu * (mu / 2.0 + math.sqrt(-2.0 * math.log(delta)))  # the tail of the loss: N(mu^2/2, mu^2)
+    high = next_up(high * (1.0 + 1e-12))
+    if not math.isfinite(high):
+        return math.inf
+    while gaussian_delta(mu, epsilon=high) > delta:  # only ever a rounding step
+        low, high = high, next_up(high * (1.0 + 1e-9))
+    # The profile is convex and falls: Newton's step from the left never passes the root, bisection guards it.
+    for _ in range(200):
+        slope = _slope(mu, low)
+        step = low + (gaussian_delta(mu, epsilon=low) - delta) / slope if slope > 0.0 else high
+        middle = step if low < step < high and step - low > 0.25 * (high - low) else 0.5 * (low + high)
+        for guess in (step * (1.0 + 1e-14), middle):
+            if low < guess < high:
+                if gaussian_delta(mu, epsilon=guess) <= delta:
+                    high = guess
+                else:
+                    low = guess
+        if high - low <= 4.0 * UNIT_ROUNDOFF * high:
+            break
+    return high
+
+
+def _profile(mu: float, epsilon: float) -> tuple[float, float]:
+    """The profile and a bound on its relative error."""
+    from scipy.special import ndtr
+
+    near = epsilon / mu - mu / 2.0
+    far = epsilon / mu + mu / 2.0
+    size = epsilon / mu + mu
+    factor = math.exp(-0.5 * near * near)
+    relative = UNIT_ROUNDOFF * (64.0 + 8.0 * abs(near) * size)
+    if mu <= 1.0:
+        # m(t) - m(t+mu) as an integral of -m' > 0: no cancellation however small mu is
+        nodes, weights = _legendre()
+        points = near + mu * nodes
+        falling = 1.0 / _ROOT_TWO_PI - points * _mills(points)
+        relative += UNIT_ROUNDOFF * 8.0 * (1.0 + far * far)
+        return factor * mu * float(weights @ falling), relative
+    if near >= 0.0:
+        pair = _mills(np.array([near, far]))
+        relative += UNIT_ROUNDOFF * 8.0 * (1.0 + far)
+        return factor * float(pair[0] - pair[1]), relative
+    return float(ndtr(-near)) - factor * float(_mills(np.array([far]))[0]), relative
+
+
+def _slope(mu: float, epsilon: float) -> float:
+    """-d delta / d epsilon = e^epsilon Phi(-epsilon/mu - mu/2)."""
+    near, far = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
+    return math.exp(-0.5 * near * near) * float(_mills(np.array([far]))[0])
+
+
+def _mills(t: Array) -> Array:
+    """P(N > t) / exp(-t^2/2)."""
+    from scipy.special import erfcx
+
+    return 0.5 * erfcx(t / math.sqrt(2.0))
+
+
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[Array, Array]:
+    """Gauss-Legendre on [0, 1] with 20 nodes: past float64 for an entire function on an interval of length <= 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    return 0.5 * (nodes + 1.0), 0.5 * weights

@@ -1,0 +1,133 @@
+"""What happened, apart from what it costs: leaves are open (plugins add theirs), the four combinators are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dpkit.core.checks import finite_number, instance_of, nonnegative, probability_below_one, tuple_of, whole_number
+from dpkit.errors import InvalidValueError
+
+
+class Event:
+    """Something that was, or will be, released, described without data. Subclass it as a frozen dataclass."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureEvent(Event):
+    """A release of which only this is known: it is epsilon-DP."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="PureEvent"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproxEvent(Event):
+    """A release of which only this is known: it is (epsilon, delta)-DP."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="ApproxEvent"))
+        object.__setattr__(self, "delta", probability_below_one(self.delta, field="delta", where="ApproxEvent"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZCDPEvent(Event):
+    """A release of which only this is known: it is rho-zCDP."""
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", nonnegative(self.rho, field="rho", where="ZCDPEvent"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat(Event):
+    """The same event, `times` times, each with fresh randomness; 0 times is nothing."""
+
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        _event(self.event, where="Repeat")
+        object.__setattr__(self, "times", whole_number(self.times, field="times", where="Repeat"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compose(Event):
+    """All of these events on the same records, each free to depend on the outputs before it."""
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events, where="Compose"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel(Event):
+    """These events on disjoint records: the partition is declared, not computed from the data."""
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events, where="Parallel"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subsample(Event):
+    """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret."""
+
+    rate: float
+    event: Event
+
+    def __post_init__(self) -> None:
+        rate = finite_number(self.rate, field="rate", where="Subsample", minimum=0.0)
+        if rate > 1.0:
+            raise InvalidValueError(field="rate", found=self.rate, allowed="a number in [0, 1]", where="Subsample")
+        object.__setattr__(self, "rate", rate)
+        _event(self.event, where="Subsample")
+
+
+COMBINATORS: tuple[type[Event], ...] = (Repeat, Compose, Parallel, Subsample)
+
+
+def as_event(event_or_events: Event | Iterable[Event]) -> Event:
+    """An event as it is; several as their composition."""
+    if isinstance(event_or_events, Event):
+        return event_or_events
+    return Compose(events=_events(event_or_events, where="account"))
+
+
+def flatten(event: Event) -> dict[Event, int]:
+    """The multiset that `Repeat` and `Compose` describe: the one place where a count is multiplied out.
+
+    What remains are leaves, `Parallel` and `Subsample`, each with how often it happens. Iterative, so that a deeply
+    nested tree cannot exhaust the stack.
+    """
+    counts: dict[Event, int] = {}
+    pending = [(event, 1)]
+    while pending:
+        current, times = pending.pop()
+        if isinstance(current, Repeat):
+            if current.times:
+                pending.append((current.event, times * current.times))
+        elif isinstance(current, Compose):
+            pending.extend((inner, times) for inner in reversed(current.events))
+        else:
+            counts[current] = counts.get(current, 0) + times
+    return counts
+
+
+def _event(value: object, *, where: str) -> None:
+    instance_of(value, Event, field="event", where=where, allowed="an Event")
+
+
+def _events(values: object, *, where: str) -> tuple[Event, ...]:
+    items = tuple_of(values, Event, field="events", where=where, allowed="a sequence of Events")
+    return tuple(item for item in items if isinstance(item, Event))

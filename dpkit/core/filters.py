@@ -1,0 +1,110 @@
+"""Filters: a budget fixed in advance, under queries that are each chosen from the answers before them.
+
+Plain composition does not cover a stopping time, or a price, that depends on the data through earlier answers; a filter
+theorem does. A filter is a value: `charge` returns the next one, or refuses and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from dpkit.core.accountant import AnyAccountant
+from dpkit.core.assess import assess
+from dpkit.core.claims import Citation
+from dpkit.core.events import Event, as_event
+from dpkit.core.losses import Loss
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
+from dpkit.errors import BudgetExceededError, LossOverflowError, NoFilterTheoremError
+from dpkit.numerics.bracketing import first_true
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterTheorem:
+    """What an accountant knows of fully adaptive spending: the limit that its states must keep, and the source.
+
+    `accountant` is the one whose states are summed: usually the one that was asked, with the constants of the theorem.
+    """
+
+    accountant: AnyAccountant
+    limit: Loss
+    because: Citation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyFilter:
+    """A budget and what was spent of it; whatever is asked adaptively, the whole interaction keeps within `budget`."""
+
+    budget: Loss
+    theorem: FilterTheorem
+    neighbours: Neighbours
+    state: object
+    registry: Registry = field(compare=False, repr=False)
+
+    @property
+    def because(self) -> Citation:
+        """The theorem that allows adaptive spending."""
+        return self.theorem.because
+
+    def admits(self, event_or_events: Event | Iterable[Event]) -> bool:
+        """Whether this would fit; charges nothing."""
+        return self._fits(self._with(as_event(event_or_events)))
+
+    def charge(self, event_or_events: Event | Iterable[Event]) -> PrivacyFilter:
+        """The filter after this event; `BudgetExceededError`, and no change, when it does not fit."""
+        charged = self._with(as_event(event_or_events))
+        if not self._fits(charged):
+            raise BudgetExceededError(budget=self.budget, spent=self._describe(self.state), asked=self._describe(charged.state))
+        return charged
+
+    def _with(self, event: Event) -> PrivacyFilter:
+        accountant = self.theorem.accountant
+        priced = assess(event, accountant=accountant, registry=self.registry, neighbours=self.neighbours)
+        return replace(self, state=accountant.combine(self.state, priced.state))
+
+    def _fits(self, charged: PrivacyFilter) -> bool:
+        try:
+            return self.theorem.accountant.within(charged.state, self.theorem.limit)
+        except LossOverflowError:
+            return False
+
+    def _describe(self, state: object) -> str:
+        total = self.theorem.accountant.total(state)
+        return "more than any finite loss" if total is None else repr(total)
+
+
+def largest_parameter(epsilon_of: Callable[[float], float], *, epsilon: float) -> float | None:
+    """The largest parameter (a rho, a mu) whose epsilon is at most this one, on the safe side; None when none is."""
+    bracket = first_true(lambda inverse: epsilon_of(1.0 / inverse) <= epsilon, relative=1e-12)
+    return None if bracket is None or bracket[0] == 0.0 else 1.0 / bracket[1]
+
+
+def open_filter(
+    budget: Loss,
+    *,
+    accountant: AnyAccountant,
+    registry: Registry,
+    neighbours: Neighbours,
+    slack: float = 0.0,
+    order: float | None = None,
+) -> PrivacyFilter:
+    """An unspent filter; `NoFilterTheoremError` for an accountant, or a budget, that no theorem covers.
+
+    `slack` is the part of delta that is set aside for the deltas of approximate releases; `order` is the one Rényi order
+    of an `rdp` filter, which must be fixed in advance.
+    """
+    theorem = accountant.filter_theorem(budget, slack=slack, order=order)
+    if theorem is None:
+        raise NoFilterTheoremError(
+            accountant=accountant.name,
+            reason=accountant.no_filter_reason(budget),
+            able=[other.name for other in registry.accountants if other.has_filter_theorem],
+        )
+    return PrivacyFilter(
+        budget=budget,
+        theorem=theorem,
+        neighbours=neighbours,
+        state=theorem.accountant.zero(),
+        registry=registry,
+    )

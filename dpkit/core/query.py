@@ -1,0 +1,49 @@
+"""Queries: a sum over rows of a bounded contribution, with the distances that one row can move it by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.checks import nonempty_text, whole_number
+from dpkit.core.claims import Citation
+from dpkit.core.distances import Distance
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import InvalidValueError
+
+Block = npt.NDArray[np.float64]
+"""Some rows, as an array whose first axis is the row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """`rows(block)` gives one contribution a row (the reference); `block_sum(block)` the same sum, fast.
+
+    A row's contribution depends on that row and on released values alone. `sensitivity(neighbours)` lists every distance
+    that is known of the sum, because of a citation.
+    """
+
+    name: str
+    rows: Callable[[Block], Block]
+    shape: tuple[int, ...]
+    sensitivity: Callable[[Neighbours], Sequence[Distance]]
+    because: Citation
+    block_sum: Callable[[Block], Block] | None = None
+
+    def __post_init__(self) -> None:
+        nonempty_text(self.name, field="name", where="Query")
+        where = f"Query({self.name})"
+        shape = tuple(whole_number(size, field="shape", where=where, minimum=1) for size in self.shape)
+        object.__setattr__(self, "shape", shape)
+        for field in ("rows", "sensitivity"):
+            if not callable(getattr(self, field)):
+                raise InvalidValueError(field=field, found=getattr(self, field), allowed="a function", where=where)
+        if not isinstance(self.because, Citation):
+            raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
+
+    def total(self, block: Block) -> Block:
+        """The sum over a block, by the fast path where there is one."""
+        return self.block_sum(block) if self.block_sum is not None else np.sum(self.rows(block), axis=0)

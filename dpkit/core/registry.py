@@ -1,0 +1,76 @@
+"""The registry: which rules and accountants there are. A plain value, passed in; names are checked once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dpkit.core.accountant import AnyAccountant
+from dpkit.core.events import Event
+from dpkit.core.loss_rules import LossRule
+from dpkit.errors import DuplicateNameError, UnknownNameError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """Loss rules and accountants, each unique by name."""
+
+    rules: tuple[LossRule, ...]
+    accountants: tuple[AnyAccountant, ...]
+    _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _unique("loss rule", [rule.name for rule in self.rules])
+        _unique("accountant", [accountant.name for accountant in self.accountants])
+        _unique_classes({rule.event for rule in self.rules})
+        object.__setattr__(self, "_by_event", {})
+
+    def accountant(self, name_or_accountant: str | AnyAccountant) -> AnyAccountant:
+        """The accountant of that name; an accountant object stands for itself."""
+        if not isinstance(name_or_accountant, str):
+            return name_or_accountant
+        for accountant in self.accountants:
+            if accountant.name == name_or_accountant:
+                return accountant
+        raise UnknownNameError(kind="accountant", name=name_or_accountant, known=self.accountant_names)
+
+    @property
+    def accountant_names(self) -> tuple[str, ...]:
+        """Every accountant's name, in the order of registration."""
+        return tuple(accountant.name for accountant in self.accountants)
+
+    def rules_for(self, kind: type[Event]) -> tuple[LossRule, ...]:
+        """The rules that speak of this kind of event or of a class that it inherits from."""
+        found = self._by_event.get(kind)
+        if found is None:
+            found = tuple(rule for rule in self.rules if issubclass(kind, rule.event))
+            self._by_event[kind] = found
+        return found
+
+    def without(self, *names: str) -> Registry:
+        """The same registry less these rules: what an analysis would cost if a theorem were not known."""
+        known = {rule.name for rule in self.rules}
+        for name in names:
+            if name not in known:
+                raise UnknownNameError(kind="loss rule", name=name, known=known)
+        return Registry(rules=tuple(r for r in self.rules if r.name not in names), accountants=self.accountants)
+
+    def extended(self, *, rules: Iterable[LossRule] = (), accountants: Iterable[AnyAccountant] = ()) -> Registry:
+        """The same registry with more in it."""
+        return Registry(rules=(*self.rules, *rules), accountants=(*self.accountants, *accountants))
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DuplicateNameError(kind=kind, name=name, owners=["two contributors"])
+
+
+def _unique_classes(kinds: set[type[Event]]) -> None:
+    """Two event classes of one name could not be told apart in JSON."""
+    seen: dict[str, type[Event]] = {}
+    for kind in kinds:
+        other = seen.setdefault(kind.__name__, kind)
+        if other is not kind:
+            owners = [f"{one.__module__}.{one.__qualname__}" for one in (other, kind)]
+            raise DuplicateNameError(kind="event", name=kind.__name__, owners=owners)

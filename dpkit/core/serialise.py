@@ -1,0 +1,129 @@
+"""Versioned JSON for the value types: events, losses, claims, rules' names, guarantees; and back, equal.
+
+A value is written as `{"dpkit": 1, "value": ...}`, a frozen dataclass as `{"is": class name, field: ...}`. Which classes
+may be read is decided by the reader's registry, never by the text: no code is named in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import Field, fields, is_dataclass
+from fractions import Fraction
+
+from dpkit.core import claims, distances, events, guarantee, losses, renyi_curves
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
+from dpkit.errors import InvalidValueError, SerialisationError
+
+VERSION = 1
+"""The version of the format; a newer one is refused."""
+
+
+def dump(value: object) -> str:
+    """The value as JSON text."""
+    return json.dumps({"dpkit": VERSION, "value": _encode(value)}, indent=2, allow_nan=False)
+
+
+def parse(text: str, *, registry: Registry) -> object:
+    """The value that was written; raises `SerialisationError` for anything else."""
+    try:
+        document = json.loads(text, parse_constant=_no_constants)
+    except (ValueError, RecursionError) as error:
+        raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
+    if not isinstance(document, dict) or "dpkit" not in document or "value" not in document:
+        raise SerialisationError(reason='it is not an object with the keys "dpkit" and "value".')
+    if document["dpkit"] != VERSION:
+        raise SerialisationError(
+            reason=f"it is of version {document['dpkit']!r}, and this dpkit reads version {VERSION}.",
+            fix="Install the dpkit that wrote it.",
+        )
+    return _decode(document["value"], _known_classes(registry), registry)
+
+
+def _encode(value: object) -> object:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"is": "float", "value": repr(value)}
+    if isinstance(value, Fraction):
+        return {"is": "fraction", "value": f"{value.numerator}/{value.denominator}"}
+    if isinstance(value, Neighbours):
+        return {"is": "neighbours", "value": value.value}
+    if isinstance(value, tuple | list):
+        return [_encode(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        body = {part.name: _encode(getattr(value, part.name)) for part in _written(type(value))}
+        return {"is": type(value).__name__, **body}
+    raise SerialisationError(reason=f"a {type(value).__name__} has no JSON form in dpkit.")
+
+
+def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
+    if isinstance(node, list):
+        return tuple(_decode(item, known, registry) for item in node)
+    if not isinstance(node, dict):
+        return node
+    kind = node.get("is")
+    if kind == "float":
+        return float(str(node.get("value")))
+    if kind == "fraction":
+        return _fraction(node.get("value"))
+    if kind == "neighbours":
+        return _neighbours(node.get("value"))
+    if not isinstance(kind, str) or kind not in known:
+        raise SerialisationError(
+            reason=f"it holds a {kind!r}, which nothing installed defines.",
+            fix="Install the plugin that brings it, or check that the text is whole.",
+        )
+    cls = known[kind]
+    names = {part.name for part in _written(cls)}
+    body = {name: _decode(inner, known, registry) for name, inner in node.items() if name != "is"}
+    if body.keys() != names:
+        odd = ", ".join(sorted(body.keys() ^ names))
+        raise SerialisationError(reason=f"the fields of {kind} do not fit ({odd}).")
+    if cls is guarantee.Guarantee:
+        body["registry"] = registry
+    try:
+        return cls(**body)
+    except (InvalidValueError, TypeError) as error:
+        raise SerialisationError(reason=f"{kind} refuses its fields: {error}") from None
+
+
+def _written(cls: type) -> list[Field[object]]:
+    """The fields that make two values equal; the rest is context of the reader."""
+    return [part for part in fields(cls) if part.init and part.compare]
+
+
+def _known_classes(registry: Registry) -> dict[str, type]:
+    found: dict[str, type] = {}
+    for module in (claims, distances, events, guarantee, losses, renyi_curves):
+        for name, item in vars(module).items():
+            if isinstance(item, type) and is_dataclass(item):
+                found[name] = item
+    for rule in registry.rules:
+        found[rule.event.__name__] = rule.event
+        found[rule.loss.__name__] = rule.loss
+    for accountant in registry.accountants:
+        found[type(accountant).__name__] = type(accountant)
+        state = type(accountant.zero())
+        found[state.__name__] = state
+    return {name: cls for name, cls in found.items() if is_dataclass(cls)}
+
+
+def _fraction(text: object) -> Fraction:
+    try:
+        return Fraction(str(text))
+    except (ValueError, ZeroDivisionError):
+        raise SerialisationError(reason="a fraction is malformed.") from None
+
+
+def _neighbours(text: object) -> Neighbours:
+    try:
+        return Neighbours(text)
+    except ValueError:
+        known = ", ".join(member.value for member in Neighbours)
+        raise SerialisationError(reason=f"the neighbour relation {text!r} is none of {known}.") from None
+
+
+def _no_constants(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,142 @@
+"""The one tree of errors: each carries its objects, says how to mend it, and never holds a data value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DpkitError(Exception):
+    """The root of everything that dpkit raises on purpose."""
+
+
+class InvalidValueError(DpkitError, ValueError):
+    """A parameter is not what its field allows. Parameters are public; data never comes here."""
+
+    def __init__(self, *, field: str, found: object, allowed: str, where: str, fix: str = "") -> None:
+        self.field = field
+        self.found = found
+        self.allowed = allowed
+        self.where = where
+        hint = f" {fix}" if fix else ""
+        super().__init__(f"Expected `{field}` to be {allowed}, got {found!r} - at `{where}.{field}`.{hint}")
+
+
+class UnknownNameError(DpkitError, LookupError):
+    """A name that the registry does not hold; the message offers the nearest one."""
+
+    def __init__(self, *, kind: str, name: object, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(sorted(known))
+        near = difflib.get_close_matches(str(name), self.known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"There is no {kind} named {name!r}.{hint} Known: {', '.join(self.known) or 'none'}.")
+
+
+class DuplicateNameError(DpkitError):
+    """Two contributors claim one name, so neither can be trusted to be the one that was meant."""
+
+    def __init__(self, *, kind: str, name: str, owners: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.owners = tuple(owners)
+        super().__init__(
+            f"The {kind} name {name!r} is claimed by {' and by '.join(self.owners)}. "
+            "Names are unique: rename one of them or install only one."
+        )
+
+
+class UnpricedEventError(DpkitError):
+    """No proved theorem known to this accountant bounds what this event costs under this relation."""
+
+    def __init__(self, *, event: object, accountant: str, neighbours: object, reason: str, able: Iterable[str]) -> None:
+        self.event = event
+        self.accountant = accountant
+        self.neighbours = neighbours
+        self.reason = reason
+        self.able = tuple(able)
+        offer = f"Accountants that can price it: {', '.join(self.able)}." if self.able else "No accountant can price it."
+        super().__init__(f"The accountant {accountant!r} cannot price {event!r} under {neighbours}: {reason} {offer}")
+
+
+class UnpricedLossError(DpkitError):
+    """An accountant was given a loss which it cannot soundly convert into its own notion."""
+
+    def __init__(self, *, loss: object, accountant: str, reason: str) -> None:
+        self.loss = loss
+        self.accountant = accountant
+        self.reason = reason
+        super().__init__(f"The accountant {accountant!r} cannot take a {type(loss).__name__}: {reason}")
+
+
+class LossOverflowError(DpkitError, OverflowError):
+    """A loss is too large for a floating-point number: it protects nobody, so it is refused rather than rounded."""
+
+    def __init__(self, *, notion: str, fix: str = "Use more noise.") -> None:
+        self.notion = notion
+        super().__init__(f"The privacy loss overflows: no finite {notion} bounds it. {fix}")
+
+
+class BudgetError(DpkitError):
+    """The root of what a budget refuses."""
+
+
+class BudgetUnreachableError(BudgetError):
+    """No noise scale keeps the family of events within the budget."""
+
+    def __init__(self, *, budget: object, accountant: str, reason: str) -> None:
+        self.budget = budget
+        self.accountant = accountant
+        self.reason = reason
+        super().__init__(f"No scale keeps within {budget!r} under the accountant {accountant!r}: {reason}")
+
+
+class BudgetExceededError(BudgetError):
+    """A filter refuses a query: it would spend more than was fixed in advance. Nothing was charged."""
+
+    def __init__(self, *, budget: object, spent: str, asked: str) -> None:
+        self.budget = budget
+        self.spent = spent
+        self.asked = asked
+        super().__init__(f"The query does not fit: budget {budget!r}, spent so far {spent}, with this query {asked}.")
+
+
+class NoFilterTheoremError(BudgetError):
+    """Fully adaptive spending was asked of an accountant for which no filter theorem is known."""
+
+    def __init__(self, *, accountant: str, reason: str, able: Iterable[str]) -> None:
+        self.accountant = accountant
+        self.reason = reason
+        self.able = tuple(able)
+        super().__init__(
+            f"No theorem covers fully adaptive spending under {accountant!r}: {reason} "
+            f"Accountants with a filter theorem: {', '.join(self.able)}."
+        )
+
+
+class SerialisationError(DpkitError, ValueError):
+    """A text is not a value that this version of dpkit wrote."""
+
+    def __init__(self, *, reason: str, fix: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"Cannot read this value: {reason}{' ' + fix if fix else ''}")
+
+
+class PluginError(DpkitError):
+    """A plugin could not be used; the others go on working."""
+
+    def __init__(self, *, plugin: str, reason: str, fix: str = "") -> None:
+        self.plugin = plugin
+        self.reason = reason
+        super().__init__(f"The plugin {plugin!r} was not loaded: {reason}{' ' + fix if fix else ''}")
+
+
+class NoIntervalError(DpkitError):
+    """A certified interval was asked of an accountant that proves an upper bound only."""
+
+    def __init__(self, *, accountant: str) -> None:
+        self.accountant = accountant
+        super().__init__(
+            f"The accountant {accountant!r} proves an upper bound and no lower one: use .epsilon(delta=...) for it."
+        )

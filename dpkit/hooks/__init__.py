@@ -1,0 +1,1 @@
+"""The hooks: specs, manager, built-ins, and the registry that they fill. pluggy is imported nowhere else."""

@@ -1,0 +1,35 @@
+"""What dpkit itself brings, through the very hooks that plugins use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpkit.accountants.advanced import AdvancedAccountant
+from dpkit.accountants.gaussian_dp import GaussianDPAccountant
+from dpkit.accountants.mean_concentrated import MeanCDPAccountant
+from dpkit.accountants.pure import PureAccountant
+from dpkit.accountants.renyi import RenyiAccountant
+from dpkit.accountants.zcdp import ZCDPAccountant
+from dpkit.core.accountant import AnyAccountant
+from dpkit.core.loss_rules import CORE_RULES, LossRule
+from dpkit.hooks.specs import hookimpl
+from dpkit.mechanisms import gaussian, laplace, subsampled_gaussian
+
+
+@hookimpl
+def dpkit_loss_rules() -> Sequence[LossRule]:
+    """The rules of the core's leaves and of the built-in mechanisms."""
+    return (*CORE_RULES, *laplace.RULES, *gaussian.RULES, *subsampled_gaussian.RULES)
+
+
+@hookimpl
+def dpkit_accountants() -> Sequence[AnyAccountant]:
+    """The accountants, from the loosest to the tightest."""
+    return (
+        PureAccountant(),
+        AdvancedAccountant(),
+        MeanCDPAccountant(),
+        ZCDPAccountant(),
+        RenyiAccountant(),
+        GaussianDPAccountant(),
+    )

@@ -1,0 +1,1 @@
+"""Numerics on the safe side: rounding, log-space arithmetic, bracketing, exact sums."""

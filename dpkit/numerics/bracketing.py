@@ -1,0 +1,103 @@
+"""Bracketing on the safe side: a threshold of a monotone predicate, and the minimum of a curve of upper bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpkit.numerics.special import Array
+
+_LARGEST_EXPONENT = 1020.0
+_COARSE, _ZOOM = 49, 13
+
+
+def first_true(
+    holds: Callable[[float], bool], *, start: float = 1.0, relative: float = 1e-10, factor: float = 4.0
+) -> tuple[float, float] | None:
+    """The bracket `(fails, holds)` of the smallest positive number at which a monotone predicate holds.
+
+    `holds` is false below some threshold and true above it. The second end of the bracket was seen to hold, so it is on
+    the safe side whatever the rounding; the two ends differ by at most `relative`. None when it holds nowhere among the
+    positive floats; the first end is 0 when it holds everywhere.
+    """
+    low, high = _expand(holds, start=start, factor=factor)
+    if high is None:
+        return None
+    if low is None:
+        return 0.0, high
+    # Bisection of the logarithm: the number of calls depends on the precision alone, whatever the predicate looks like.
+    while high > low * (1.0 + relative):
+        middle = math.exp(0.5 * (math.log(low) + math.log(high)))
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def _expand(holds: Callable[[float], bool], *, start: float, factor: float) -> tuple[float | None, float | None]:
+    """Walk from `start` with growing strides until the predicate changes."""
+    position, log_stride = start, math.log(factor)
+    if holds(position):
+        while True:
+            below = _scaled(position, -log_stride)
+            if below is None:
+                return None, position
+            if not holds(below):
+                return below, position
+            position, log_stride = below, 2.0 * log_stride
+    while True:
+        above = _scaled(position, log_stride)
+        if above is None:
+            return None, None
+        if holds(above):
+            return position, above
+        position, log_stride = above, 2.0 * log_stride
+
+
+def _scaled(position: float, log_factor: float) -> float | None:
+    exponent = math.log(position) + log_factor
+    limit = _LARGEST_EXPONENT * math.log(2.0)
+    if exponent > limit:
+        return math.exp(limit) if position < 0.99 * math.exp(limit) else None
+    if exponent < -limit:
+        return math.exp(-limit) if position > 1.01 * math.exp(-limit) else None
+    return math.exp(exponent)
+
+
+def minimise(curve: Callable[[Array], Array], *, low: float, high: float) -> float:
+    """Where a curve of upper bounds over (0, inf) is smallest, by zooming a geometric grid, wide of [low, high] if needed.
+
+    Every point of the curve is a valid bound, so a minimum that is missed costs tightness and never soundness. A zoom
+    shrinks the window sixfold and stops at a relative width of 1e-8, where a smooth minimum is flat to rounding.
+    """
+    grid, values, best = _widened(curve, low, high)
+    champion, smallest = float(grid[best]), float(values[best])
+    while True:
+        left, right = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        if right <= left * (1.0 + 1e-8):
+            return champion
+        grid = np.geomspace(left, right, _ZOOM)
+        values = curve(grid)
+        best = _smallest(values)
+        if values[best] < smallest:
+            champion, smallest = float(grid[best]), float(values[best])
+
+
+def _widened(curve: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array, int]:
+    """A grid whose smallest value is not at an end, as far as positive floats go."""
+    while True:
+        grid = np.geomspace(low, high, _COARSE)
+        values = curve(grid)
+        best = _smallest(values)
+        if best == 0 and low > 1e-290:
+            low, high = max(low * 1e-8, 1e-300), float(grid[1])
+        elif best == _COARSE - 1 and high < 1e290:
+            low, high = float(grid[-2]), min(high * 1e8, 1e300)
+        else:
+            return grid, values, best
+
+
+def _smallest(values: Array) -> int:
+    return int(np.argmin(np.where(np.isnan(values), np.inf, values)))

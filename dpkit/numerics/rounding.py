@@ -1,0 +1,86 @@
+"""Rounding to the safe side: a reported loss is never below the bound that the mathematics gives.
+
+Two tools. Exact: sums of floats are dyadic rationals, so they are kept as `Fraction` and rounded once, upwards.
+Outward: a value that went through elementary functions is moved up by a stated number of units in the last place
+of the largest magnitude that entered it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+UNIT_ROUNDOFF = 2.0**-53
+"""Largest relative error of one correctly rounded float64 operation."""
+
+_MANTISSA = 1 << 53
+
+
+def next_up(value: float) -> float:
+    """The next float above `value`."""
+    return math.nextafter(value, math.inf)
+
+
+def outward(value: float, *, magnitude: float, ulps: float = 8.0) -> float:
+    """`value` moved up by `ulps` rounding units of `magnitude`, the largest number that entered the computation.
+
+    Promise: if the computed value differs from the exact one by at most `ulps * 2**-53 * magnitude`, the result is an
+    upper bound of the exact one.
+    """
+    if not math.isfinite(value):
+        return value
+    return next_up(value + ulps * UNIT_ROUNDOFF * max(abs(magnitude), abs(value)))
+
+
+def round_up(exact: Fraction) -> float:
+    """The smallest float that is not below an exact rational; infinity when it exceeds the largest float."""
+    try:
+        nearest = exact.numerator / exact.denominator
+    except OverflowError:
+        return math.inf if exact > 0 else -_LARGEST
+    if math.isinf(nearest):
+        return math.inf if exact > 0 else -_LARGEST
+    return nearest if Fraction(nearest) >= exact else next_up(nearest)
+
+
+def round_down(exact: Fraction) -> float:
+    """The largest float that is not above an exact rational."""
+    return -round_up(-exact)
+
+
+def exact_sum(terms: Iterable[tuple[float | Fraction, int]]) -> Fraction:
+    """The exact value of `sum(value * count)`: no order of the terms can change it.
+
+    Floats are dyadic, so their mantissas are added as integers, one bucket an exponent; that is far faster than adding
+    fractions one by one.
+    """
+    buckets: dict[int, int] = {}
+    rest = Fraction(0)
+    for value, count in terms:
+        if isinstance(value, Fraction):
+            denominator = value.denominator
+            if denominator & (denominator - 1):
+                rest += value * count
+                continue
+            exponent, mantissa = 1 - denominator.bit_length(), value.numerator
+        else:
+            fraction, power = math.frexp(value)
+            mantissa, exponent = int(fraction * _MANTISSA), power - 53
+        buckets[exponent] = buckets.get(exponent, 0) + mantissa * count
+    if not buckets:
+        return rest
+    lowest = min(buckets)
+    total = sum(mantissa << (exponent - lowest) for exponent, mantissa in buckets.items())
+    return rest + (Fraction(total << lowest) if lowest >= 0 else Fraction(total, 1 << -lowest))
+
+
+def sqrt_up(exact: Fraction) -> float:
+    """The square root of an exact rational, rounded up to a float."""
+    root = math.sqrt(round_up(exact))
+    while math.isfinite(root) and Fraction(root) ** 2 < exact:
+        root = next_up(root)
+    return root
+
+
+_LARGEST = math.ldexp(1.0 - 2.0**-53, 1024)
