@@ -1,0 +1,281 @@
+"""The laws of accountants. Each is a function of an accountant that raises AssertionError where the law is broken.
+
+Usage in any pytest:
+
+    @pytest.mark.parametrize("law", ACCOUNTANT_LAWS, ids=lambda law: law.__name__)
+    def test_my_accountant_obeys(law):
+        law(MyAccountant())
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from dpkit.core.accountant import AnyAccountant
+from dpkit.core.compositions import optimal_epsilon
+from dpkit.core.conversions import gaussian_epsilon
+from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.errors import LossOverflowError, UnpricedLossError
+from dpkit.testing.strategies import counts, deltas, log_uniform, losses
+
+Law = Callable[[AnyAccountant], None]
+
+TOLERANCE = 1e-9
+"""What rounding may move a reading by, relatively, when the same composition is built in another way."""
+
+_EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def repeat_equals_unrolled(accountant: AnyAccountant) -> None:
+    """Repeating a release is combining it with itself: no count is ever dropped."""
+
+    @_EXAMPLES
+    @given(loss=losses(), times=st.integers(0, 12), delta=deltas())
+    def law(loss: Loss, times: int, delta: float) -> None:
+        state = _lift(accountant, loss)
+        repeated = accountant.repeat(state, times)
+        unrolled = accountant.combine(*[state] * times) if times else accountant.zero()
+        _same_reading(accountant, repeated, unrolled, delta)
+
+    law()
+
+
+def order_does_not_matter(accountant: AnyAccountant) -> None:
+    """Combining is commutative and associative."""
+
+    @_EXAMPLES
+    @given(several=st.lists(losses(), min_size=3, max_size=5), delta=deltas(), shuffled=st.randoms(use_true_random=False))
+    def law(several: list[Loss], delta: float, shuffled: Any) -> None:
+        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        assume(len(states) >= 2)
+        mixed = list(states)
+        shuffled.shuffle(mixed)
+        nested = mixed[0]
+        for state in mixed[1:]:
+            nested = accountant.combine(nested, state)
+        _same_reading(accountant, accountant.combine(*states), nested, delta)
+
+    law()
+
+
+def nothing_changes_nothing(accountant: AnyAccountant) -> None:
+    """Composition with nothing changes nothing, and nothing costs nothing."""
+    zero = accountant.zero()
+    assert accountant.epsilon(zero, delta=0.0) == 0.0, "no release, but a price"
+    assert accountant.delta(zero, epsilon=0.0) == 0.0, "no release, but a price"
+
+    @_EXAMPLES
+    @given(loss=losses(), delta=deltas())
+    def law(loss: Loss, delta: float) -> None:
+        state = _lift(accountant, loss)
+        _same_reading(accountant, accountant.combine(state, zero), state, delta)
+
+    law()
+
+
+def epsilon_falls_as_delta_grows(accountant: AnyAccountant) -> None:
+    """A larger delta never costs a larger epsilon."""
+
+    @_EXAMPLES
+    @given(loss=losses(), times=counts(), one=deltas(), other=deltas())
+    def law(loss: Loss, times: int, one: float, other: float) -> None:
+        state = accountant.repeat(_lift(accountant, loss), times)
+        low, high = min(one, other), max(one, other)
+        assert _at_most(accountant.epsilon(state, delta=high), accountant.epsilon(state, delta=low))
+
+    law()
+
+
+def delta_falls_as_epsilon_grows(accountant: AnyAccountant) -> None:
+    """delta(epsilon) is a probability and never rises. (A bound need not be convex; an exact profile must: see profiles.)"""
+
+    @_EXAMPLES
+    @given(loss=losses(), times=st.integers(1, 200), points=st.lists(log_uniform(1e-3, 50.0), min_size=3, max_size=3))
+    def law(loss: Loss, times: int, points: list[float]) -> None:
+        state = accountant.repeat(_lift(accountant, loss), times)
+        profile = [accountant.delta(state, epsilon=epsilon) for epsilon in sorted(points)]
+        assert all(0.0 <= value <= 1.0 for value in profile)
+        assert all(_at_most(later, earlier) for earlier, later in pairwise(profile))
+
+    law()
+
+
+def epsilon_and_delta_agree(accountant: AnyAccountant) -> None:
+    """The delta at the reported epsilon is the delta that was asked for, or better."""
+
+    @_EXAMPLES
+    @given(loss=losses(), times=st.integers(1, 200), delta=deltas())
+    def law(loss: Loss, times: int, delta: float) -> None:
+        state = accountant.repeat(_lift(accountant, loss), times)
+        epsilon = accountant.epsilon(state, delta=delta)
+        assume(math.isfinite(epsilon))
+        # a little above the reported epsilon, so that a vertical profile is met from the right side
+        assert accountant.delta(state, epsilon=epsilon * (1.0 + TOLERANCE) + 1e-12) <= delta * (1.0 + 1e-6)
+
+    law()
+
+
+def more_releases_never_cost_less(accountant: AnyAccountant) -> None:
+    """Adding a release never lowers epsilon."""
+
+    @_EXAMPLES
+    @given(loss=losses(), more=losses(), delta=deltas())
+    def law(loss: Loss, more: Loss, delta: float) -> None:
+        state, added = _lift(accountant, loss), _lift(accountant, more)
+        assert _at_most(
+            accountant.epsilon(state, delta=delta), accountant.epsilon(accountant.combine(state, added), delta=delta)
+        )
+
+    law()
+
+
+def join_covers_each(accountant: AnyAccountant) -> None:
+    """Whichever of several releases happens, the joined state bounds it."""
+
+    @_EXAMPLES
+    @given(several=st.lists(losses(), min_size=1, max_size=4), times=st.integers(1, 9), delta=deltas())
+    def law(several: list[Loss], times: int, delta: float) -> None:
+        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        assume(states)
+        states[0] = accountant.repeat(states[0], times)
+        joined = accountant.epsilon(accountant.join(*states), delta=delta)
+        for state in states:
+            assert _at_most(accountant.epsilon(state, delta=delta), joined)
+
+    law()
+
+
+def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
+    """k releases of Gaussian noise cost at least their exact epsilon, to the last digit."""
+
+    @_EXAMPLES
+    @given(mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas())
+    def law(mu: float, times: int, delta: float) -> None:
+        candidates: list[Loss] = [
+            GDP(mu=mu),
+            ZCDP(rho=mu * mu / 2 * (1 + 1e-15)),
+            MeanCDP(mu=mu * mu / 2 * (1 + 1e-15), tau=mu),
+        ]
+        states = [state for state in (_lift_or_none(accountant, loss) for loss in candidates) if state is not None]
+        truth = gaussian_epsilon(mu * math.sqrt(times) * (1.0 - 1e-15), delta=delta) * (1.0 - 1e-12)
+        for state in states:
+            assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
+
+    law()
+
+
+def never_below_pure_truth(accountant: AnyAccountant) -> None:
+    """k arbitrary pure releases cost at least the optimal composition (KOV15, Theorem 3.3)."""
+
+    @_EXAMPLES
+    @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas())
+    def law(epsilon: float, times: int, delta: float) -> None:
+        state = _lift_or_none(accountant, PureDP(epsilon=epsilon))
+        if state is not None:
+            truth = optimal_epsilon(epsilon, times, delta=delta) * (1.0 - 1e-9)
+            assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
+
+    law()
+
+
+def deltas_add_up(accountant: AnyAccountant) -> None:
+    """k releases that each fail with probability d fail with probability 1 - (1-d)^k: no delta is counted once."""
+
+    @_EXAMPLES
+    @given(each=log_uniform(1e-12, 1e-2), times=st.integers(1, 50), epsilon=log_uniform(1e-3, 1.0))
+    def law(each: float, times: int, epsilon: float) -> None:
+        for loss in (ApproxDP(epsilon=epsilon, delta=each), ZCDP(rho=epsilon, delta=each)):
+            state = _lift_or_none(accountant, loss)
+            if state is not None:
+                failing = -math.expm1(times * math.log1p(-each)) * (1.0 - 1e-12)
+                total = accountant.combine(*[state] * times)
+                assert accountant.delta(total, epsilon=1000.0) >= failing
+                assert accountant.epsilon(accountant.repeat(state, times), delta=failing * (1.0 - 1e-9)) == math.inf
+
+    law()
+
+
+def within_means_the_reported_number(accountant: AnyAccountant) -> None:
+    """A budget is met exactly when the reported epsilon is within it."""
+
+    @_EXAMPLES
+    @given(loss=losses(), times=st.integers(1, 20), delta=deltas(), spare=st.floats(-1e-6, 1e-6))
+    def law(loss: Loss, times: int, delta: float, spare: float) -> None:
+        state = accountant.repeat(_lift(accountant, loss), times)
+        for at in (delta, 0.0):
+            reported = accountant.epsilon(state, delta=at)
+            if not math.isfinite(reported):
+                assert not accountant.within(state, ApproxDP(epsilon=1e12, delta=at))
+                continue
+            for epsilon in (reported, reported * (1.0 + spare), reported / 1.05, reported * 1.05):
+                budget = ApproxDP(epsilon=epsilon, delta=at) if at else PureDP(epsilon=epsilon)
+                assert accountant.within(state, budget) == (reported <= epsilon)
+
+    law()
+
+
+def shares_sum_to_one(accountant: AnyAccountant) -> None:
+    """The shares of an explanation are nonnegative and add up to the whole."""
+
+    @_EXAMPLES
+    @given(several=st.lists(losses(), min_size=1, max_size=4), delta=deltas())
+    def law(several: list[Loss], delta: float) -> None:
+        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        assume(states)
+        shares = accountant.shares(states, accountant.combine(*states), delta=delta)
+        assert all(share >= 0.0 for share in shares)
+        assert math.isclose(sum(shares), 1.0, rel_tol=1e-9) or sum(shares) == 0.0
+
+    law()
+
+
+ACCOUNTANT_LAWS: tuple[Law, ...] = (
+    repeat_equals_unrolled,
+    order_does_not_matter,
+    nothing_changes_nothing,
+    epsilon_falls_as_delta_grows,
+    delta_falls_as_epsilon_grows,
+    epsilon_and_delta_agree,
+    more_releases_never_cost_less,
+    join_covers_each,
+    never_below_gaussian_truth,
+    never_below_pure_truth,
+    deltas_add_up,
+    within_means_the_reported_number,
+    shares_sum_to_one,
+)
+
+
+def _lift_or_none(accountant: AnyAccountant, loss: Loss) -> Any:
+    try:
+        return accountant.lift(loss)
+    except (UnpricedLossError, LossOverflowError):
+        return None
+
+
+def _lift(accountant: AnyAccountant, loss: Loss) -> Any:
+    """The state of the loss, or of a loss near it that the accountant takes: laws must never pass for want of examples."""
+    state = _lift_or_none(accountant, loss)
+    if state is not None:
+        return state
+    size = max((getattr(loss, field, 0.0) for field in ("epsilon", "rho", "mu", "tau")), default=0.0)
+    for stand_in in (PureDP(epsilon=size), GDP(mu=size), ZCDP(rho=size), MeanCDP(mu=size, tau=size)):
+        state = _lift_or_none(accountant, stand_in)
+        if state is not None:
+            return state
+    raise AssertionError(f"{accountant.name} takes none of the built-in losses, so its laws say nothing")
+
+
+def _same_reading(accountant: AnyAccountant, one: Any, other: Any, delta: float) -> None:
+    first, second = accountant.epsilon(one, delta=delta), accountant.epsilon(other, delta=delta)
+    assert math.isclose(first, second, rel_tol=TOLERANCE) or first == second, f"{first} is not {second} at delta {delta}"
+
+
+def _at_most(smaller: float, larger: float) -> bool:
+    return smaller <= larger * (1.0 + TOLERANCE) + 1e-300

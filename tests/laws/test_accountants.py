@@ -1,0 +1,22 @@
+"""Every accountant obeys every law of accountants."""
+
+import pytest
+
+from dpkit.accountants.advanced import AdvancedAccountant
+from dpkit.accountants.mean_concentrated import MeanCDPAccountant
+from dpkit.accountants.zcdp import ZCDPAccountant
+from dpkit.hooks.manager import default_registry
+from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
+
+VARIANTS = [
+    *default_registry().accountants,
+    AdvancedAccountant(theorems=("basic", "dwork-roth")),
+    MeanCDPAccountant(constants="tight"),
+    ZCDPAccountant(constants="usual", conversion="simple"),
+]
+
+
+@pytest.mark.parametrize("law", ACCOUNTANT_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("accountant", VARIANTS, ids=repr)
+def test_accountant_obeys(accountant, law):
+    law(accountant)
