@@ -31,7 +31,7 @@ def delta_left(delta: float, slack: float) -> float:
     """The delta' with slack + (1 - slack) delta' <= delta, rounded down; negative when the slack alone exceeds delta.
 
     A slack-approximate loss whose good part is (epsilon, delta')-DP is (epsilon, slack + (1 - slack) delta')-DP
-    (BS16, Lemma 8.3).
+    (BS16, section 8).
     """
     if slack == 0.0:
         return delta
