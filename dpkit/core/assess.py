@@ -124,7 +124,7 @@ class _Pricing:
     def choose(self, ways: list[_Priced]) -> _Priced:
         """The best state; when the accountant merges several into a new one, every theorem used is named."""
         state = self.accountant.best(*(way.state for way in ways))
-        for way in ways:
+        for way in sorted(ways, key=lambda way: way.conversion is not None):  # of equal proofs the most direct
             if way.state == state:
                 return way
         return _merged(state, ways)

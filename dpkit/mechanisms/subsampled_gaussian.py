@@ -88,8 +88,8 @@ def _quadrature_divergence(rate: float, ratio: float, order: float) -> float:
         # the two terms cancel by at most order/(order-1)
         excess = float(np.exp(log_weight) @ np.maximum(curved, 0.0))
         noise = relative * excess * (1.0 + order / (order - 1.0))
-        moment = 1.0 + excess
-        log_moment = math.log1p((excess + noise) + 4.0 * moment * math.exp(-digits))
+        edges = 4.0 * (1.0 + excess + 2.0 * order) * math.exp(-digits)  # discretisation and truncation
+        log_moment = math.log1p(excess + noise + edges)
     else:
         log_ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + tilt)
         log_moment = float(log_sum_exp(log_weight + order * log_ratio)) + relative + 4.0 * math.exp(-digits)

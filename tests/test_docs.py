@@ -1,0 +1,58 @@
+"""Documentation is enforced: code blocks run, links lead somewhere, citations have a source, examples say what they say."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpkit
+from dpkit.core.conversions import CONVERSIONS
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_blocks_of_a_page_run_in_order(page):
+    program = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8")))
+    if program:
+        exec(compile(program, str(page), "exec"), {"__name__": "docs"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_citation_has_a_reference_and_every_own_proof_a_page():
+    keys = set(re.findall(r"^\| (\w+) \|", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    cited = [rule.because for rule in dpkit.default_registry().rules] + [arrow.because for arrow in CONVERSIONS]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "dpkit").rglob("*.py"))
+    for key in {citation.key for citation in cited} | set(re.findall(r'Citation\(\s*key="(\w+)"', source)):
+        assert key in keys, f"{key} is not in docs/references.md"
+    for page in set(re.findall(r"docs/[\w/.-]+\.md", source)):
+        assert (ROOT / page).exists(), f"{page} is cited and does not exist"
+
+
+def test_every_accountant_is_in_the_tour():
+    page = (ROOT / "docs" / "accounting.md").read_text(encoding="utf-8")
+    for name in dpkit.default_registry().accountant_names:
+        assert f"| `{name}` |" in page
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"\d+\.\d+", text)]
+
+
+def test_the_accounting_example_says_what_it_says(tmp_path):
+    script = ROOT / "examples" / "accounting" / "compare_accountants.py"
+    run = subprocess.run([sys.executable, script, "--out", tmp_path], capture_output=True, text=True, check=True)
+    expected = (script.parent / "expected.txt").read_text(encoding="utf-8")
+    assert re.sub(r"\d+\.\d+", "#", run.stdout).startswith(re.sub(r"\d+\.\d+", "#", expected).rstrip())
+    assert numbers((tmp_path / "accountants.txt").read_text(encoding="utf-8")) == pytest.approx(numbers(expected), rel=1e-3)
+    assert (tmp_path / "accountants.png").stat().st_size > 10_000

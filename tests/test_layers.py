@@ -1,0 +1,80 @@
+"""Imports go downward only, and each special package is imported where the design says and nowhere else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "dpkit"
+
+# Lowest first; modules of one tuple stand side by side and may not import each other.
+LAYERS = [
+    ("errors", "_version"),
+    ("numerics",),
+    ("core",),
+    ("accountants", "mechanisms"),
+    ("hooks",),
+    ("accounting", "interchange"),
+    ("data",),
+    ("running",),
+    ("analysis",),
+    ("auditing",),
+    ("report",),
+    ("testing", "bench"),
+    ("cli",),
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matplotlib": "report"}
+
+
+def modules():
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def imported(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer(dotted):
+    parts = dotted.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in RANK else None
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_downward_only(path):
+    own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    assert own in RANK, f"{own} has no layer: add it to LAYERS and to docs/architecture.md"
+    for name in imported(path):
+        if name.split(".")[0] != "dpkit":
+            continue
+        other = layer(name)
+        if other is None:
+            assert name == "dpkit", f"{path.name} imports {name}, which has no layer"
+            continue
+        assert other == own or RANK[other] < RANK[own], f"{own} must not import {other} ({name})"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_special_packages_stay_in_their_place(path):
+    own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    for name in imported(path):
+        root = name.split(".")[0]
+        if root in ONLY_IN:
+            assert own == ONLY_IN[root], f"{root} is imported in {ONLY_IN[root]} only"
+        assert not root.startswith("dpkit_"), "dpkit never imports a plugin"
+
+
+def test_the_layers_stand_in_the_architecture_page():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in PACKAGE.iterdir():
+        name = path.stem
+        if name in RANK and name != "_version":
+            assert name in page, f"docs/architecture.md does not mention {name}"
