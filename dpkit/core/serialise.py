@@ -65,7 +65,7 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
         return node
     kind = node.get("is")
     if kind == "float":
-        return float(str(node.get("value")))
+        return _non_finite(node.get("value"))
     if kind == "fraction":
         return _fraction(node.get("value"))
     if kind == "neighbours":
@@ -108,6 +108,13 @@ def _known_classes(registry: Registry) -> dict[str, type]:
         state = type(accountant.zero())
         found[state.__name__] = state
     return {name: cls for name, cls in found.items() if is_dataclass(cls)}
+
+
+def _non_finite(text: object) -> float:
+    """The floats that JSON cannot write."""
+    if text not in ("inf", "-inf", "nan"):
+        raise SerialisationError(reason=f"{text!r} is not a float that needs a form of its own.")
+    return float(str(text))
 
 
 def _fraction(text: object) -> Fraction:

@@ -1,0 +1,211 @@
+"""Values validate themselves: a wrong one names the field, what was found and what is allowed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dpkit
+from dpkit import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    ApproxEvent,
+    Citation,
+    Claim,
+    Compose,
+    GaussianEvent,
+    InvalidValueError,
+    LaplaceEvent,
+    LossRule,
+    MeanCDP,
+    Neighbours,
+    Parallel,
+    PureDP,
+    PureEvent,
+    Query,
+    Repeat,
+    Subsample,
+    ZCDPEvent,
+)
+from dpkit.testing.strategies import any_events, losses
+
+NOT_NUMBERS = [-1, -1e-300, float("nan"), float("inf"), "1", None, True, 1j, [1.0], 10**400]
+SOURCE = Citation(key="DR14", locator="somewhere")
+
+NONNEGATIVE = [
+    (PureDP, "epsilon", {}),
+    (ApproxDP, "epsilon", {"delta": 0.0}),
+    (MeanCDP, "mu", {"tau": 1.0}),
+    (MeanCDP, "tau", {"mu": 1.0}),
+    (ZCDP, "rho", {}),
+    (GDP, "mu", {}),
+    (PureEvent, "epsilon", {}),
+    (ApproxEvent, "epsilon", {"delta": 0.0}),
+    (ZCDPEvent, "rho", {}),
+    (LaplaceEvent, "ratio", {}),
+    (GaussianEvent, "ratio", {}),
+]
+
+
+@pytest.mark.parametrize("wrong", NOT_NUMBERS, ids=repr)
+@pytest.mark.parametrize(("kind", "field", "rest"), NONNEGATIVE, ids=lambda item: getattr(item, "__name__", str(item)))
+def test_what_is_not_a_finite_number_from_zero_up_is_refused(kind, field, rest, wrong):
+    with pytest.raises(InvalidValueError) as caught:
+        kind(**{field: wrong}, **rest)
+    assert caught.value.field == field
+    assert caught.value.found is wrong or caught.value.found == wrong
+    assert f"{kind.__name__}.{field}" in str(caught.value)
+    assert "finite number >= 0" in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.0, 2.0, float("nan"), "0", None, True])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda delta: ApproxDP(epsilon=1.0, delta=delta),
+        lambda delta: ZCDP(rho=1.0, delta=delta),
+        lambda delta: RDP(orders=(2.0,), epsilons=(1.0,), delta=delta),
+        lambda delta: ApproxEvent(epsilon=1.0, delta=delta),
+        lambda delta: dpkit.account(PureEvent(epsilon=1.0)).epsilon(delta=delta),
+        lambda delta: dpkit.account(PureEvent(epsilon=1.0)).explain(delta=delta),
+    ],
+)
+def test_a_delta_outside_its_range_is_refused(build, wrong):
+    with pytest.raises(InvalidValueError, match="delta"):
+        build(wrong)
+
+
+@pytest.mark.parametrize(
+    ("orders", "epsilons", "field"),
+    [
+        ((1.0, 2.0), (1.0, 1.0), "orders"),
+        ((0.5,), (1.0,), "orders"),
+        ((3.0, 2.0), (1.0, 1.0), "orders"),
+        ((2.0, 2.0), (1.0, 1.0), "orders"),
+        ((), (), "orders"),
+        ("22", (1.0, 1.0), "orders"),
+        ((2.0, float("inf")), (1.0, 1.0), "orders"),
+        ((2.0,), (-1.0,), "epsilons"),
+        ((2.0,), (1.0, 2.0), "epsilons"),
+        ((2.0,), (float("nan"),), "epsilons"),
+    ],
+)
+def test_a_wrong_table_of_orders_is_refused(orders, epsilons, field):
+    with pytest.raises(InvalidValueError) as caught:
+        RDP(orders=orders, epsilons=epsilons)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Repeat(event=PureDP(epsilon=1.0), times=1),
+        lambda: Repeat(event=PureEvent(epsilon=1.0), times=-1),
+        lambda: Repeat(event=PureEvent(epsilon=1.0), times=2.0),
+        lambda: Repeat(event=PureEvent(epsilon=1.0), times=True),
+        lambda: Compose(events=PureEvent(epsilon=1.0)),
+        lambda: Compose(events="ab"),
+        lambda: Compose(events=(1,)),
+        lambda: Parallel(events=(None,)),
+        lambda: Subsample(rate=1.5, event=PureEvent(epsilon=1.0)),
+        lambda: Subsample(rate=-0.5, event=PureEvent(epsilon=1.0)),
+        lambda: Subsample(rate=0.5, event=None),
+        lambda: dpkit.account("nothing"),
+        lambda: dpkit.account([PureEvent(epsilon=1.0), 3]),
+        lambda: dpkit.l1(-1.0),
+        lambda: dpkit.records(1.5),
+        lambda: dpkit.Distance(metric="", value=1.0),
+        lambda: Citation(key=" ", locator="x"),
+        lambda: Claim(loss=1.0, neighbours=Neighbours.ADD_REMOVE, because=SOURCE),
+        lambda: Claim(loss=PureDP(epsilon=1.0), neighbours="add-remove", because=SOURCE),
+        lambda: Claim(loss=PureDP(epsilon=1.0), neighbours=Neighbours.ADD_REMOVE, because="DR14"),
+        lambda: Claim(loss=PureDP(epsilon=1.0), neighbours=Neighbours.ADD_REMOVE, because=SOURCE, status="maybe"),
+        lambda: Claim(loss=PureDP(epsilon=1.0), neighbours=Neighbours.ADD_REMOVE, because=SOURCE, assuming="x y"),
+        lambda: Query(name="q", rows=None, shape=(1,), sensitivity=lambda n: (), because=SOURCE),
+        lambda: Query(name="q", rows=len, shape=(0,), sensitivity=lambda n: (), because=SOURCE),
+    ],
+)
+def test_what_is_not_an_event_a_count_or_a_source_is_refused(build):
+    with pytest.raises(InvalidValueError) as caught:
+        build()
+    assert caught.value.allowed in str(caught.value)
+
+
+RULE = {
+    "name": "r",
+    "event": PureEvent,
+    "loss": PureDP,
+    "neighbours": (Neighbours.ADD_REMOVE,),
+    "because": SOURCE,
+    "bound": lambda event: None,
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("name", ""),
+        ("event", PureDP),
+        ("event", PureEvent(epsilon=1.0)),
+        ("loss", PureEvent),
+        ("neighbours", Neighbours.ADD_REMOVE),
+        ("because", "DR14"),
+        ("status", "true"),
+        ("bound", 1.0),
+    ],
+)
+def test_a_wrong_rule_names_its_field(field, wrong):
+    LossRule(**RULE)
+    with pytest.raises(InvalidValueError) as caught:
+        LossRule(**{**RULE, field: wrong})
+    assert caught.value.field == field
+
+
+def test_numbers_of_other_types_become_floats_and_compare_equal():
+    assert PureDP(epsilon=1) == PureDP(epsilon=np.float32(1.0)) == PureDP(epsilon=np.int64(1))
+    assert isinstance(PureDP(epsilon=np.float64(1.0)).epsilon, float)
+    assert type(PureDP(epsilon=1).epsilon) is float
+    assert repr(PureDP(epsilon=-0.0)) == repr(PureDP(epsilon=0.0))
+
+
+@settings(max_examples=50, derandomize=True, deadline=None)
+@given(value=losses())
+def test_losses_are_frozen_and_hashable(value):
+    assert hash(value) == hash(dataclasses.replace(value))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, dataclasses.fields(value)[0].name, 1.0)
+
+
+@settings(max_examples=50, derandomize=True, deadline=None)
+@given(value=any_events())
+def test_events_are_frozen_and_hashable(value):
+    assert hash(value) == hash(dataclasses.replace(value))
+    assert not hasattr(value, "__dict__")
+
+
+def test_distances_of_groups_are_multiples():
+    assert dpkit.l2(0.5).times(3) == dpkit.l2(1.5)
+    assert dpkit.records(2).value == 2.0
+    assert {d(1.0).metric for d in (dpkit.l1, dpkit.l2, dpkit.linf, dpkit.frobenius, dpkit.rank_one)} == {
+        "l1",
+        "l2",
+        "linf",
+        "frobenius",
+        "rank_one",
+    }
+
+
+def test_a_query_sums_its_rows_either_way():
+    query = Query(
+        name="sum",
+        rows=lambda block: block,
+        shape=(2,),
+        sensitivity=lambda neighbours: (dpkit.l1(1.0),),
+        because=SOURCE,
+        block_sum=lambda block: np.ones(len(block)) @ block,
+    )
+    block = np.arange(6.0).reshape(3, 2)
+    assert np.array_equal(query.total(block), dataclasses.replace(query, block_sum=None).total(block))
