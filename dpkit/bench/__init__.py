@@ -1,0 +1,1 @@
+"""Measurements of dpkit beside its peers, one file a subject; peers are optional and never needed at run time."""
