@@ -66,8 +66,24 @@ if TYPE_CHECKING:
     from dpkit.hooks.specs import hookimpl as hookimpl
     from dpkit.interchange import from_json as from_json
     from dpkit.interchange import to_json as to_json
+    from dpkit.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
+    from dpkit.mechanisms.discrete import DiscreteGaussianEvent as DiscreteGaussianEvent
+    from dpkit.mechanisms.discrete import DiscreteLaplace as DiscreteLaplace
+    from dpkit.mechanisms.discrete import DiscreteLaplaceEvent as DiscreteLaplaceEvent
+    from dpkit.mechanisms.exponential import BoundedRangeEvent as BoundedRangeEvent
+    from dpkit.mechanisms.exponential import Exponential as Exponential
+    from dpkit.mechanisms.gaussian import Gaussian as Gaussian
     from dpkit.mechanisms.gaussian import GaussianEvent as GaussianEvent
+    from dpkit.mechanisms.laplace import Laplace as Laplace
     from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
+    from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+    from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
+    from dpkit.mechanisms.releasing import Simulated as Simulated
+    from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
+    from dpkit.numerics.exact_rounding import NoiseLaw as NoiseLaw
+    from dpkit.numerics.exact_rounding import Tail as Tail
+    from dpkit.numerics.exact_rounding import exactly_rounded as exactly_rounded
+    from dpkit.numerics.randomness import secure_generator as secure_generator
 
 # Where each public name lives. A test holds this table against the imports above and against docs/api.md.
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -116,8 +132,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.hooks.manager": ("default_registry",),
     "dpkit.hooks.specs": ("hookimpl",),
     "dpkit.interchange": ("from_json", "to_json"),
-    "dpkit.mechanisms.gaussian": ("GaussianEvent",),
-    "dpkit.mechanisms.laplace": ("LaplaceEvent",),
+    "dpkit.mechanisms.discrete": ("DiscreteGaussian", "DiscreteGaussianEvent", "DiscreteLaplace", "DiscreteLaplaceEvent"),
+    "dpkit.mechanisms.exponential": ("BoundedRangeEvent", "Exponential"),
+    "dpkit.mechanisms.gaussian": ("Gaussian", "GaussianEvent"),
+    "dpkit.mechanisms.laplace": ("Laplace", "LaplaceEvent"),
+    "dpkit.mechanisms.randomized_response": ("RandomizedResponse", "RandomizedResponseEvent"),
+    "dpkit.mechanisms.releasing": ("Simulated",),
+    "dpkit.mechanisms.symmetric_gaussian": ("SymmetricGaussian",),
+    "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
+    "dpkit.numerics.randomness": ("secure_generator",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -16,6 +16,7 @@ CONTRACT = """
 PureDP ApproxDP MeanCDP ZCDP RDP GDP
 l1 l2 linf frobenius rank_one records Neighbours
 Citation Claim LossRule Query
+Laplace Gaussian SymmetricGaussian DiscreteLaplace DiscreteGaussian Exponential RandomizedResponse
 LaplaceEvent GaussianEvent PureEvent ApproxEvent ZCDPEvent
 Repeat Compose Parallel Subsample
 account calibrate Guarantee
@@ -25,8 +26,7 @@ DpkitError UnpricedEventError
 
 # Named by the contract and not built yet. A name that appears must move up.
 PENDING = """
-PLD Laplace Gaussian SymmetricGaussian DiscreteLaplace DiscreteGaussian Exponential RandomizedResponse
-load audit
+PLD load audit
 """.split()
 
 

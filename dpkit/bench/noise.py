@@ -44,12 +44,8 @@ def measure_noise(*, draws: int = 1_000_000, opendp_draws: int = 10_000, repeats
 def _against_numpy(draws: int, repeats: int) -> Iterator[NoiseRow]:
     value = np.linspace(-100.0, 100.0, draws)
     rng = np.random.default_rng(1)
-    yield _compare(
-        "laplace", _ours(LAPLACE, value), draws, "numpy", lambda: value + rng.laplace(size=draws), draws, repeats
-    )
-    yield _compare(
-        "gaussian", _ours(GAUSSIAN, value), draws, "numpy", lambda: value + rng.normal(size=draws), draws, repeats
-    )
+    yield _compare("laplace", _ours(LAPLACE, value), draws, "numpy", lambda: value + rng.laplace(size=draws), draws, repeats)
+    yield _compare("gaussian", _ours(GAUSSIAN, value), draws, "numpy", lambda: value + rng.normal(size=draws), draws, repeats)
 
 
 def _against_opendp(draws: int, peer_draws: int, repeats: int) -> Iterator[NoiseRow]:

@@ -13,13 +13,14 @@ from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.loss_rules import CORE_RULES, LossRule
 from dpkit.hooks.specs import hookimpl
-from dpkit.mechanisms import gaussian, laplace, subsampled_gaussian
+from dpkit.mechanisms import discrete, exponential, gaussian, laplace, randomized_response, subsampled_gaussian
 
 
 @hookimpl
 def dpkit_loss_rules() -> Sequence[LossRule]:
     """The rules of the core's leaves and of the built-in mechanisms."""
-    return (*CORE_RULES, *laplace.RULES, *gaussian.RULES, *subsampled_gaussian.RULES)
+    families = (laplace, gaussian, subsampled_gaussian, discrete, exponential, randomized_response)
+    return (*CORE_RULES, *(rule for family in families for rule in family.RULES))
 
 
 @hookimpl

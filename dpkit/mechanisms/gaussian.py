@@ -1,18 +1,25 @@
-"""Gaussian noise: its event and what it costs."""
+"""Gaussian noise: the mechanism, its event and what it costs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+import numpy.typing as npt
+
 from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation
+from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
+from dpkit.core.distances import Distance
 from dpkit.core.events import Compose, Event, Repeat, flatten
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import GDP, ZCDP, MeanCDP, RenyiCurve
-from dpkit.core.neighbours import EITHER
+from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import LinearCurve
+from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 
 
@@ -76,3 +83,64 @@ RULES: tuple[LossRule, ...] = (
         bound=lambda event: LinearCurve(slope=gaussian_rho(event.ratio)),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """value + Gaussian noise of standard deviation `scale`, in every entry, exactly rounded to a grid set by the scale."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        from dpkit.numerics.noise_inputs import checked_scale
+
+        object.__setattr__(self, "scale", checked_scale(self.scale, where="Gaussian"))
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
+        from dpkit.numerics.exact_rounding import grid_for
+
+        return grid_for(self.scale)
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> GaussianEvent:
+        """A release whose value moves by at most this distance: L2, Frobenius (the same on matrices), or L1, a bound of it."""
+        distance = releasing.distance_in(at, metrics=("l2", "frobenius", "l1"), where="Gaussian")
+        return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The noisy value, of the same shape; bad values as in `Laplace.release`."""
+        from dpkit.numerics.exact_rounding import exactly_rounded
+        from dpkit.numerics.gaussian_noise import GAUSSIAN
+
+        source = releasing.generator(rng)
+        return releasing.stamped(exactly_rounded(value, scale=self.scale, law=GAUSSIAN, rng=source, saturate=saturate), source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
+        """n independent noisy values along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """Gaussian, zCDP and Rényi claims. No mean-concentrated one: it would not survive the rounding."""
+        lasting = [rule for rule in RULES if rule.loss is not MeanCDP]
+        return releasing.claims_of(self.event(at=at), lasting, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln density of the unrounded output, summed over the entries of the value."""
+        center = np.asarray(value, dtype=np.float64)
+        z = (np.asarray(output, dtype=np.float64) - center) / self.scale
+        return releasing.summed_over_value(-0.5 * z * z - math.log(self.scale * math.sqrt(2.0 * math.pi)), center.ndim)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """The largest absolute error over the shape, rounding included, at this confidence: exact for independent entries."""
+        return gaussian_accuracy(self.scale, releasing.entries(shape), confidence) + self.grid / 2.0
+
+
+def gaussian_accuracy(scale: float, count: int, confidence: float) -> float:
+    """t with P(all of `count` independent N(0, scale^2) are within t) = confidence, rounded up."""
+    from scipy.special import ndtri
+
+    tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / count)
+    return -scale * float(ndtri(tail / 2.0)) * (1.0 + 1e-12)

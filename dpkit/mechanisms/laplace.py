@@ -1,21 +1,25 @@
-"""Laplace noise: its event and what it costs."""
+"""Laplace noise: the mechanism, its event and what it costs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation
+from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
+from dpkit.core.distances import Distance
 from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ZCDP, PureDP, RenyiCurve
-from dpkit.core.neighbours import EITHER
+from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import broadcast_total
+from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import outward
 from dpkit.numerics.special import Array, expm1_minus
 
@@ -105,3 +109,61 @@ RULES: tuple[LossRule, ...] = (
         bound=lambda event: LaplaceCurve(ratio=event.ratio),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace:
+    """value + Laplace noise of this scale b, in every entry, exactly rounded to a grid that depends on the scale alone."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        from dpkit.numerics.noise_inputs import checked_scale
+
+        object.__setattr__(self, "scale", checked_scale(self.scale, where="Laplace"))
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
+        from dpkit.numerics.exact_rounding import grid_for
+
+        return grid_for(self.scale)
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> LaplaceEvent:
+        """A release whose value moves by at most this L1 distance."""
+        distance = releasing.distance_in(at, metrics=("l1",), where="Laplace")
+        return LaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The noisy value, of the same shape.
+
+        NaN, infinities and magnitudes above 2**450 raise before anything is drawn; with `saturate`, a public limit,
+        they are clamped (NaN counts as 0) and nothing raises on a value.
+        """
+        from dpkit.numerics.exact_rounding import exactly_rounded
+        from dpkit.numerics.laplace_noise import LAPLACE
+
+        source = releasing.generator(rng)
+        return releasing.stamped(exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=source, saturate=saturate), source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
+        """n independent noisy values along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """Pure, zCDP and Rényi claims, one a loss rule."""
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln density of the unrounded output, summed over the entries of the value."""
+        center = np.asarray(value, dtype=np.float64)
+        distance = np.abs(np.asarray(output, dtype=np.float64) - center)
+        return releasing.summed_over_value(-distance / self.scale - math.log(2.0 * self.scale), center.ndim)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """The largest absolute error over the shape, rounding included, at this confidence: exact for independent entries."""
+        # P(all within t) = (1 - e^(-t/b))^m; 1 - c^(1/m) = -expm1(ln(c)/m) keeps its digits
+        tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / releasing.entries(shape))
+        return -self.scale * math.log(tail) * (1.0 + 1e-12) + self.grid / 2.0

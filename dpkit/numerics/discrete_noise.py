@@ -103,9 +103,7 @@ def _signed_geometric(scale: float, count: int, rng: np.random.Generator) -> tup
     return negative, np.abs(integers)
 
 
-def _with_low_bits(
-    coarse: IntArray, bits: int, scale: float, rng: np.random.Generator
-) -> tuple[IntArray, NDArray[np.bool_]]:
+def _with_low_bits(coarse: IntArray, bits: int, scale: float, rng: np.random.Generator) -> tuple[IntArray, NDArray[np.bool_]]:
     """Refine a geometric magnitude at 1 / 2**bits of the scale to one at the scale: its low bits are independent of it.
 
     P(2**bits h + r) is proportional to exp(-2**bits h / scale) exp(-r / scale): uniform low bits r, kept with

@@ -44,9 +44,7 @@ def checked_value(value: ArrayLike, *, saturate: float | None, where: str) -> Fl
     """
     limit = LARGEST_MAGNITUDE if saturate is None else as_float(saturate)
     if not 0 < limit <= LARGEST_MAGNITUDE:
-        raise InvalidValueError(
-            field="saturate", found=saturate, allowed="a number above 0 and at most 2**450", where=where
-        )
+        raise InvalidValueError(field="saturate", found=saturate, allowed="a number above 0 and at most 2**450", where=where)
     given = _rectangular(value)
     if given is None or given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
         found = "a ragged array" if given is None else f"an array of {given.dtype}"

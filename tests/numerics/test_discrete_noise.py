@@ -24,9 +24,7 @@ def laplace_below(scale: float):
 
     def below(n):
         n = np.asarray(n, dtype=float)
-        return np.where(n <= 0, np.exp((np.minimum(n, 1) - 1) / scale), 1 + q - np.exp(-np.maximum(n, 0) / scale)) / (
-            1 + q
-        )
+        return np.where(n <= 0, np.exp((np.minimum(n, 1) - 1) / scale), 1 + q - np.exp(-np.maximum(n, 0) / scale)) / (1 + q)
 
     return below
 

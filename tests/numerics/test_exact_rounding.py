@@ -42,9 +42,7 @@ def inverse(law: NoiseLaw, tail: mpmath.mpf) -> mpmath.mpf:
 def boundary_word(law: NoiseLaw, boundary: mpmath.mpf) -> int:
     """The 64-bit word of the upper side whose interval of tail probabilities holds the given point of the law."""
     probability = (
-        oracle.exp(-boundary) / 2
-        if law is LAPLACE
-        else oracle.erfc(boundary / oracle.sqrt(2 if law is GAUSSIAN else 1)) / 2
+        oracle.exp(-boundary) / 2 if law is LAPLACE else oracle.erfc(boundary / oracle.sqrt(2 if law is GAUSSIAN else 1)) / 2
     )
     return int(oracle.floor(oracle.ldexp(probability, 64)))
 
@@ -129,9 +127,7 @@ def test_an_undecided_word_draws_more_bits_and_only_then(judges):
 def test_the_slow_path_is_rare(law, monkeypatch):
     slow = []
     exact = exact_rounding._exact_totals
-    monkeypatch.setattr(
-        exact_rounding, "_exact_totals", lambda words, *rest: slow.append(len(words)) or exact(words, *rest)
-    )
+    monkeypatch.setattr(exact_rounding, "_exact_totals", lambda words, *rest: slow.append(len(words)) or exact(words, *rest))
     exactly_rounded(np.full(1_000_000, 0.3), scale=1.9999, law=law, rng=np.random.default_rng(4))
     assert sum(slow) <= 20
 
@@ -184,9 +180,7 @@ def test_beyond_53_bits_the_answer_is_the_float_nearest_to_the_exact_multiple(pa
     """The whole part of the sum is an exact integer; what is returned is a function of that integer alone."""
     draws = 40
     grid = 2.0**-3
-    noisy = exactly_rounded(
-        np.full(draws, value), scale=1.0, law=path(GAUSSIAN), rng=np.random.default_rng(1), grid=grid
-    )
+    noisy = exactly_rounded(np.full(draws, value), scale=1.0, law=path(GAUSSIAN), rng=np.random.default_rng(1), grid=grid)
     noise = exactly_rounded(np.zeros(draws), scale=1.0, law=GAUSSIAN, rng=np.random.default_rng(1), grid=grid)
     for one, part in zip(noisy.tolist(), noise.tolist(), strict=True):
         assert one == float(Fraction(value) + Fraction(part))

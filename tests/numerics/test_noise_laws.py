@@ -81,9 +81,7 @@ def test_noise_is_symmetric(judges, law, truth):
 
 
 def rounds_before_adding(value, *, scale, law, rng, grid):
-    return np.rint(value / grid) * grid + exactly_rounded(
-        np.zeros_like(value), scale=scale, law=law, rng=rng, grid=grid
-    )
+    return np.rint(value / grid) * grid + exactly_rounded(np.zeros_like(value), scale=scale, law=law, rng=rng, grid=grid)
 
 
 def sign_follows_magnitude(value, *, scale, law, rng, grid):

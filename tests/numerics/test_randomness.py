@@ -85,9 +85,7 @@ def test_words_are_64_bits_wide_on_a_32_bit_generator_too():
     assert max(ones) < 0.6
 
 
-@pytest.mark.parametrize(
-    "duplicate", [copy.deepcopy, lambda rng: pickle.loads(pickle.dumps(rng)), lambda rng: rng.spawn(1)[0]]
-)
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda rng: pickle.loads(pickle.dumps(rng)), lambda rng: rng.spawn(1)[0]])
 def test_a_copy_is_secure_and_never_repeats_the_stream(duplicate):
     rng = secure_generator()
     other = duplicate(rng)

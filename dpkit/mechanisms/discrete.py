@@ -1,0 +1,211 @@
+"""Integer noise for counts: discrete Laplace and discrete Gaussian, sampled exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.checks import nonnegative, whole_number
+from dpkit.core.claims import Citation, Claim
+from dpkit.core.conversions.arrow import finite
+from dpkit.core.distances import Distance
+from dpkit.core.events import Event
+from dpkit.core.loss_rules import LossRule
+from dpkit.core.losses import ZCDP, PureDP
+from dpkit.core.neighbours import EITHER, Neighbours
+from dpkit.errors import InvalidValueError
+from dpkit.mechanisms import releasing
+from dpkit.mechanisms.gaussian import gaussian_accuracy
+from dpkit.numerics.rounding import round_up
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplaceEvent(Event):
+    """Discrete Laplace noise on integers; `ratio` is the L1 sensitivity over the scale.
+
+    For a sensitivity of 1 the loss is always exactly +-ratio: as bad as any pure release of that epsilon, and worse than
+    continuous Laplace noise. So it is priced as pure.
+    """
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="DiscreteLaplaceEvent"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussianEvent(Event):
+    """Discrete Gaussian noise on integers; `ratio` is the L2 sensitivity over the scale."""
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="DiscreteGaussianEvent"))
+
+
+RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="discrete-laplace-pure",
+        event=DiscreteLaplaceEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="GRS09", locator="the geometric mechanism, at any integer distance"),
+        bound=lambda event: PureDP(epsilon=event.ratio),
+    ),
+    LossRule(
+        name="discrete-gaussian-zcdp",
+        event=DiscreteGaussianEvent,
+        loss=ZCDP,
+        neighbours=EITHER,
+        because=Citation(key="CKS20", locator="Theorem 14"),
+        bound=lambda event: ZCDP(rho=finite(round_up(Fraction(event.ratio) ** 2 / 2), notion="rho")),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplace:
+    """Integers + integer noise with P(x) proportional to exp(-|x|/scale)."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _checked_scale(self.scale, where="DiscreteLaplace"))
+
+    @property
+    def grid(self) -> float:
+        """Outputs are whole numbers."""
+        return 1.0
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> DiscreteLaplaceEvent:
+        """A release whose integers move by at most this L1 distance."""
+        distance = releasing.distance_in(at, metrics=("l1",), where="DiscreteLaplace")
+        return DiscreteLaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> IntArray:
+        """The noisy integers; magnitudes are first clamped to 2**62 - 1, or to `saturate` if that is smaller."""
+        from dpkit.numerics.discrete_noise import discrete_laplace
+
+        source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteLaplace")
+        return _with_noise(integers, discrete_laplace(scale=self.scale, size=integers.shape, rng=source), source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
+        """n independent noisy values along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """The pure claim."""
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln probability of the output, summed over the entries of the value."""
+        center = np.asarray(value)
+        distance = np.abs(np.asarray(output) - center)
+        normaliser = math.log(math.tanh(0.5 / self.scale))  # (1 - q)/(1 + q), q = exp(-1/scale)
+        return releasing.summed_over_value(normaliser - distance / self.scale, center.ndim)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """The largest absolute error over the shape at this confidence."""
+        # P(|X| > t) = 2 q^(t+1)/(1+q) must be at most 1 - c^(1/m)
+        tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / releasing.entries(shape))
+        needed = self.scale * (math.log(2.0 / tail) - math.log1p(math.exp(-1.0 / self.scale))) - 1.0
+        return float(max(0, math.ceil(needed * (1.0 + 1e-12))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussian:
+    """Integers + integer noise with P(x) proportional to exp(-x^2/(2 scale^2))."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _checked_scale(self.scale, where="DiscreteGaussian"))
+
+    @property
+    def grid(self) -> float:
+        """Outputs are whole numbers."""
+        return 1.0
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> DiscreteGaussianEvent:
+        """A release whose integers move by at most this L2 distance, or L1, which bounds it."""
+        distance = releasing.distance_in(at, metrics=("l2", "l1"), where="DiscreteGaussian")
+        return DiscreteGaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> IntArray:
+        """The noisy integers; magnitudes are first clamped to 2**62 - 1, or to `saturate` if that is smaller."""
+        from dpkit.numerics.discrete_noise import discrete_gaussian
+
+        source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteGaussian")
+        return _with_noise(integers, discrete_gaussian(scale=self.scale, size=integers.shape, rng=source), source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
+        """n independent noisy values along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """The zCDP claim."""
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln probability of the output, summed over the entries of the value."""
+        center = np.asarray(value)
+        z = (np.asarray(output) - center) / self.scale
+        return releasing.summed_over_value(-0.5 * z * z - _log_theta(self.scale), center.ndim)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """A bound on the largest absolute error over the shape: the tail is at most that of continuous noise, one step on.
+
+        P(X >= t) <= P(N >= t - 1) (CKS20, Proposition 25).
+        """
+        return float(math.ceil(gaussian_accuracy(self.scale, releasing.entries(shape), confidence)) + 1)
+
+
+def _log_theta(scale: float) -> float:
+    """ln sum over integers of exp(-x^2/(2 scale^2)): directly for small scales, by Poisson summation for large ones."""
+    if scale < 1.0:
+        return math.log(1.0 + 2.0 * math.fsum(math.exp(-0.5 * (x / scale) ** 2) for x in range(1, 60)))
+    dual = 1.0 + 2.0 * math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 10))
+    return math.log(scale * math.sqrt(2.0 * math.pi)) + math.log(dual)
+
+
+def _checked_scale(scale: float, *, where: str) -> float:
+    from dpkit.numerics.discrete_noise import LARGEST_SCALE, SMALLEST_SCALE
+    from dpkit.numerics.noise_inputs import as_float
+
+    number = as_float(scale)
+    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+        raise InvalidValueError(field="scale", found=scale, allowed="a number between 2**-20 and 2**40", where=where)
+    return number
+
+
+def _integers(value: npt.ArrayLike, saturate: float | None, *, where: str) -> npt.NDArray[np.integer]:
+    """Integers, clamped to the public limit where one is given. Floats are refused: rounding them could double a distance."""
+    from dpkit.numerics.discrete_noise import LARGEST_INTEGER
+
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        found = f"an array of {array.dtype}"
+        raise InvalidValueError(field="value", found=found, allowed="integers", where=f"{where}.release")
+    if saturate is None:
+        return array
+    limit = whole_number(int(min(saturate, LARGEST_INTEGER)), field="saturate", where=f"{where}.release")
+    if array.dtype.kind == "u":
+        return np.minimum(array.astype(np.uint64), np.uint64(limit)).astype(np.int64)
+    return np.clip(array.astype(np.int64), -limit, limit)
+
+
+def _with_noise(integers: npt.NDArray[np.integer], noise: IntArray, source: np.random.Generator) -> IntArray:
+    from dpkit.numerics.discrete_noise import add_saturating
+
+    return releasing.stamped(add_saturating(integers, noise), source)

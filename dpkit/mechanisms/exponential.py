@@ -1,0 +1,130 @@
+"""The exponential mechanism over finitely many candidates, sampled exactly and accounted by bounded range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.checks import nonnegative
+from dpkit.core.claims import Citation, Claim
+from dpkit.core.conversions.arrow import finite
+from dpkit.core.distances import Distance
+from dpkit.core.events import Event
+from dpkit.core.loss_rules import LossRule
+from dpkit.core.losses import ZCDP, PureDP
+from dpkit.core.neighbours import EITHER, Neighbours
+from dpkit.errors import InvalidValueError
+from dpkit.mechanisms import releasing
+from dpkit.numerics.rounding import round_up
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedRangeEvent(Event):
+    """A choice whose privacy loss varies by at most `range` over the outcomes, for any one pair of neighbours."""
+
+    range: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "range", nonnegative(self.range, field="range", where="BoundedRangeEvent"))
+
+
+RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="bounded-range-pure",
+        event=BoundedRangeEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="DuR19", locator="a range that contains zero bounds the loss"),
+        bound=lambda event: PureDP(epsilon=event.range),
+    ),
+    LossRule(
+        name="bounded-range-zcdp",
+        event=BoundedRangeEvent,
+        loss=ZCDP,
+        neighbours=EITHER,
+        because=Citation(key="CR21", locator="Lemma 3.2: range^2/8"),
+        bound=lambda event: ZCDP(rho=finite(round_up(Fraction(event.range) ** 2 / 8), notion="rho")),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential:
+    """Chooses candidate i with probability proportional to exp(score_i / scale). The value is the vector of scores.
+
+    At a distance D (the most that any score can move), the loss ranges over 2 D / scale; over D / scale when `monotone` is
+    declared: adding a record moves all scores in one direction. The textbook's epsilon is scale = 2 D / epsilon.
+    """
+
+    scale: float
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        from dpkit.numerics.noise_inputs import checked_scale
+
+        object.__setattr__(self, "scale", checked_scale(self.scale, where="Exponential"))
+        if not isinstance(self.monotone, bool):
+            raise InvalidValueError(field="monotone", found=self.monotone, allowed="true or false", where="Exponential")
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> BoundedRangeEvent:
+        """A choice whose scores each move by at most this distance (in the largest score, or in a norm that bounds it)."""
+        distance = releasing.distance_in(at, metrics=("linf", "l2", "l1"), where="Exponential")
+        return BoundedRangeEvent(range=releasing.ratio_up(distance, self.scale, factor=1 if self.monotone else 2))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> IntArray:
+        """The chosen index: an integer array without axes."""
+        source = releasing.generator(rng)
+        scores = _scores(value, saturate)
+        return releasing.stamped(np.asarray(_choices(scores, self.scale, 1, source)[0]), source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
+        """n independent choices."""
+        releasing.repeated(0, n)  # n is checked as everywhere
+        source = releasing.generator(rng)
+        return releasing.stamped(_choices(_scores(value, None), self.scale, n, source), source)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """The pure claim and the one by bounded range."""
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
+        """ln probability of each chosen index."""
+        scores = _scores(value, None) / self.scale
+        top = float(np.max(scores))
+        normaliser = top + math.log(float(np.sum(np.exp(scores - top))))
+        return np.asarray(scores[np.asarray(output)] - normaliser, dtype=np.float64)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """How far below the best score the chosen one is, at most, at this confidence (DR14, Theorem 3.11)."""
+        failure = 1.0 - releasing.checked_confidence(confidence)
+        return self.scale * (math.log(releasing.entries(shape)) - math.log(failure)) * (1.0 + 1e-12)
+
+
+def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
+    from dpkit.numerics.noise_inputs import checked_value
+
+    scores = checked_value(value, saturate=saturate, where="Exponential.release")
+    if scores.ndim != 1 or not scores.size:
+        raise InvalidValueError(
+            field="value", found=f"shape {scores.shape}", allowed="a vector of at least one score", where="Exponential.release"
+        )
+    return scores
+
+
+def _choices(scores: FloatArray, scale: float, n: int, rng: np.random.Generator) -> IntArray:
+    """n exact draws: the gap to the best score, over the scale, is the exponent."""
+    from dpkit.numerics.exact_choice import exponential_choices
+
+    best, width = Fraction(float(np.max(scores))), Fraction(scale)
+    gaps = (np.max(scores) - scores) / scale
+    return exponential_choices(gaps, exact=lambda i: (best - Fraction(float(scores[i]))) / width, size=n, rng=rng)

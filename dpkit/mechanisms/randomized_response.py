@@ -1,0 +1,141 @@
+"""Randomised response over finitely many categories, sampled exactly: the truth, or any other answer, at odds of e^epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.checks import nonnegative, whole_number
+from dpkit.core.claims import Citation, Claim
+from dpkit.core.distances import Distance
+from dpkit.core.events import Event
+from dpkit.core.loss_rules import LossRule
+from dpkit.core.losses import PureDP
+from dpkit.core.neighbours import EITHER, Neighbours
+from dpkit.errors import InvalidValueError
+from dpkit.mechanisms import releasing
+from dpkit.numerics.rounding import next_up
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponseEvent(Event):
+    """An answer that is `e^epsilon` times as likely under its own truth as under any other; `categories` answers in all."""
+
+    epsilon: float
+    categories: int
+
+    def __post_init__(self) -> None:
+        where = "RandomizedResponseEvent"
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where=where))
+        object.__setattr__(self, "categories", whole_number(self.categories, field="categories", where=where, minimum=2))
+
+
+RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="randomized-response-pure",
+        event=RandomizedResponseEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="War65", locator="and DR14, section 3.2"),
+        bound=lambda event: PureDP(epsilon=event.epsilon),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse:
+    """Each entry, a category 0 .. categories-1, is answered truthfully at odds of e^epsilon to 1 against each other one."""
+
+    epsilon: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        where = "RandomizedResponse"
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where=where))
+        object.__setattr__(self, "categories", whole_number(self.categories, field="categories", where=where, minimum=2))
+
+    @property
+    def truth_probability(self) -> float:
+        """e^epsilon / (e^epsilon + categories - 1)."""
+        return 1.0 / (1.0 + (self.categories - 1) * math.exp(-self.epsilon))
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
+        """The answers of which at most so many change: `records(n)`; n entries cost n times epsilon."""
+        changed = releasing.distance_in(at, metrics=("records",), where="RandomizedResponse")
+        total = changed * self.epsilon
+        return RandomizedResponseEvent(epsilon=next_up(total) if changed > 1 else total, categories=self.categories)
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> IntArray:
+        """The randomised answers. A direct call refuses what is no category; with `saturate` it counts as the nearest one."""
+        source = releasing.generator(rng)
+        truths = self._categories(value, clamp=saturate is not None)
+        lies = self._lies(truths.size, source).reshape(truths.shape)
+        others = source.integers(0, self.categories - 1, size=truths.shape, dtype=np.int64)
+        others += others >= truths  # uniform over the categories that are not the truth
+        return releasing.stamped(np.where(lies, others, truths), source)
+
+    def _lies(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        """Exact coins with probability (k-1) / (e^epsilon + k-1)."""
+        from dpkit.numerics.exact_bernoulli import coins
+        from dpkit.numerics.lazy_uniform import Precision, Real, enclose_decreasing
+
+        others = self.categories - 1
+
+        def lying(context: Precision, epsilon: Real) -> Real:
+            return context.mpf(others) / (context.exp(epsilon) + others)
+
+        probability = np.full(count, others * math.exp(-self.epsilon) / (1.0 + others * math.exp(-self.epsilon)))
+        return coins(probability, enclosure=lambda i: enclose_decreasing(lying, Fraction(self.epsilon)), rng=rng)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
+        """n independent answers along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """The pure claim."""
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln probability of the answers, summed over the entries of the value."""
+        truths = np.asarray(value)
+        lie = math.log(self.truth_probability) - self.epsilon
+        terms = np.where(np.asarray(output) == truths, math.log(self.truth_probability), lie)
+        return releasing.summed_over_value(terms, truths.ndim)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """How many of the answers differ from the truth, at most, at this confidence: the exact binomial quantile."""
+        from scipy.special import bdtr
+
+        count, needed = releasing.entries(shape), releasing.checked_confidence(confidence)
+        lies = np.arange(count + 1)
+        return float(lies[np.argmax(bdtr(lies, count, 1.0 - self.truth_probability) >= needed)])
+
+    def _categories(self, value: npt.ArrayLike, *, clamp: bool) -> IntArray:
+        array: npt.NDArray[Any] = np.asarray(value)
+        if array.dtype.kind not in "iu":
+            raise InvalidValueError(
+                field="value",
+                found=f"an array of {array.dtype}",
+                allowed="integer categories",
+                where="RandomizedResponse.release",
+            )
+        if clamp:
+            return np.asarray(np.minimum(np.maximum(array, 0), self.categories - 1), dtype=np.int64)
+        if array.size and not (array.min() >= 0 and array.max() < self.categories):
+            raise InvalidValueError(
+                field="value",
+                found="a number outside the categories",
+                allowed=f"integers from 0 to {self.categories - 1}",
+                where="RandomizedResponse.release",
+            )
+        return array.astype(np.int64)

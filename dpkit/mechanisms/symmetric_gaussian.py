@@ -1,0 +1,114 @@
+"""Gaussian noise on symmetric matrices (GOE): as much noise as the Frobenius norm asks for, and the result is symmetric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.claims import Claim
+from dpkit.core.distances import Distance
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import InvalidValueError
+from dpkit.mechanisms import releasing
+from dpkit.mechanisms.gaussian import Gaussian, GaussianEvent, gaussian_accuracy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymmetricGaussian:
+    """Noise of standard deviation `scale` on the diagonal and scale/sqrt(2) off it, mirrored.
+
+    Scaling the off-diagonals by sqrt(2) turns the upper triangle into a vector whose L2 norm is the Frobenius norm and whose
+    noise is N(0, scale^2) in every entry: the Gaussian mechanism at the Frobenius distance. The irrational factor is part of
+    the noise law, so the rounding stays exact. Values are matrices, or arrays of them along leading axes.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        from dpkit.numerics.noise_inputs import checked_scale
+
+        object.__setattr__(self, "scale", checked_scale(self.scale, where="SymmetricGaussian"))
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
+        from dpkit.numerics.exact_rounding import grid_for
+
+        return grid_for(self.scale)
+
+    def event(self, *, at: Distance | Sequence[Distance]) -> GaussianEvent:
+        """A release whose matrix moves by at most this Frobenius distance; a rank-one change c v v' moves it by c."""
+        distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
+        return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the upper triangle counts."""
+        from dpkit.numerics.exact_rounding import exactly_rounded
+        from dpkit.numerics.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
+        from dpkit.numerics.noise_inputs import checked_value
+
+        source = releasing.generator(rng)
+        matrices = checked_value(value, saturate=saturate, where="SymmetricGaussian.release")
+        size = _size(matrices.shape)
+        if saturate is None and not np.array_equal(matrices, np.swapaxes(matrices, -1, -2)):
+            raise InvalidValueError(
+                field="value", found="a matrix that is not symmetric", allowed="symmetric matrices", where="SymmetricGaussian"
+            )
+        output = np.empty(matrices.shape)
+        diagonal = np.arange(size)
+        rows, columns = np.triu_indices(size, k=1)
+        output[..., diagonal, diagonal] = exactly_rounded(
+            matrices[..., diagonal, diagonal], scale=self.scale, law=GAUSSIAN, rng=source, grid=self.grid
+        )
+        upper = exactly_rounded(
+            matrices[..., rows, columns], scale=self.scale, law=HALF_VARIANCE_GAUSSIAN, rng=source, grid=self.grid
+        )
+        output[..., rows, columns] = upper
+        output[..., columns, rows] = upper
+        return releasing.stamped(output, source)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
+        """n independent noisy matrices along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """Those of Gaussian noise at the Frobenius distance."""
+        distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
+        return Gaussian(scale=self.scale).claims(at=Distance(metric="frobenius", value=distance), neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln density of the unrounded upper triangle, with respect to Lebesgue measure on its d(d+1)/2 entries."""
+        center = np.asarray(value, dtype=np.float64)
+        gap = np.asarray(output, dtype=np.float64) - center
+        size = _size(center.shape)
+        diagonal = np.arange(size)
+        rows, columns = np.triu_indices(size, k=1)
+        squares = np.sum(gap[..., diagonal, diagonal] ** 2, axis=-1) + 2.0 * np.sum(gap[..., rows, columns] ** 2, axis=-1)
+        free = size * (size + 1) // 2
+        constant = free * math.log(self.scale * math.sqrt(2.0 * math.pi)) - 0.5 * len(rows) * math.log(2.0)
+        terms = np.asarray(-0.5 * squares / self.scale**2 - constant, dtype=np.float64)
+        return releasing.summed_over_value(terms, center.ndim - 2)
+
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """The largest absolute error of an entry at this confidence (off-diagonals, which have less noise, counted alike)."""
+        sizes = (shape, shape) if isinstance(shape, int | np.integer) else tuple(shape)
+        size = _size(sizes)
+        free = releasing.entries(sizes[:-2]) * max(1, size * (size + 1) // 2)
+        return gaussian_accuracy(self.scale, free, confidence) + self.grid / 2.0
+
+
+def _size(shape: Sequence[int]) -> int:
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise InvalidValueError(
+            field="value",
+            found=f"shape {tuple(shape)}",
+            allowed="square matrices in the last two axes",
+            where="SymmetricGaussian",
+        )
+    return int(shape[-1])
