@@ -25,7 +25,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matplotlib": "report"}
+ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matplotlib": "report", "click": "cli"}
 
 
 def modules():

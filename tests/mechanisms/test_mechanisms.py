@@ -211,10 +211,7 @@ def test_the_density_integrates_to_one_and_is_the_sampler_s(mechanism):
     assert total == pytest.approx(1.0, abs=1e-9)
     draws = mechanism.release_many(0.3, 40_000, np.random.default_rng(11))
     edges = np.linspace(-60.0, 60.0, 4001)
-    mass = [
-        integrate.quad(lambda y: math.exp(mechanism.log_density(y, 0.3)), a, b)[0]
-        for a, b in pairwise(edges[1950:2051])
-    ]
+    mass = [integrate.quad(lambda y: math.exp(mechanism.log_density(y, 0.3)), a, b)[0] for a, b in pairwise(edges[1950:2051])]
     inside = np.histogram(draws, bins=edges[1950:2051])[0]
     expected = np.array(mass) * draws.size
     keep = expected > 8

@@ -1,0 +1,53 @@
+"""The command line: `dpkit VERB`. Each verb imports what it needs when it runs, so that `dpkit --help` is instant."""
+
+from __future__ import annotations
+
+import click
+
+from dpkit._version import __version__
+from dpkit.errors import DpkitError
+
+
+class _Verbs(click.Group):
+    """A user's mistake is a message and exit code 2, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except DpkitError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpkit")
+def main() -> None:
+    """Privacy accounting with plugins: every number derived from a named theorem and rounded to the safe side."""
+
+
+@main.group()
+def bench() -> None:
+    """Measure dpkit beside its peers, all in one run. Ratios are what counts; seconds are of this machine.
+
+    Example: dpkit bench noise --json
+    """
+
+
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the noise section of this Markdown page."
+)
+@click.option("--draws", default=1_000_000, show_default=True, help="Samples of dpkit and numpy in one run.")
+@click.option("--repeats", default=7, show_default=True, help="Runs, of which the median is reported.")
+def noise(as_json: bool, into: str | None, draws: int, repeats: int) -> None:
+    """Exact noise beside numpy's inexact samplers and OpenDP's (where it is installed).
+
+    Example: dpkit bench noise --into docs/benchmarks.md
+    """
+    from dpkit.bench.noise import measure_noise
+    from dpkit.bench.tables import as_json_text, as_markdown, replace_section
+
+    rows = measure_noise(draws=draws, opendp_draws=max(1, draws // 100), repeats=repeats)
+    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    if into is not None:
+        replace_section(into, "noise", as_markdown(rows))

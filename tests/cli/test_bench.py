@@ -1,0 +1,61 @@
+"""`dpkit bench` prints tables and JSON, writes its section of a page, and answers mistakes with a message."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from dpkit.cli import main
+
+QUICK = ["bench", "noise", "--draws", "2000", "--repeats", "1"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def test_it_prints_a_row_for_each_sampler_and_peer():
+    result = run(*QUICK)
+    assert result.exit_code == 0
+    assert result.output.count("| numpy |") == 2
+    assert result.output.count("| opendp |") == 8
+
+
+def test_it_prints_json_with_a_version():
+    document = json.loads(run(*QUICK, "--json").output)
+    assert document["dpkit"] == 1
+    assert {row["peer"] for row in document["rows"]} == {"numpy", "opendp"}
+    for row in document["rows"]:
+        assert row["ratio"] == pytest.approx(row["ours_per_second"] / row["peer_per_second"])
+
+
+def test_it_replaces_its_section_of_a_page_and_nothing_else(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("above\n<!-- bench:noise -->\nold\n<!-- /bench:noise -->\nbelow\n", encoding="utf-8")
+    assert run(*QUICK, "--into", str(page)).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("above\n<!-- bench:noise -->\n| what |")
+    assert text.endswith("|\n<!-- /bench:noise -->\nbelow\n")
+    assert "old" not in text
+
+
+def test_a_page_without_marks_is_a_mistake_and_not_a_traceback(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("nothing here\n", encoding="utf-8")
+    result = run(*QUICK, "--into", str(page))
+    assert result.exit_code == 2
+    assert "bench:noise" in result.output
+    assert page.read_text(encoding="utf-8") == "nothing here\n"
+
+
+def test_help_loads_no_numpy():
+    code = (
+        "import sys\nfrom dpkit.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "bench" in result.stdout
+    assert result.stderr.strip() == "False"
