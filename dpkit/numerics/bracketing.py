@@ -29,7 +29,7 @@ def first_true(
         return 0.0, high
     # Bisection of the logarithm: the number of calls depends on the precision alone, whatever the predicate looks like.
     while high > low * (1.0 + relative):
-        middle = math.exp(0.5 * (math.log(low) + math.log(high)))
+        middle = math.sqrt(low) * math.sqrt(high)
         if not low < middle < high:
             break
         low, high = (low, middle) if holds(middle) else (middle, high)

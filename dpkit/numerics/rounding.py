@@ -14,6 +14,9 @@ from fractions import Fraction
 UNIT_ROUNDOFF = 2.0**-53
 """Largest relative error of one correctly rounded float64 operation."""
 
+SMALLEST = 2.0**-1074
+"""The smallest float above 0: what a positive number that underflows is rounded up to."""
+
 _MANTISSA = 1 << 53
 
 
@@ -77,7 +80,13 @@ def exact_sum(terms: Iterable[tuple[float | Fraction, int]]) -> Fraction:
 
 def sqrt_up(exact: Fraction) -> float:
     """The square root of an exact rational, rounded up to a float."""
-    root = math.sqrt(round_up(exact))
+    # scaled by a power of four to about 1, so that no square under- or overflows
+    shift = (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2
+    scaled = math.sqrt(round_up(exact / Fraction(4) ** shift))
+    try:
+        root = math.ldexp(scaled, shift)
+    except OverflowError:
+        return math.inf
     while math.isfinite(root) and Fraction(root) ** 2 < exact:
         root = next_up(root)
     return root

@@ -1,0 +1,69 @@
+"""Thresholds and minima that are known in advance."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpkit.numerics.bracketing import first_true, minimise
+from dpkit.numerics.special import Array
+
+EXAMPLES = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+exponents = st.floats(-290.0, 290.0)
+
+
+@EXAMPLES
+@given(exponent=exponents, start=st.floats(-6.0, 6.0), relative=st.sampled_from((1e-6, 1e-10, 1e-13)))
+def test_the_threshold_is_found_on_the_side_that_holds(exponent: float, start: float, relative: float) -> None:
+    threshold = 10.0**exponent
+    asked = []
+
+    def holds(x: float) -> bool:
+        asked.append(x)
+        return x >= threshold
+
+    bracket = first_true(holds, start=10.0**start, relative=relative)
+    assert bracket is not None
+    fails, succeeds = bracket
+    assert fails < threshold <= succeeds <= fails * (1.0 + relative)
+    assert {fails, succeeds} <= set(asked)
+    assert len(asked) < 100
+
+
+def test_a_predicate_that_never_holds_has_no_threshold() -> None:
+    assert first_true(lambda x: False) is None
+
+
+def test_a_predicate_that_always_holds_has_nothing_below_it() -> None:
+    bracket = first_true(lambda x: True)
+    assert bracket is not None
+    assert bracket[0] == 0.0
+    assert bracket[1] > 0.0
+
+
+@EXAMPLES
+@given(exponent=st.floats(-200.0, 200.0), width=st.floats(0.05, 4.0))
+def test_the_minimum_of_a_valley_is_found_wherever_it_lies(exponent: float, width: float) -> None:
+    bottom = exponent * math.log(10.0)
+    found = minimise(lambda x: 1.0 + ((np.log(x) - bottom) / width) ** 2, low=1e-3, high=1e6)
+    assert abs(math.log(found) - bottom) <= 1e-6 * width + 1e-7
+
+
+@pytest.mark.parametrize("nothing", [np.inf, np.nan, 1.0])
+def test_a_curve_without_a_minimum_still_ends(nothing: float) -> None:
+    assert minimise(lambda x: np.full_like(x, nothing), low=1e-3, high=1e6) > 0.0
+
+
+def test_points_that_say_nothing_are_passed_over() -> None:
+    def curve(x: Array) -> Array:
+        return np.where(x < 2.0, np.nan, np.where(x > 5.0, np.inf, (x - 3.0) ** 2))
+
+    assert minimise(curve, low=1e-3, high=1e6) == pytest.approx(3.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_monotone_curve_ends_at_an_end_of_the_floats(rising: bool) -> None:
+    found = minimise(lambda x: x if rising else 1.0 / x, low=1e-3, high=1e6)
+    assert found <= 1e-280 if rising else found >= 1e280
