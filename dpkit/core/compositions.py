@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, exact_sum, outward, round_up
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exact_sum, outward, round_up
 from dpkit.numerics.special import Array
 
 Terms = Sequence[tuple[float, int]]
@@ -19,6 +21,9 @@ Terms = Sequence[tuple[float, int]]
 
 OPTIMAL_COUNT_LIMIT = 1_000_000
 """Above so many identical mechanisms the exact sum is not taken; the other theorems still hold."""
+
+_LOG_SMALLEST = -744.0
+"""A mass below exp of this is at most two of the smallest floats, and is counted as such."""
 
 
 def basic_epsilon(terms: Terms) -> float:
@@ -42,16 +47,21 @@ def dwork_roth_delta(epsilon: float, count: int, *, target: float) -> float:
     """Theorem 3.20 of DR14 solved for delta: exp(-(target - drift)^2 / (2 k e^2)) above the drift, 1 below it."""
     if epsilon >= 700.0:
         return 1.0
-    drift, squares = count * epsilon * math.expm1(epsilon), count * epsilon * epsilon
-    return _subgaussian_tail(target, mean=drift, variance=squares)
+    if epsilon == 0.0:
+        return 0.0
+    drift, deviation = count * epsilon * math.expm1(epsilon), epsilon * math.sqrt(count)
+    return _subgaussian_tail(target, mean=drift, deviation=deviation)
 
 
-def _subgaussian_tail(target: float, *, mean: float, variance: float) -> float:
-    """exp(-(target - mean)^2 / (2 variance)), rounded up, 1 at or below the mean."""
+def _subgaussian_tail(target: float, *, mean: float, deviation: float) -> float:
+    """exp(-(target - mean)^2 / (2 deviation^2)), rounded up, 1 at or below the mean."""
     gap = target - mean
     if gap <= 0.0:
         return 1.0
-    exponent = 0.5 * gap * gap / variance
+    scaled = gap / deviation
+    if scaled > 1e100:
+        return SMALLEST
+    exponent = 0.5 * scaled * scaled
     exponent -= 32.0 * UNIT_ROUNDOFF * (1.0 + exponent) * (1.0 + (target + mean) / gap)
     tail = math.exp(-max(0.0, exponent))
     return min(1.0, outward(tail, magnitude=tail, ulps=16.0))
@@ -61,80 +71,103 @@ def kairouz_epsilon(terms: Terms, *, delta: float) -> float:
     """sum e tanh(e/2) + sqrt(2 S L), S = sum e^2, L = min(ln(1/d'), ln(e + sqrt(S)/d')) (KOV15, Theorem 3.5)."""
     if delta <= 0.0:
         return math.inf
-    mean, squares = _moments(terms)
-    logarithm = min(-math.log(delta), math.log(math.e + math.sqrt(squares) / delta))
-    value = mean + math.sqrt(2.0 * squares * logarithm)
+    mean, deviation = _moments(terms)
+    logarithm = min(-math.log(delta), math.log(math.e + deviation / delta))
+    value = mean + deviation * math.sqrt(2.0 * logarithm)
     return outward(value, magnitude=value, ulps=16.0)
 
 
 def kairouz_delta(terms: Terms, *, epsilon: float) -> float:
     """Theorem 3.5 of KOV15 solved for delta: the smaller of its two tails; 1 below the mean."""
-    mean, squares = _moments(terms)
-    if squares == 0.0:
+    mean, deviation = _moments(terms)
+    if deviation == 0.0:
         return 0.0
-    tail = _subgaussian_tail(epsilon, mean=mean, variance=squares)
+    tail = _subgaussian_tail(epsilon, mean=mean, deviation=deviation)
     # the second tail: sqrt(S)/d' = 1/tail - e, wherever that is positive
-    second = math.sqrt(squares) / (1.0 / tail - math.e) * (1.0 + 1e-13) if 1e-300 < tail < 0.3 else math.inf
+    second = deviation / (1.0 / tail - math.e) * (1.0 + 1e-13) if 1e-300 < tail < 0.3 else math.inf
     return min(tail, second)
 
 
 def _moments(terms: Terms) -> tuple[float, float]:
-    """sum e tanh(e/2) and sum e^2, each rounded up."""
+    """sum e tanh(e/2) and sqrt(sum e^2), each rounded up; (0, 0) when there is no loss."""
+    largest = max((epsilon for epsilon, count in terms if count), default=0.0)
+    if largest == 0.0:
+        return 0.0, 0.0
     mean = math.fsum(count * epsilon * math.tanh(epsilon / 2.0) for epsilon, count in terms)
-    squares = math.fsum(count * epsilon * epsilon for epsilon, count in terms)
-    return outward(mean, magnitude=mean), outward(squares, magnitude=squares)
+    # relative to the largest, so that no square underflows
+    deviation = largest * math.sqrt(math.fsum(count * (epsilon / largest) ** 2 for epsilon, count in terms))
+    return outward(mean, magnitude=mean), outward(deviation, magnitude=deviation)
 
 
 def optimal_delta(epsilon: float, count: int, *, target: float) -> float:
     """delta(target) of `count` randomised responses at `epsilon`: exact for homogeneous pure losses (KOV15, Theorem 3.3).
 
-    sum over l of C(k, l) p^(k-l) q^l [1 - exp(target - (k - 2l) e)]_+ : every term is >= 0, so nothing cancels.
+    sum over l of C(k, l) p^(k-l) q^l [1 - exp(target - (k - 2l) e)]_+ : every term is >= 0, so nothing cancels. It is 0
+    from k e on and only there: below, a mass too small for a float still counts as the smallest float.
     """
-    losses, log_masses, relative = _lattice(epsilon, count)
-    return _profile(losses, log_masses, target, relative)
+    if Fraction(target) >= exact_sum([(epsilon, count)]):
+        return 0.0
+    return _lattice(epsilon, count).delta(target)
 
 
 def optimal_epsilon(epsilon: float, count: int, *, delta: float) -> float:
     """The smallest epsilon with `optimal_delta` at most delta: Newton's method on a convex, falling function."""
     largest = round_up(exact_sum([(epsilon, count)]))
-    losses, log_masses, relative = _lattice(epsilon, count)
-    if _profile(losses, log_masses, 0.0, relative) <= delta:
+    if delta <= 0.0:
+        return largest
+    lattice = _lattice(epsilon, count)
+    if lattice.delta(0.0) <= delta:
         return 0.0
     low, high = 0.0, largest
     for _ in range(200):
         if high - low <= 8.0 * UNIT_ROUNDOFF * high:
             break
-        excess = _profile(losses, log_masses, low, relative) - delta
-        above = losses > low
-        slope = float(np.sum(np.exp(log_masses[above] + (low - losses[above]))))
-        step = low + excess / slope if slope > 0.0 else high
+        slope = lattice.slope(low)
+        step = low + (lattice.delta(low) - delta) / slope if slope > 0.0 else high
         for guess in (step + 4.0 * UNIT_ROUNDOFF * high, 0.5 * (low + high)):
             if low < guess < high:
-                if _profile(losses, log_masses, guess, relative) <= delta:
+                if lattice.delta(guess) <= delta:
                     high = guess
                 else:
                     low = guess
     return high
 
 
-def _lattice(epsilon: float, count: int) -> tuple[Array, Array, float]:
-    """Positive losses of the composition, the logarithms of their probabilities, and a relative error of the latter."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lattice:
+    """The positive losses of a composition, largest first and rounded up, and their probabilities.
+
+    `relative` bounds the relative error of a sum of masses; `lost` is at least the mass that underflowed.
+    """
+
+    losses: Array
+    masses: Array
+    relative: float
+    lost: float
+
+    def delta(self, target: float) -> float:
+        above = int(np.searchsorted(-self.losses, -target))
+        total = float(self.masses[:above] @ -np.expm1(target - self.losses[:above]))
+        value = total * (1.0 + self.relative) + self.lost
+        return min(1.0, outward(value, magnitude=value))
+
+    def slope(self, target: float) -> float:
+        above = int(np.searchsorted(-self.losses, -target))
+        return float(self.masses[:above] @ np.exp(target - self.losses[:above]))
+
+
+def _lattice(epsilon: float, count: int) -> _Lattice:
     from scipy.special import gammaln
 
     flips = np.arange(0, (count + 1) // 2, dtype=np.float64)
-    losses = (count - 2.0 * flips) * epsilon
     normaliser = math.log1p(math.exp(-epsilon))
     log_choose = gammaln(count + 1.0) - gammaln(flips + 1.0) - gammaln(count - flips + 1.0)
     log_masses = log_choose - flips * epsilon - count * normaliser
     size = math.lgamma(count + 1.0) + count * (epsilon + normaliser) + 1.0
-    return losses, np.asarray(log_masses, dtype=np.float64), 16.0 * UNIT_ROUNDOFF * (size + count)
-
-
-def _profile(losses: Array, log_masses: Array, target: float, relative: float) -> float:
-    above = losses > target
-    gap = losses[above] - target
-    total = float(np.sum(np.exp(log_masses[above]) * -np.expm1(-gap)))
-    # a loss is rounded by at most a unit of itself, and expm1 passes that on relatively to the gap
-    blur = float(np.sum(np.exp(log_masses[above]) * np.minimum(1.0, 4.0 * UNIT_ROUNDOFF * (losses[above] + target))))
-    value = total * (1.0 + relative) + blur
-    return min(1.0, outward(value, magnitude=value)) if value > 0.0 else 0.0
+    kept = log_masses > _LOG_SMALLEST
+    return _Lattice(
+        losses=np.nextafter((count - 2.0 * flips[kept]) * epsilon, np.inf),
+        masses=np.exp(log_masses[kept]),
+        relative=16.0 * UNIT_ROUNDOFF * (size + count),
+        lost=2.0 * (count + 1) * SMALLEST,
+    )

@@ -1,0 +1,126 @@
+"""KOV15's optimal composition of identical mechanisms against exact sums, and against products written out."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from mpmath import mp, mpf
+
+from dpkit import PureDP, PureEvent, Repeat, account
+from dpkit.core.compositions import (
+    OPTIMAL_COUNT_LIMIT,
+    dwork_roth_delta,
+    dwork_roth_epsilon,
+    kairouz_delta,
+    kairouz_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+)
+from dpkit.numerics.rounding import SMALLEST
+
+mp.dps = 50
+
+COMPOSITIONS = [(1.0, 1), (1e-6, 7), (0.15, 40), (5.0, 30), (0.5, 100), (2.0, 1001), (0.01, 2000), (1e-6, 3000), (1e-3, 5000)]
+DELTAS = [1e-30, 1e-12, 1e-6, 1e-2, 0.5]
+
+
+def exact_delta(epsilon: float, count: int, target: float) -> mpf:
+    """sum over l of C(k, l) p^(k-l) q^l [1 - e^(t - (k-2l)e)]_+ at 50 digits."""
+    e, t = mpf(epsilon), mpf(target)
+    p = 1 / (1 + mp.exp(-e))
+    odds, mass, total = mp.exp(-e), p**count, mpf(0)
+    for flips in range((count + 1) // 2):
+        loss = (count - 2 * flips) * e
+        if loss <= t:
+            break
+        total += mass * -mp.expm1(t - loss)
+        mass *= odds * (count - flips) / (flips + 1)
+    return min(mpf(1), total)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), COMPOSITIONS)
+def test_delta_is_never_below_the_exact_sum_and_hardly_above(epsilon: float, count: int) -> None:
+    spread = epsilon * math.sqrt(count)
+    for target in (0.0, 0.3 * spread, spread, 3.0 * spread, 9.0 * spread, 0.999 * epsilon * count):
+        exact = exact_delta(epsilon, count, target)
+        reported = mpf(optimal_delta(epsilon, count, target=target))
+        assert reported >= exact
+        assert reported <= exact * (1 + mpf(1e-8)) + count * mpf(1e-322)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(("epsilon", "count"), COMPOSITIONS)
+def test_epsilon_inverts_delta_on_the_safe_side(epsilon: float, count: int, delta: float) -> None:
+    reported = optimal_epsilon(epsilon, count, delta=delta)
+    assert exact_delta(epsilon, count, reported) <= delta
+    if reported > 0.0:
+        # a little less would not have been enough
+        assert exact_delta(epsilon, count, reported * (1 - 1e-7)) >= delta * (1 - 1e-6) or reported >= epsilon * count
+
+
+def test_many_mechanisms_are_summed_to_the_last_one() -> None:
+    reported = optimal_epsilon(1e-3, 100_000, delta=1e-6)
+    assert 1e-6 * (1 - 1e-7) <= exact_delta(1e-3, 100_000, reported) <= 1e-6
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_sum_is_the_product_of_randomised_responses(epsilon: float, count: int) -> None:
+    p, q = 1 / (1 + mp.exp(-mpf(epsilon))), 1 / (1 + mp.exp(mpf(epsilon)))
+    for target in (0.0, 0.5 * epsilon, epsilon, 1.7 * epsilon, (count - 0.5) * epsilon):
+        brute = mpf(0)
+        for answers in itertools.product((True, False), repeat=count):
+            here = mp.fprod(p if answer else q for answer in answers)
+            there = mp.fprod(q if answer else p for answer in answers)
+            brute += max(mpf(0), here - mp.exp(mpf(target)) * there)
+        reported = mpf(optimal_delta(epsilon, count, target=target))
+        assert brute <= reported <= brute * (1 + mpf(1e-12)) + mpf(1e-300) + mpf(1e-14) * reported
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 10_000), (1e-3, 1_000_000), (1e-12, 1_000_000), (0.1, 10)])
+def test_without_delta_there_is_only_basic_composition(epsilon: float, count: int) -> None:
+    """The masses of the largest losses underflow; a pure claim must not."""
+    assert Fraction(optimal_epsilon(epsilon, count, delta=0.0)) >= Fraction(epsilon) * count
+    assert optimal_delta(epsilon, count, target=0.99 * epsilon * count) >= SMALLEST
+    guarantee = account(Repeat(event=PureEvent(epsilon=epsilon), times=count), "advanced")
+    assert Fraction(guarantee.epsilon(delta=0.0)) >= Fraction(epsilon) * count
+    assert not guarantee.within(PureDP(epsilon=0.99 * epsilon * count))
+    assert optimal_delta(epsilon, count, target=math.nextafter(epsilon * count * (1 + 1e-15), math.inf)) == 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.999])
+def test_a_million_mechanisms_are_priced_in_no_time(delta: float) -> None:
+    first = optimal_epsilon(1e-3, OPTIMAL_COUNT_LIMIT, delta=delta)
+    assert 0.0 <= first <= 1e-3 * OPTIMAL_COUNT_LIMIT
+    assert optimal_delta(1e-3, OPTIMAL_COUNT_LIMIT, target=first) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-300, *DELTAS, 0.9])
+@pytest.mark.parametrize(("epsilon", "count"), COMPOSITIONS)
+def test_no_other_theorem_is_below_the_optimum(epsilon: float, count: int, delta: float) -> None:
+    least = optimal_epsilon(epsilon, count, delta=delta) * (1 - 1e-9)
+    assert kairouz_epsilon([(epsilon, count)], delta=delta) >= min(least, epsilon * count)
+    assert dwork_roth_epsilon(epsilon, count, delta=delta) >= least
+
+
+@pytest.mark.parametrize(("epsilon", "count"), COMPOSITIONS)
+def test_the_tails_solved_for_delta_are_not_below_the_optimum_either(epsilon: float, count: int) -> None:
+    for target in (0.5 * epsilon * math.sqrt(count), 2.0 * epsilon * math.sqrt(count), 0.9 * epsilon * count):
+        exact = exact_delta(epsilon, count, target)
+        assert kairouz_delta([(epsilon, count)], epsilon=target) >= exact
+        assert dwork_roth_delta(epsilon, count, target=target) >= exact
+
+
+@pytest.mark.parametrize("epsilon", [1e-170, 1e-300, SMALLEST])
+def test_losses_whose_squares_underflow_are_priced(epsilon: float) -> None:
+    guarantee = account(Repeat(event=PureEvent(epsilon=epsilon), times=1000), "advanced")
+    assert guarantee.epsilon(delta=SMALLEST) > 0.0
+    assert guarantee.delta(epsilon=1.0) == 0.0
+    assert kairouz_delta([(epsilon, 1000)], epsilon=1.0) <= 1e-300
+    assert dwork_roth_delta(epsilon, 1000, target=1.0) <= 1e-300
+
+
+def test_no_mechanism_at_all_costs_nothing_under_every_theorem() -> None:
+    assert kairouz_delta([], epsilon=0.0) == 0.0
+    assert kairouz_epsilon([], delta=0.5) <= SMALLEST
