@@ -124,8 +124,10 @@ class RDP(RenyiCurve):
         """Chords of the convex function (order - 1) * divergence."""
         excess = np.asarray(orders, dtype=np.float64) - 1.0
         knots = np.array([0.0, *(order - 1.0 for order in self.orders)])
-        heights = knots * np.array([0.0, *self.epsilons])
-        chord = np.interp(excess, knots, heights, right=np.inf) / excess
+        with np.errstate(over="ignore", invalid="ignore"):
+            heights = knots * np.array([0.0, *self.epsilons])
+            chord = np.interp(excess, knots, heights, right=np.inf) / excess
+            chord = np.where(np.isnan(chord), np.inf, chord)  # the chord to a height that overflows
         exact = np.interp(excess, knots, np.array([0.0, *self.epsilons]), right=np.inf)
         # At a knot the table itself is the answer; elsewhere the interpolation's rounding is covered.
         return asfloat(np.where(np.isin(excess, knots[1:]), exact, chord * (1.0 + 2.0**-48)))

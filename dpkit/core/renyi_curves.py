@@ -12,7 +12,7 @@ import numpy as np
 from dpkit.core.checks import finite_number, nonnegative, tuple_of, whole_number
 from dpkit.core.losses import RenyiCurve
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.numerics.rounding import SMALLEST, exact_sum, round_up
 from dpkit.numerics.special import Array, asfloat
 
 Divergence = Callable[[Array, Array], Array]
@@ -104,7 +104,9 @@ def broadcast_total(divergence: Divergence, parameters: Sequence[float], counts:
         block = divergence(values[start : start + step, None], orders[None, :])
         total = total + np.sum(times[start : start + step, None] * block, axis=0)
     # Summation of nonnegative terms: each block is pairwise along its first axis at worst sequential.
-    return total * (_INFLATE + (min(step, values.size) + len(blocks)) * 2.0**-53)
+    total = total * (_INFLATE + (min(step, values.size) + len(blocks)) * 2.0**-53)
+    # A square that underflows is lost before it is divided by the order less 1; a loss of zero stays zero.
+    return total + float(np.sum(times[values > 0.0])) * 4.0 * SMALLEST / np.minimum(1.0, orders - 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
