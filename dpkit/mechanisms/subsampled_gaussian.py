@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,15 +18,15 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import RenyiCurve
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
-from dpkit.mechanisms.gaussian import gaussian_rho, merged_gaussian
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.mechanisms.gaussian import merged_gaussian
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array, asfloat, expm1_minus, log1p_minus, log_sum_exp
 
 _NODES_LIMIT = 8192
 """Nodes for one order; an order that would need more gets the cheaper mixture bound."""
 
-_LOG_LIMIT = 500.0
-"""Above this exponent the moment is summed in log space: it is so large that its excess over 1 needs no care."""
+_STEEP = 600.0
+"""Exponents above it are not raised: the moment is then summed in log space, where its excess over 1 needs no care."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +47,38 @@ class SubsampledGaussianCurve(RenyiCurve):
     def at(self, orders: Array) -> Array:
         """The curve at these orders, rounded up."""
         orders = np.asarray(orders, dtype=np.float64)
-        bound = _mixture_divergence(self.rate, self.ratio, orders)
-        if self.ratio == 0.0 or self.rate == 1.0:
+        if self.ratio == 0.0:
+            return np.zeros_like(orders)
+        bound = _closed_divergence(self.rate, self.ratio, orders)
+        if self.rate == 1.0:
             return bound
         exact = np.array([_quadrature_divergence(self.rate, self.ratio, float(order)) for order in orders])
         return asfloat(np.minimum(bound, exact))
 
 
-def _mixture_divergence(rate: float, ratio: float, orders: Array) -> Array:
-    """ln[(1-q) + q exp(a(a-1) ratio^2/2)] / (a-1): the moment is convex in the mixture. Valid at every order."""
+def _closed_divergence(rate: float, ratio: float, orders: Array) -> Array:
+    """The smaller of two bounds that hold at every order, with r the ratio of the densities and a the order.
+
+    E[r^a] <= (1-q) + q exp(a(a-1) ratio^2/2), since a power is convex in the mixture; and Minkowski's inequality,
+    E[r^a]^(1/a) <= (1-q) + q exp((a-1) ratio^2/2), which is the tight one at large orders.
+    """
     with np.errstate(over="ignore"):
         excess = orders - 1.0
-        exponent = orders * excess * gaussian_rho(ratio) * (1.0 + 8.0 * UNIT_ROUNDOFF)
-        small = exponent < 1.0
-        near = np.log1p(rate * np.expm1(np.where(small, exponent, 0.0)))
-        far = np.logaddexp(math.log1p(-rate) if rate < 1.0 else -np.inf, math.log(rate) + exponent)
-        return np.where(small, near, far) / excess * (1.0 + 32.0 * UNIT_ROUNDOFF)
+        exponent = excess * round_up(Fraction(ratio) ** 2 / 2) * (1.0 + 8.0 * UNIT_ROUNDOFF)
+        convex = _log_mixture(rate, orders * exponent) / excess
+        minkowski = _log_mixture(rate, exponent) * (orders / excess)
+        return asfloat(np.nextafter(np.minimum(convex, minkowski) * (1.0 + 8.0 * UNIT_ROUNDOFF), np.inf))
+
+
+def _log_mixture(rate: float, exponent: Array) -> Array:
+    """ln(1 - rate + rate e^exponent), rounded up."""
+    small = exponent < 1.0
+    near = np.log1p(rate * np.expm1(np.where(small, exponent, 0.0)))
+    far = np.logaddexp(math.log1p(-rate) if rate < 1.0 else -np.inf, math.log(rate) + exponent)
+    value = np.where(small, near, far)
+    # the exponents that enter the sum carry rounding units of their own size
+    wobble = 8.0 * UNIT_ROUNDOFF * (exponent - math.log(rate)) * np.minimum(1.0, value)
+    return np.where(np.isfinite(value), value * (1.0 + 16.0 * UNIT_ROUNDOFF) + wobble + SMALLEST, np.inf)
 
 
 def _quadrature_divergence(rate: float, ratio: float, order: float) -> float:
@@ -69,31 +86,49 @@ def _quadrature_divergence(rate: float, ratio: float, order: float) -> float:
 
     The moment's excess over 1 is the integral of phi(w) [r^a - 1 - a(r-1)], r = 1 + q expm1(ratio w - ratio^2/2), whose
     integrand is nonnegative and analytic in |Im w| < pi/ratio: the error falls like exp(-digits), as proved in the page.
+    The excess is of the size (q ratio)^2 (a-1), so the digits grow with the logarithm of that.
     """
-    digits = 48.0 + 2.0 * math.log(1.0 / rate)
-    step = _step(ratio, digits)
+    digits = 48.0 - 2.0 * math.log(rate) - 2.0 * min(0.0, math.log(ratio)) - min(0.0, math.log(order - 1.0))
     reach = math.sqrt(2.0 * digits)
     low, high = -reach, order * ratio + reach
-    if not math.isfinite(high) or (high - low) / step > _NODES_LIMIT:
+    if high > _NODES_LIMIT:
+        return math.inf  # a step is shorter than 1
+    step = _step(ratio, digits)
+    if (high - low) / step > _NODES_LIMIT:
         return math.inf
     nodes = low + step * np.arange(math.ceil((high - low) / step) + 1)
     tilt = ratio * nodes - 0.5 * ratio * ratio
     log_weight = -0.5 * nodes * nodes + math.log(step / math.sqrt(2.0 * math.pi))
-    peak = order * max(0.0, float(tilt[-1]))
+    # past _STEEP the logarithm of the ratio rises by at most 1 for 1
+    growth = rate * np.expm1(np.minimum(tilt, _STEEP))
+    log_ratio = np.log1p(growth) + np.maximum(tilt - _STEEP, 0.0)
+    power = order * log_ratio
     # relative error of one integrand value: its exponents carry a few rounding units of their own size
-    relative = UNIT_ROUNDOFF * (64.0 + 8.0 * (peak + high * high))
-    if peak < _LOG_LIMIT:
-        growth = rate * np.expm1(tilt)
-        curved = expm1_minus(order * np.log1p(growth)) + order * log1p_minus(growth)
-        # the two terms cancel by at most order/(order-1)
-        excess = float(np.exp(log_weight) @ np.maximum(curved, 0.0))
-        noise = relative * excess * (1.0 + order / (order - 1.0))
+    slope = np.exp(np.minimum(0.0, math.log(rate) + tilt - log_ratio))
+    steepness = np.abs(ratio * nodes) + ratio * ratio
+    relative = UNIT_ROUNDOFF * (64.0 + 8.0 * (nodes * nodes + np.abs(power) + (1.0 + order * slope) * steepness))
+    if float(np.max(log_weight + power)) < _STEEP:
+        terms = _integrand(log_weight, growth, log_ratio, order)
+        # r^a - 1 - a ln r and a(r - 1 - ln r) cancel by at most order/(order-1)
+        noise = float(terms @ relative) * (1.0 + order / (order - 1.0)) + nodes.size * SMALLEST
+        excess = float(np.sum(terms)) + noise
         edges = 4.0 * (1.0 + excess + 2.0 * order) * math.exp(-digits)  # discretisation and truncation
-        log_moment = math.log1p(excess + noise + edges)
+        log_moment = math.log1p(excess + edges)
     else:
-        log_ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + tilt)
-        log_moment = float(log_sum_exp(log_weight + order * log_ratio)) + relative + 4.0 * math.exp(-digits)
-    return max(0.0, log_moment) / (order - 1.0) * (1.0 + 8.0 * UNIT_ROUNDOFF)
+        log_moment = float(log_sum_exp(log_weight + power))
+        log_moment += float(np.exp(log_weight + power - log_moment) @ relative) + 4.0 * math.exp(-digits)
+    return next_up(log_moment / (order - 1.0) * (1.0 + 8.0 * UNIT_ROUNDOFF))
+
+
+def _integrand(log_weight: Array, growth: Array, log_ratio: Array, order: float) -> Array:
+    """weight * [r^a - 1 - a(r-1)] at each node, where r = 1 + growth."""
+    power = order * log_ratio
+    huge = power > _STEEP
+    near = np.where(huge, 0.0, power)
+    curved = expm1_minus(near) + order * log1p_minus(np.where(huge, 0.0, growth))
+    # where r^a is huge, 1 + a(r-1) is a r to all digits, or nothing beside r^a
+    tail = np.exp(log_weight + power) * -np.expm1(np.minimum(0.0, math.log(order) + log_ratio - power))
+    return asfloat(np.where(huge, tail, np.exp(log_weight) * np.maximum(curved, 0.0)))
 
 
 def _step(ratio: float, digits: float) -> float:

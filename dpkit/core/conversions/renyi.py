@@ -8,7 +8,7 @@ import numpy as np
 
 from dpkit.core.losses import RenyiCurve
 from dpkit.numerics.bracketing import minimise
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF
 from dpkit.numerics.special import Array
 
 # Where the search for the best order - 1 starts; it widens by itself.
@@ -39,12 +39,17 @@ def renyi_epsilon(curve: RenyiCurve, *, delta: float) -> tuple[float, float]:
 def _epsilon_at(curve: RenyiCurve, orders: Array, log_delta: float) -> Array:
     excess = orders - 1.0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        divergence = curve.at(orders)
+        divergence = _divergence(curve, orders)
         tail, gain, start = -log_delta / excess, np.log1p(1.0 / excess), np.log1p(excess) / excess
         error = 8.0 * UNIT_ROUNDOFF * (divergence + np.abs(tail) + gain + start)
         value = divergence + tail - gain - start + error
-    # order = 1 exactly (an excess below rounding) says nothing
-    return np.where(excess > 0.0, value, np.inf)
+    return np.where(np.isnan(value), np.inf, value)
+
+
+def _divergence(curve: RenyiCurve, orders: Array) -> Array:
+    """The curve where it is defined; order = 1 exactly (an excess below rounding) says nothing."""
+    above = orders > 1.0
+    return np.where(above, curve.at(np.where(above, orders, 2.0)), np.inf)
 
 
 def renyi_delta(curve: RenyiCurve, *, epsilon: float) -> tuple[float, float]:
@@ -57,13 +62,14 @@ def renyi_delta(curve: RenyiCurve, *, epsilon: float) -> tuple[float, float]:
 
     order = 1.0 + minimise(bound, low=_LOW, high=_HIGH)
     log_delta = float(_log_delta_at(curve, np.array([order]), epsilon)[0])
-    return (math.exp(log_delta) * (1.0 + 4.0 * UNIT_ROUNDOFF) + 5e-324 if log_delta < 0.0 else 1.0), order
+    delta = math.exp(log_delta) * (1.0 + 4.0 * UNIT_ROUNDOFF) + SMALLEST if log_delta < 0.0 else 1.0
+    return min(1.0, delta), order
 
 
 def _log_delta_at(curve: RenyiCurve, orders: Array, epsilon: float) -> Array:
     excess = orders - 1.0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        divergence = curve.at(orders)
+        divergence = _divergence(curve, orders)
         gain = np.log1p(1.0 / excess)
         start = np.log1p(excess)
         error = 8.0 * UNIT_ROUNDOFF * (excess * (divergence + epsilon + gain) + start)
