@@ -75,6 +75,8 @@ def _profile(mu: float, epsilon: float) -> tuple[float, float]:
     far = epsilon / mu + mu / 2.0
     size = epsilon / mu + mu
     factor = math.exp(-0.5 * near * near)
+    if factor == 0.0 and near > 0.0:
+        return 0.0, 0.0  # below the smallest float, which is what rounding up makes of it
     relative = UNIT_ROUNDOFF * (64.0 + 8.0 * abs(near) * size)
     if mu <= 1.0:
         # m(t) - m(t+mu) as an integral of -m' > 0: no cancellation however small mu is
