@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpkit.core.conversions import CONVERSIONS
-from dpkit.core.losses import GDP, RDP, ZCDP, Loss, MeanCDP, RenyiCurve
+from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, RenyiCurve
 
 
 def keeps_within(loss: Loss, budget: Loss) -> bool | None:
@@ -33,7 +33,7 @@ def _fields_within(loss: Loss, budget: Loss) -> bool:
 
 
 def _within_renyi(loss: Loss, budget: RDP) -> bool | None:
-    slack = loss.delta if isinstance(loss, RDP | ZCDP) else 0.0
+    slack = loss.delta if isinstance(loss, RDP | ZCDP | ApproxDP) else 0.0
     curve = loss if isinstance(loss, RenyiCurve) else None
     for arrow in CONVERSIONS:
         if curve is None and isinstance(loss, arrow.source) and arrow.target is RenyiCurve:

@@ -8,7 +8,10 @@ from fractions import Fraction
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.losses import ZCDP, MeanCDP
 from dpkit.core.renyi_curves import LinearCurve
-from dpkit.numerics.rounding import outward, round_up, sqrt_up
+from dpkit.numerics.rounding import SMALLEST, outward, round_up, sqrt_up
+
+_BEYOND = 1e100
+"""So many standard deviations away, every tail is below the smallest float."""
 
 
 def mean_cdp_to_renyi(loss: MeanCDP) -> LinearCurve:
@@ -45,7 +48,10 @@ def mean_cdp_delta(loss: MeanCDP, *, epsilon: float) -> float:
         return 1.0
     if loss.tau == 0.0:
         return 0.0
-    exponent = -0.5 * (gap / loss.tau) ** 2
+    scaled = gap / loss.tau
+    if scaled > _BEYOND:
+        return SMALLEST
+    exponent = -0.5 * scaled**2
     # relative error of gap: one unit of (epsilon + mu) over gap, doubled by the square
     wobble = 8.0 * 2.0**-53 * (1.0 + abs(exponent)) * (1.0 + (epsilon + loss.mu) / gap) if gap else 0.0
     return min(1.0, outward(math.exp(min(0.0, exponent + wobble)), magnitude=0.0))
@@ -60,7 +66,7 @@ def zcdp_epsilon_simple(rho: float, *, delta: float) -> float:
         return 0.0
     if delta == 0.0:
         return math.inf
-    value = rho + 2.0 * math.sqrt(rho * -math.log(delta))
+    value = rho + 2.0 * math.sqrt(rho) * math.sqrt(-math.log(delta))
     return outward(value, magnitude=value)
 
 

@@ -44,7 +44,7 @@ def pure_to_mean_cdp_usual(loss: PureDP) -> MeanCDP:
         mean = loss.epsilon * math.expm1(loss.epsilon) / 2.0
     except OverflowError:
         mean = math.inf
-    return MeanCDP(mu=finite(outward(mean, magnitude=mean, ulps=4.0) if mean else 0.0, notion="mean"), tau=loss.epsilon)
+    return MeanCDP(mu=finite(outward(mean, magnitude=mean, ulps=4.0) if loss.epsilon else 0.0, notion="mean"), tau=loss.epsilon)
 
 
 def pure_to_mean_cdp(loss: PureDP) -> MeanCDP:
