@@ -24,8 +24,9 @@ def _amplified_epsilon(epsilon: float, rate: float) -> float:
     if rate == 0.0 or epsilon == 0.0:
         return 0.0
     if epsilon < 700.0:
-        value = math.log1p(rate * math.expm1(epsilon))
-    else:  # e^epsilon overflows: ln(1 + q(e^e - 1)) <= e + ln q + (1 - q)/(q e^e)
+        value = magnitude = math.log1p(rate * math.expm1(epsilon))
+    else:  # e^epsilon overflows: ln(1 + q(e^e - 1)) = e + ln q + ln(1 + (1 - q)/(q e^e))
         rate = max(rate, 1e-300)
-        value = max(0.0, epsilon + math.log(rate)) + (1.0 - rate) / rate * math.exp(-epsilon)
-    return outward(value, magnitude=value, ulps=8.0)
+        value = max(0.0, epsilon + math.log(rate)) + math.log1p((1.0 - rate) / rate * math.exp(-epsilon))
+        magnitude = epsilon  # the difference cancels, and its rounding is of this size
+    return outward(value, magnitude=magnitude, ulps=8.0)
