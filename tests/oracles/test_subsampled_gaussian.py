@@ -1,4 +1,4 @@
-"""The subsampled Gaussian's Rényi curve against the binomial formula, quadrature at 50 digits, and a peer."""
+"""The subsampled Gaussian's Rényi curve against the binomial formula, quadrature at 60 digits, and a peer."""
 
 import math
 
@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from dpkit import GaussianEvent, Repeat, Subsample, account
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
 
-mp.dps = 50
+mp.dps = 60
 TIGHT = 1e-9
 
 
