@@ -14,6 +14,7 @@ from dpkit.core.guarantee import Guarantee
 from dpkit.core.losses import Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
+from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import default_registry
 
 
@@ -36,7 +37,7 @@ def account(
         accountant=known.accountant(accountant),
         registry=known,
         neighbours=neighbours,
-        accept=frozenset(accept),
+        accept=_names(accept),
     )
 
 
@@ -55,13 +56,20 @@ def calibrate(
     within 1e-9, relatively, of the smallest one.
     """
     known = default_registry() if registry is None else registry
-    chosen, accepted = known.accountant(accountant), frozenset(accept)
+    chosen, accepted = known.accountant(accountant), _names(accept)
 
     def guarantee(scale: float) -> Guarantee:
         event = as_event(event_of_scale(scale))
         return assess(event, accountant=chosen, registry=known, neighbours=neighbours, accept=accepted)
 
     return smallest_scale(guarantee, budget, accountant=chosen.name)
+
+
+def _names(accept: Iterable[str]) -> frozenset[str]:
+    """The names of rules; one string would be taken for its letters, so it is refused."""
+    if isinstance(accept, str):
+        raise InvalidValueError(field="accept", found=accept, allowed="a list of rule names", where="account")
+    return frozenset(accept)
 
 
 def privacy_filter(
@@ -89,7 +97,7 @@ def privacy_filter(
 
 
 def privacy_odometer(
-    accountant: str = "rdp",
+    accountant: str = "pure",
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     registry: Registry | None = None,
     *,

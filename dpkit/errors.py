@@ -9,6 +9,16 @@ from collections.abc import Iterable
 class DpkitError(Exception):
     """The root of everything that dpkit raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[DpkitError], arguments: tuple[object, ...], attributes: dict[str, object]) -> DpkitError:
+    """An error as it was before pickling: its message is made once, from keywords that are gone by then."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error
+
 
 class InvalidValueError(DpkitError, ValueError):
     """A parameter is not what its field allows. Parameters are public; data never comes here."""
@@ -83,13 +93,13 @@ class BudgetError(DpkitError):
 
 
 class BudgetUnreachableError(BudgetError):
-    """No noise scale keeps the family of events within the budget."""
+    """There is no smallest noise scale that keeps the family of events within the budget."""
 
     def __init__(self, *, budget: object, accountant: str, reason: str) -> None:
         self.budget = budget
         self.accountant = accountant
         self.reason = reason
-        super().__init__(f"No scale keeps within {budget!r} under the accountant {accountant!r}: {reason}")
+        super().__init__(f"No smallest scale for {budget!r} under the accountant {accountant!r}: {reason}")
 
 
 class BudgetExceededError(BudgetError):
@@ -124,12 +134,12 @@ class SerialisationError(DpkitError, ValueError):
 
 
 class PluginError(DpkitError):
-    """A plugin could not be used; the others go on working."""
+    """A plugin could not be used."""
 
     def __init__(self, *, plugin: str, reason: str, fix: str = "") -> None:
         self.plugin = plugin
         self.reason = reason
-        super().__init__(f"The plugin {plugin!r} was not loaded: {reason}{' ' + fix if fix else ''}")
+        super().__init__(f"The plugin {plugin!r} could not be used: {reason}{' ' + fix if fix else ''}")
 
 
 class NoIntervalError(DpkitError):

@@ -26,7 +26,7 @@ from dpkit.core.filters import FilterTheorem
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum
+from dpkit.numerics.rounding import exact_sum, format_up
 
 THEOREMS: dict[str, Citation] = {
     "basic": Citation(key="DR14", locator="Theorem 3.16, basic composition"),
@@ -120,7 +120,7 @@ class AdvancedAccountant(Accountant[AdvancedState]):
             return Reading(epsilon=math.inf, because=THEOREMS["basic"], note="delta is below the sum of deltas")
         answers = {name: self._epsilon(name, state.terms, left) for name in self.theorems}
         winner = min(answers, key=lambda name: answers[name])
-        note = ", ".join(f"{name} {value:.6g}" for name, value in answers.items() if math.isfinite(value))
+        note = ", ".join(f"{name} {format_up(value)}" for name, value in answers.items() if math.isfinite(value))
         return Reading(epsilon=answers[winner], because=THEOREMS[winner], note=note)
 
     def _epsilon(self, theorem: str, terms: tuple[tuple[float, int], ...], delta: float) -> float:
@@ -165,9 +165,9 @@ class AdvancedAccountant(Accountant[AdvancedState]):
         theorem = concentrated.filter_theorem(budget, slack=slack, order=order)
         return None if theorem is None else replace(theorem, because=_FILTER)
 
-    def weight(self, state: AdvancedState, total: AdvancedState, *, delta: float) -> float:
+    def weight(self, state: AdvancedState, total: AdvancedState, *, delta: float) -> Fraction:
         """Epsilon squared: what the spread of the total is made of."""
-        return sum(count * epsilon * epsilon for epsilon, count in state.terms)
+        return exact_sum((Fraction(epsilon) ** 2, count) for epsilon, count in state.terms)
 
     def total(self, state: AdvancedState) -> Loss | None:
         """Basic composition: the one pair that holds whatever the target."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dpkit.core.accountant import Accountant, AnyAccountant, Reading
@@ -93,7 +94,7 @@ class BestAccountant(Accountant[BestState]):
             return None
         return max(lower for lower, _ in certified), self.epsilon(state, delta=delta)
 
-    def weight(self, state: BestState, total: BestState, *, delta: float) -> float:
+    def weight(self, state: BestState, total: BestState, *, delta: float) -> float | Fraction:
         """The winner's weight."""
         winner = self._winner(total, delta=delta)[0]
         index = self.components.index(winner)
@@ -126,16 +127,15 @@ class BestAccountant(Accountant[BestState]):
         return min(readings, key=lambda pair: pair[1].epsilon)
 
     def _priced(self, state: BestState) -> list[tuple[AnyAccountant, Any]]:
-        pairs = [(c, part) for c, part in zip(self.components, state.states, strict=True) if part is not None]
-        if not pairs:
-            raise UnpricedLossError(loss=state, accountant=self.name, reason="no component can price every part.")
-        return pairs
+        return [(c, part) for c, part in zip(self.components, state.states, strict=True) if part is not None]
 
     def _each(self, apply: Callable[[AnyAccountant, list[Any]], object], states: Sequence[BestState]) -> BestState:
         results: list[object] = []
         for index, component in enumerate(self.components):
             parts = [state.states[index] for state in states]
             results.append(None if any(part is None for part in parts) else apply(component, parts))
+        if all(result is None for result in results):
+            raise UnpricedLossError(loss=self, accountant=self.name, reason="no component can price every part of it.")
         return BestState(states=tuple(results))
 
 

@@ -13,7 +13,7 @@ from dpkit.core.conversions import Conversion, gaussian_delta, gaussian_epsilon
 from dpkit.core.filters import FilterTheorem, largest_parameter
 from dpkit.core.losses import GDP, ApproxDP, Loss
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, sqrt_up
+from dpkit.numerics.rounding import exact_sum, format_up, sqrt_up
 
 _FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")
 _PROFILE = Citation(key="DRS22", locator="Corollary 1 (the profile of BW18, Theorem 5)")
@@ -82,7 +82,7 @@ class GaussianDPAccountant(Accountant[GaussianState]):
         """The exact profile, inverted."""
         mu = sqrt_up(state.mu_squared)
         epsilon = math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta=delta)
-        return Reading(epsilon=epsilon, because=_PROFILE, note=f"mu = {mu:.6g}")
+        return Reading(epsilon=epsilon, because=_PROFILE, note=f"mu = {format_up(mu)}")
 
     def delta(self, state: GaussianState, *, epsilon: float) -> float:
         """The exact profile."""
@@ -103,9 +103,9 @@ class GaussianDPAccountant(Accountant[GaussianState]):
         mu = largest_parameter(lambda mu: gaussian_epsilon(mu, delta=budget.delta), epsilon=budget.epsilon)
         return None if mu is None else FilterTheorem(accountant=self, limit=GDP(mu=mu), because=_FILTER)
 
-    def weight(self, state: GaussianState, total: GaussianState, *, delta: float) -> float:
+    def weight(self, state: GaussianState, total: GaussianState, *, delta: float) -> Fraction:
         """The square of mu."""
-        return float(state.mu_squared)
+        return state.mu_squared
 
     def total(self, state: GaussianState) -> Loss | None:
         """Mu, rounded up."""

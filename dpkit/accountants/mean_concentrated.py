@@ -20,7 +20,7 @@ from dpkit.core.conversions import (
 )
 from dpkit.core.losses import Loss, MeanCDP, PureDP
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
+from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_up
 
 _TAIL = Citation(key="DR16", locator="section 3, the subgaussian tail of the privacy loss")
 
@@ -103,7 +103,7 @@ class MeanCDPAccountant(Accountant[MeanState]):
         """mu + tau sqrt(2 ln(1/delta))."""
         loss = self.total(state)
         epsilon = math.inf if loss is None else mean_cdp_epsilon(loss, delta=delta)
-        note = "" if loss is None else f"mean {loss.mu:.6g}, tau {loss.tau:.6g}"
+        note = "" if loss is None else f"mean {format_up(loss.mu)}, tau {format_up(loss.tau)}"
         return Reading(epsilon=epsilon, because=_TAIL, note=note)
 
     def delta(self, state: MeanState, *, epsilon: float) -> float:
@@ -111,9 +111,9 @@ class MeanCDPAccountant(Accountant[MeanState]):
         loss = self.total(state)
         return 1.0 if loss is None else mean_cdp_delta(loss, epsilon=epsilon)
 
-    def weight(self, state: MeanState, total: MeanState, *, delta: float) -> float:
+    def weight(self, state: MeanState, total: MeanState, *, delta: float) -> Fraction:
         """Tau^2, which dominates the reading; the mean where there is no spread."""
-        return float(state.tau_squared) if total.tau_squared else float(state.mu)
+        return state.tau_squared if total.tau_squared else state.mu
 
     def total(self, state: MeanState) -> MeanCDP | None:
         """Mean and tau, rounded up."""

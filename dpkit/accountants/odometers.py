@@ -37,8 +37,9 @@ _VILLE = Citation(key="dpkit", locator="docs/proofs/odometers.md: Ville's inequa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyOdometer:
-    """With probability at least 1 - delta - slack, the privacy loss is at most `epsilon` at every time at once.
+    """The transcript is (epsilon, delta + slack)-DP up to any time at which the reading is at most epsilon.
 
+    Without approximate releases, with probability at least 1 - delta the loss is at most the reading at every time at once.
     `delta` is the price of reading a concentrated loss (0 for pure sums); `slack` bounds the sum of the deltas of
     approximate releases. Both are fixed in advance.
     """

@@ -102,9 +102,9 @@ class PureAccountant(Accountant[BasicState]):
             return None
         return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
 
-    def weight(self, state: BasicState, total: BasicState, *, delta: float) -> float:
+    def weight(self, state: BasicState, total: BasicState, *, delta: float) -> Fraction:
         """Epsilon."""
-        return float(state.epsilon)
+        return state.epsilon
 
     def total(self, state: BasicState) -> Loss | None:
         """The pair, rounded up; None when a sum is no longer a loss."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpkit.core.accountant import Accountant, Reading
+from dpkit.core.accountant import Accountant, Reading, normalised
 from dpkit.core.checks import finite_number, probability_below_one
 from dpkit.core.claims import Citation
 from dpkit.core.conversions import (
@@ -27,7 +27,7 @@ from dpkit.core.conversions import (
 from dpkit.core.filters import FilterTheorem
 from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
 from dpkit.core.renyi_curves import MaxCurve, MinCurve, SumCurve
-from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
+from dpkit.core.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
 from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum
 from dpkit.numerics.special import Array
@@ -79,12 +79,15 @@ class RenyiAccountant(Accountant[RenyiState]):
 
     def lift(self, loss: Loss) -> RenyiState:
         """The curve of the loss, its slack apart."""
-        slack = loss.delta if isinstance(loss, ApproxDP | ZCDP | RDP) else 0.0
-        plain = replace(loss, delta=0.0) if isinstance(loss, RDP) else loss
-        return replace(self.state_of(self.converted(plain)), log_slack=log_slack(slack))
+        if isinstance(loss, RDP):
+            return self.state_of(loss)
+        slack = loss.delta if isinstance(loss, ApproxDP | ZCDP) else 0.0
+        return replace(self.state_of(self.converted(loss)), log_slack=log_slack(slack))
 
     def state_of(self, loss: Loss) -> RenyiState:
-        """One curve."""
+        """One curve, its slack apart."""
+        if isinstance(loss, RDP) and loss.delta:
+            return replace(self.state_of(replace(loss, delta=0.0)), log_slack=log_slack(loss.delta))
         if not isinstance(loss, RenyiCurve):
             raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
         return RenyiState(curve=SumCurve(terms=((loss, 1),)), log_slack=Fraction(0))
@@ -155,7 +158,7 @@ class RenyiAccountant(Accountant[RenyiState]):
         limit = epsilon_at_order(fixed, epsilon=budget.epsilon, delta=left)
         if limit is None:
             return None
-        rdp = RDP(orders=(fixed,), epsilons=(limit,), delta=reserved)
+        rdp = RDP(orders=(fixed,), epsilons=(limit,), delta=slack_limit(reserved))
         return FilterTheorem(accountant=self, limit=rdp, because=_FILTER)
 
     def within(self, state: RenyiState, budget: Loss) -> bool:
@@ -172,9 +175,7 @@ class RenyiAccountant(Accountant[RenyiState]):
     def shares(self, states: Sequence[RenyiState], total: RenyiState, *, delta: float) -> list[float]:
         """As `weight`, with the order found once."""
         order = self._order(total, delta)
-        weights = [self._at(state, order) for state in states]
-        whole = sum(weights)
-        return [weight / whole if whole > 0.0 else 0.0 for weight in weights]
+        return normalised([self._at(state, order) for state in states])
 
     def _order(self, total: RenyiState, delta: float) -> float:
         left = delta_left(delta, slack_total(total.log_slack))

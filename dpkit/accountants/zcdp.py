@@ -27,9 +27,9 @@ from dpkit.core.conversions import (
 from dpkit.core.filters import FilterTheorem, largest_parameter
 from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.core.renyi_curves import LinearCurve
-from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
+from dpkit.core.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.numerics.rounding import exact_sum, format_up, round_up
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")
@@ -122,7 +122,7 @@ class ZCDPAccountant(Accountant[ZCDPState]):
         if self.conversion == "simple":
             return Reading(epsilon=zcdp_epsilon_simple(rho, delta=left), because=because)
         epsilon, order = renyi_epsilon(LinearCurve(slope=rho), delta=left)
-        return Reading(epsilon=epsilon, because=because, note=f"rho = {rho:.6g}, order {order:.6g}")
+        return Reading(epsilon=epsilon, because=because, note=f"rho = {format_up(rho)}, order {order:.6g}")
 
     def delta(self, state: ZCDPState, *, epsilon: float) -> float:
         """The same theorem, solved for delta, with the slack on top."""
@@ -149,11 +149,15 @@ class ZCDPAccountant(Accountant[ZCDPState]):
             lambda rho: self.epsilon(ZCDPState(rho=Fraction(rho), log_slack=log_slack(reserved)), delta=budget.delta),
             epsilon=budget.epsilon,
         )
-        return None if rho is None else FilterTheorem(accountant=self, limit=ZCDP(rho=rho, delta=reserved), because=_FILTER)
+        return (
+            None
+            if rho is None
+            else FilterTheorem(accountant=self, limit=ZCDP(rho=rho, delta=slack_limit(reserved)), because=_FILTER)
+        )
 
-    def weight(self, state: ZCDPState, total: ZCDPState, *, delta: float) -> float:
+    def weight(self, state: ZCDPState, total: ZCDPState, *, delta: float) -> Fraction:
         """Rho."""
-        return float(state.rho)
+        return state.rho
 
     def total(self, state: ZCDPState) -> Loss | None:
         """Rho and slack, rounded up."""

@@ -6,9 +6,11 @@ Plugins subclass `Accountant` as a frozen dataclass and register it by hook.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dpkit.core.budgets import keeps_within
@@ -87,7 +89,7 @@ class Accountant(ABC, Generic[S]):
         """The smallest delta at this epsilon that this accountant can prove; at most 1."""
 
     @abstractmethod
-    def weight(self, state: S, total: S, *, delta: float) -> float:
+    def weight(self, state: S, total: S, *, delta: float) -> float | Fraction:
         """How much one part weighs in the reading of the total; shares are weights over their sum."""
 
     def total(self, state: S) -> Loss | None:
@@ -154,20 +156,26 @@ class Accountant(ABC, Generic[S]):
     def no_filter_reason(self, budget: Loss) -> str:
         """Why there is no filter for this budget."""
         if self.has_filter_theorem:
-            return f"its filter takes other budgets than a {type(budget).__name__}."
+            return f"it has no filter for {budget!r} (is delta 0, is the slack all of delta, are there several orders?)."
         return "composition is proved there for plans that are fixed in advance."
 
     def shares(self, states: Sequence[S], total: S, *, delta: float) -> list[float]:
         """Each part's share of the total, summing to 1 (to 0 when nothing was spent)."""
-        weights = [self.weight(state, total, delta=delta) for state in states]
-        whole = sum(weights)
-        return [weight / whole if whole > 0.0 else 0.0 for weight in weights]
+        return normalised([self.weight(state, total, delta=delta) for state in states])
 
     def guarantee(self, state: S, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Guarantee:
         """The state, readable."""
         from dpkit.core.guarantee import Guarantee
 
         return Guarantee(accountant=self, neighbours=neighbours, state=state)
+
+
+def normalised(weights: Sequence[float | Fraction]) -> list[float]:
+    """Weights as shares: exact for fractions, so that no sum overflows; all zero when there is no weight, or no end of it."""
+    whole = sum(weights)
+    if not 0 < whole < math.inf:
+        return [0.0 for _ in weights]
+    return [float(weight / whole) for weight in weights]
 
 
 AnyAccountant = Accountant[Any]

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.amplification import amplified
+from dpkit.core.checks import instance_of
 from dpkit.core.claims import Citation, Status
 from dpkit.core.events import Event, Parallel, Subsample, flatten
 from dpkit.core.guarantee import Guarantee, Part
@@ -16,11 +17,20 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
-from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, UnpricedLossError
+from dpkit.errors import (
+    DpkitError,
+    LossOverflowError,
+    PluginError,
+    UnknownNameError,
+    UnpricedEventError,
+    UnpricedLossError,
+)
 from dpkit.numerics.rounding import exact_sum, round_up
 
 _PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
-_PARALLEL_REPLACE = Citation(key="dpkit", locator="docs/proofs/parallel.md: a replaced record may touch two cells")
+_PARALLEL_REPLACE = Citation(
+    key="dpkit", locator="docs/proofs/parallel.md: two cells, if each event also covers a record that joins or leaves"
+)
 _AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
 _EXACT_PAIRS = 8
 """Up to so many different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
@@ -36,13 +46,24 @@ def assess(
 ) -> Guarantee:
     """Price an event under one accountant.
 
+    Raises `LossOverflowError` where a theorem applies but its loss is too large to be a number.
+
     Each distinct part is priced once by the best rule (or conversion) that is proved, or that `accept` names, then
     repeated as often as the tree says. Raises `UnpricedEventError` for what no theorem covers.
     """
+    instance_of(neighbours, Neighbours, field="neighbours", where="account", allowed="a member of Neighbours")
+    for name in accept:
+        if all(rule.name != name for rule in registry.rules):
+            raise UnknownNameError(kind="loss rule", name=name, known=[rule.name for rule in registry.rules])
     pricing = _Pricing(accountant=accountant, registry=registry, neighbours=neighbours, accept=accept)
     parts = tuple(pricing.parts(event))
     states = [accountant.repeat(part.state, part.times) for part in parts]
-    state = accountant.combine(*states) if states else accountant.zero()
+    try:
+        state = accountant.combine(*states) if states else accountant.zero()
+    except UnpricedLossError as refusal:
+        raise UnpricedEventError(
+            event=event, accountant=accountant.name, neighbours=neighbours, reason=refusal.reason, able=()
+        ) from None
     return Guarantee(accountant=accountant, neighbours=neighbours, state=state, event=event, parts=parts, registry=registry)
 
 
@@ -99,8 +120,9 @@ class _Pricing:
             if not isinstance(plain, Subsample):
                 return self.whole(plain)
             event = plain
-        ways, refusals = [], []
-        for found in self.losses(event):
+        ways: list[_Priced] = []
+        refusals: list[DpkitError] = []
+        for found in self.losses(event, overflows=refusals):
             try:
                 arrow = self.accountant.route(found.loss)
                 state = self.accountant.lift(found.loss)
@@ -118,13 +140,15 @@ class _Pricing:
                 )
             )
         if not ways:
-            raise self.unpriced(event, refusals)
+            overflow = next((refusal for refusal in refusals if isinstance(refusal, LossOverflowError)), None)
+            raise overflow if overflow is not None else self.unpriced(event, refusals)
         return self.choose(ways)
 
     def choose(self, ways: list[_Priced]) -> _Priced:
         """The best state; when the accountant merges several into a new one, every theorem used is named."""
         state = self.accountant.best(*(way.state for way in ways))
-        for way in sorted(ways, key=lambda way: way.conversion is not None):  # of equal proofs the most direct
+        # of equal proofs one that is proved, and of those the most direct
+        for way in sorted(ways, key=lambda way: (way.status != "proved", way.conversion is not None)):
             if way.state == state:
                 return way
         return _merged(state, ways)
@@ -137,16 +161,23 @@ class _Pricing:
         states = [self.accountant.repeat(part.state, part.times) for part in parts]
         return _merged(self.accountant.combine(*states), parts)
 
-    def losses(self, event: Event) -> Iterator[_Found]:
-        """Every loss that a usable theorem gives for this event."""
+    def losses(self, event: Event, *, overflows: list[DpkitError] | None = None) -> Iterator[_Found]:
+        """Every loss that a usable theorem gives for this event; what overflows is set aside."""
         for rule in self.registry.rules_for(type(event)):
             if not self.usable(rule):
                 continue
             try:
                 loss = rule.bound(event)
-            except LossOverflowError:
+            except LossOverflowError as overflow:
+                if overflows is not None:
+                    overflows.append(overflow)
                 continue
             if loss is not None:
+                if not isinstance(loss, rule.loss):
+                    raise PluginError(
+                        plugin=f"loss rule {rule.name}",
+                        reason=f"it declares {rule.loss.__name__} and returned a {type(loss).__name__}.",
+                    )
                 accepted = () if rule.status == "proved" else (rule.name,)
                 yield _Found(loss=loss, rule=rule.name, because=(rule.because,), status=rule.status, accepted=accepted)
         if isinstance(event, Subsample) and self.neighbours is Neighbours.ADD_REMOVE:
@@ -249,6 +280,8 @@ class _Pricing:
 def _without_trivial_sampling(event: Subsample) -> Event:
     """Nested Poisson samples are one; a rate of 1 is the event itself, a rate of 0 is nothing."""
     rate, inner = event.rate, event.event
+    if not flatten(inner):
+        return Parallel(events=())
     while isinstance(inner, Subsample):
         # two secret coin flips are one: rounding up keeps the rate on the safe side
         rate, inner = min(1.0, round_up(exact_sum([(rate, 1)]) * exact_sum([(inner.rate, 1)]))), inner.event

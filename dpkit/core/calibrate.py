@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dpkit.core.guarantee import Guarantee
 from dpkit.core.losses import Loss
-from dpkit.errors import BudgetUnreachableError, InvalidValueError, LossOverflowError
+from dpkit.errors import BudgetUnreachableError, InvalidValueError
 from dpkit.numerics.bracketing import first_true
 
 RELATIVE = 1e-10
@@ -28,7 +28,7 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         nonlocal seen_within
         try:
             within = guarantee_of_scale(scale).within(budget)
-        except LossOverflowError:
+        except OverflowError:  # LossOverflowError is one: too little noise to be described
             return False
         except InvalidValueError:
             # Below a scale that works, a ratio too large to be a number is simply too little noise.

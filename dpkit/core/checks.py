@@ -26,6 +26,9 @@ def finite_number(
         number = float(value)
     except OverflowError:
         raise InvalidValueError(field=field, found=value, allowed=allowed, where=where) from None
+    if number != value and value == value:  # a float would move it to the nearest, which may be the unsafe side
+        exact = f"{allowed} that a float holds exactly"
+        raise InvalidValueError(field=field, found=value, allowed=exact, where=where, fix="Round it to the safe side yourself.")
     too_low = number <= minimum if strict else number < minimum
     if not math.isfinite(number) or too_low or number >= below:
         raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
+from typing import ClassVar
 
 from dpkit.core.checks import finite_number, instance_of, nonnegative, probability_below_one, tuple_of, whole_number
 from dpkit.errors import InvalidValueError
 
+MOST_REPETITIONS = 10**100
+"""No event is priced more often than this: beyond, counts would overflow a float."""
+
 
 class Event:
-    """Something that was, or will be, released, described without data. Subclass it as a frozen dataclass."""
+    """Something that was, or will be, released, described without data.
+
+    Subclass it as a frozen dataclass whose fields all compare, since equal events are priced once. Leaves are open; the
+    combinators are closed, because pricing knows each of them. A rule speaks of exactly one class of events.
+    """
 
     __slots__ = ()
+    _closed: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        for base in cls.__mro__[1:]:
+            if base.__dict__.get("_closed", False):
+                raise TypeError(f"{base.__name__} is a closed combinator: {cls.__name__} cannot extend it; subclass Event.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +65,8 @@ class ZCDPEvent(Event):
 class Repeat(Event):
     """The same event, `times` times, each with fresh randomness; 0 times is nothing."""
 
+    _closed: ClassVar[bool] = True
+
     event: Event
     times: int
 
@@ -63,6 +79,8 @@ class Repeat(Event):
 class Compose(Event):
     """All of these events on the same records, each free to depend on the outputs before it."""
 
+    _closed: ClassVar[bool] = True
+
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
@@ -71,7 +89,13 @@ class Compose(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel(Event):
-    """These events on disjoint records: the partition is declared, not computed from the data."""
+    """These events on disjoint records: the partition is declared, not computed from the data.
+
+    Under replace-one a record may leave one cell and enter another, so each cell's event must be measured at a distance that
+    also covers a record joining or leaving that cell (for a count 1, not 0).
+    """
+
+    _closed: ClassVar[bool] = True
 
     events: tuple[Event, ...]
 
@@ -83,6 +107,8 @@ class Parallel(Event):
 class Subsample(Event):
     """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret."""
 
+    _closed: ClassVar[bool] = True
+
     rate: float
     event: Event
 
@@ -92,9 +118,6 @@ class Subsample(Event):
             raise InvalidValueError(field="rate", found=self.rate, allowed="a number in [0, 1]", where="Subsample")
         object.__setattr__(self, "rate", rate)
         _event(self.event, where="Subsample")
-
-
-COMBINATORS: tuple[type[Event], ...] = (Repeat, Compose, Parallel, Subsample)
 
 
 def as_event(event_or_events: Event | Iterable[Event]) -> Event:
@@ -114,14 +137,26 @@ def flatten(event: Event) -> dict[Event, int]:
     pending = [(event, 1)]
     while pending:
         current, times = pending.pop()
+        if times > MOST_REPETITIONS:
+            raise InvalidValueError(field="times", found=times, allowed=f"at most {MOST_REPETITIONS:g} in all", where="Repeat")
         if isinstance(current, Repeat):
             if current.times:
                 pending.append((current.event, times * current.times))
         elif isinstance(current, Compose):
             pending.extend((inner, times) for inner in reversed(current.events))
         else:
+            _check_leaf(type(current))
             counts[current] = counts.get(current, 0) + times
     return counts
+
+
+def _check_leaf(kind: type[Event]) -> None:
+    """Equal events are priced once, so an event must be what its fields say and nothing more."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    parts: dict[str, Field[object]] = getattr(kind, "__dataclass_fields__", {})
+    if parameters is None or not (parameters.frozen and parameters.eq and all(part.compare for part in parts.values())):
+        allowed = "a frozen dataclass whose fields all compare"
+        raise InvalidValueError(field="event", found=kind.__name__, allowed=allowed, where="flatten")
 
 
 def _event(value: object, *, where: str) -> None:

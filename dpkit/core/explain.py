@@ -10,6 +10,7 @@ from dpkit.core.claims import Citation, Status
 from dpkit.core.guarantee import Guarantee
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_up
 
 _SHOWN = 20
 """So many parts are printed one by one; the rest are summed up. The value holds them all."""
@@ -65,7 +66,7 @@ class Explanation:
     def _text(self) -> list[str]:
         note = f" ({self.note})" if self.note else ""
         lines = [
-            f"epsilon = {_up(self.epsilon)} at delta = {self.delta:g}, {self.neighbours}, accountant {self.accountant!r}",
+            f"epsilon = {format_up(self.epsilon)} at delta = {self.delta:g}, {self.neighbours}, accountant {self.accountant!r}",
             f"  read by {self.because}{note}",
         ]
         if self.unsound:
@@ -79,13 +80,13 @@ class Explanation:
             rest = self.lines[_SHOWN:]
             lines.append(f"  {sum(line.share for line in rest):7.2%}  {len(rest)} more parts")
         if self.others:
-            listed = ", ".join(f"{name} {_up(epsilon)}" for name, epsilon in self.others)
+            listed = ", ".join(f"{name} {format_up(epsilon)}" for name, epsilon in self.others)
             lines.append(f"  other accountants: {listed}")
         if self.refused:
             lines.append(f"  cannot price it: {', '.join(self.refused)}")
         name, epsilon = self.best
         if self.excess > 0.0:
-            lines.append(f"  the best is {name!r} with {_up(epsilon)}: this answer is {self.excess:.2%} above it")
+            lines.append(f"  the best is {name!r} with {format_up(epsilon)}: this answer is {self.excess:.2%} above it")
         else:
             lines.append("  no accountant here is better")
         return lines
@@ -163,13 +164,3 @@ def _compare(guarantee: Guarantee, *, delta: float) -> tuple[tuple[tuple[str, fl
 def _describe(event: object) -> str:
     text = repr(event)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _up(epsilon: float) -> str:
-    """Six digits, never below the value."""
-    if not math.isfinite(epsilon) or epsilon == 0.0:
-        return f"{epsilon:g}"
-    digits = 5 - math.floor(math.log10(epsilon))
-    scaled = math.ceil(epsilon * 10.0**digits) / 10.0**digits
-    text = f"{scaled:.6g}"
-    return text if float(text) >= epsilon else f"{epsilon:.17g}"

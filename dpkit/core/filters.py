@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.assess import assess
+from dpkit.core.checks import instance_of, probability_below_one
 from dpkit.core.claims import Citation
 from dpkit.core.events import Event, as_event
 from dpkit.core.losses import Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
-from dpkit.errors import BudgetExceededError, LossOverflowError, NoFilterTheoremError
+from dpkit.errors import BudgetExceededError, InvalidValueError, LossOverflowError, NoFilterTheoremError
 from dpkit.numerics.bracketing import first_true
 
 
@@ -49,7 +50,10 @@ class PrivacyFilter:
 
     def admits(self, event_or_events: Event | Iterable[Event]) -> bool:
         """Whether this would fit; charges nothing."""
-        return self._fits(self._with(as_event(event_or_events)))
+        try:
+            return self._fits(self._with(as_event(event_or_events)))
+        except LossOverflowError:
+            return False
 
     def charge(self, event_or_events: Event | Iterable[Event]) -> PrivacyFilter:
         """The filter after this event; `BudgetExceededError`, and no change, when it does not fit."""
@@ -91,9 +95,15 @@ def open_filter(
 ) -> PrivacyFilter:
     """An unspent filter; `NoFilterTheoremError` for an accountant, or a budget, that no theorem covers.
 
-    `slack` is the part of delta that is set aside for the deltas of approximate releases; `order` is the one Rényi order
-    of an `rdp` filter, which must be fixed in advance.
+    `slack` is the part of delta that is set aside for the deltas of approximate releases, whose sum it bounds (advanced,
+    zcdp and rdp; `pure` takes them from the budget's own delta); `order` is the one Rényi order of an `rdp` filter.
     """
+    instance_of(neighbours, Neighbours, field="neighbours", where="filter", allowed="a member of Neighbours")
+    probability_below_one(slack, field="slack", where="filter")
+    if slack and accountant.name in ("pure", "gdp"):
+        raise InvalidValueError(field="slack", found=slack, allowed=f"0 for the accountant {accountant.name!r}", where="filter")
+    if order is not None and accountant.name != "rdp":
+        raise InvalidValueError(field="order", found=order, allowed="given for the accountant 'rdp' only", where="filter")
     theorem = accountant.filter_theorem(budget, slack=slack, order=order)
     if theorem is None:
         raise NoFilterTheoremError(

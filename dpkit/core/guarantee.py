@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.checks import nonnegative, probability_below_one
+from dpkit.core.accountant import Accountant, AnyAccountant
+from dpkit.core.checks import instance_of, nonnegative, probability_below_one, tuple_of
 from dpkit.core.claims import Citation, Status
 from dpkit.core.events import Event
 from dpkit.core.losses import Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import NoIntervalError
+from dpkit.numerics.rounding import format_up
 
 if TYPE_CHECKING:
     from dpkit.core.explain import Explanation
@@ -46,6 +47,20 @@ class Guarantee:
     parts: tuple[Part, ...] = ()
     # Only the comparison in `explain` needs it; two guarantees are equal without it.
     registry: Registry | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        instance_of(self.accountant, Accountant, field="accountant", where="Guarantee", allowed="an Accountant")
+        instance_of(self.neighbours, Neighbours, field="neighbours", where="Guarantee", allowed="a Neighbours member")
+        instance_of(
+            self.state, type(self.accountant.zero()), field="state", where="Guarantee", allowed="a state of its accountant"
+        )
+        if self.event is not None:
+            instance_of(self.event, Event, field="event", where="Guarantee", allowed="an Event")
+        tuple_of(self.parts, Part, field="parts", where="Guarantee", allowed="parts")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # a registry holds functions, which do not pickle; the copy compares and reads as this one does
+        return _without_registry, (self.accountant, self.neighbours, self.state, self.event, self.parts)
 
     @property
     def holds(self) -> bool:
@@ -86,4 +101,10 @@ class Guarantee:
     def __str__(self) -> str:
         epsilon = self.epsilon(delta=1e-6)
         warning = "" if self.holds else f" DOES NOT HOLD: relies on {', '.join(self.unsound)}."
-        return f"({epsilon:.6g}, 1e-6)-DP under {self.neighbours}, by the accountant {self.accountant.name!r}.{warning}"
+        return f"({format_up(epsilon)}, 1e-6)-DP under {self.neighbours}, by the accountant {self.accountant.name!r}.{warning}"
+
+
+def _without_registry(
+    accountant: AnyAccountant, neighbours: Neighbours, state: Any, event: Event | None, parts: tuple[Part, ...]
+) -> Guarantee:
+    return Guarantee(accountant=accountant, neighbours=neighbours, state=state, event=event, parts=parts)

@@ -17,7 +17,8 @@ from dpkit.errors import InvalidValueError
 class LossRule:
     """`bound(event)` is a loss of type `loss` that the event keeps within, under each of `neighbours`.
 
-    `bound` returns None where the theorem does not apply to this particular event (a subsample of something else, say).
+    The rule speaks of events of exactly this class. `bound` returns None where the theorem does not apply to this
+    particular event (a subsample of something else, say).
     Accountants use proved rules only; another one prices only where the caller accepts it by name.
     """
 
@@ -37,6 +38,8 @@ class LossRule:
             if not (isinstance(kind, type) and issubclass(kind, base)):
                 raise InvalidValueError(field=field, found=kind, allowed=f"a subclass of {base.__name__}", where=where)
         relations = tuple_of(self.neighbours, Neighbours, field="neighbours", where=where, allowed="Neighbours members")
+        if not relations:
+            raise InvalidValueError(field="neighbours", found=(), allowed="at least one relation", where=where)
         object.__setattr__(self, "neighbours", relations)
         one_of(self.status, STATUSES, field="status", where=where)
         if not isinstance(self.because, Citation):

@@ -66,7 +66,10 @@ class ApproxDP(Loss):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanCDP(Loss):
-    """Mean-concentrated DP: the loss has mean at most mu and is tau-subgaussian about it (DR16, Definition 3.1)."""
+    """Mean-concentrated DP: the loss has mean at most mu and is tau-subgaussian about it (DR16, Definition 3.1).
+
+    It does not survive post-processing: of what was rounded or transformed afterwards, claim its (epsilon, delta) reading only.
+    """
 
     mu: float
     tau: float

@@ -16,7 +16,7 @@ from dpkit.core.events import Event
 class Mechanism(Protocol):
     """What a plugin's mechanism implements. Two more methods are optional: see `WhiteBox` and `Accurate`."""
 
-    def event(self, *, at: Distance) -> Event:
+    def event(self, at: Distance) -> Event:
         """What a release is, when neighbours' values differ by at most this distance. Needs no data."""
         ...
 
@@ -28,7 +28,7 @@ class Mechanism(Protocol):
         """`n` independent noisy values, along the first axis: what an auditor samples."""
         ...
 
-    def claims(self, *, at: Distance) -> tuple[Claim, ...]:
+    def claims(self, at: Distance) -> tuple[Claim, ...]:
         """What is claimed of a release at this distance: what the auditor tries to falsify."""
         ...
 

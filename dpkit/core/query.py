@@ -36,11 +36,15 @@ class Query:
     def __post_init__(self) -> None:
         nonempty_text(self.name, field="name", where="Query")
         where = f"Query({self.name})"
+        if isinstance(self.shape, str | int):
+            raise InvalidValueError(field="shape", found=self.shape, allowed="a tuple of whole numbers", where=where)
         shape = tuple(whole_number(size, field="shape", where=where, minimum=1) for size in self.shape)
         object.__setattr__(self, "shape", shape)
         for field in ("rows", "sensitivity"):
             if not callable(getattr(self, field)):
                 raise InvalidValueError(field=field, found=getattr(self, field), allowed="a function", where=where)
+        if self.block_sum is not None and not callable(self.block_sum):
+            raise InvalidValueError(field="block_sum", found=self.block_sum, allowed="a function, or None", where=where)
         if not isinstance(self.because, Citation):
             raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
 

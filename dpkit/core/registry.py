@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dpkit.core.accountant import AnyAccountant
+from dpkit.core import events
+from dpkit.core.accountant import Accountant, AnyAccountant
 from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
-from dpkit.errors import DuplicateNameError, UnknownNameError
+from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +28,11 @@ class Registry:
 
     def accountant(self, name_or_accountant: str | AnyAccountant) -> AnyAccountant:
         """The accountant of that name; an accountant object stands for itself."""
-        if not isinstance(name_or_accountant, str):
+        if isinstance(name_or_accountant, Accountant):
             return name_or_accountant
+        if not isinstance(name_or_accountant, str):
+            allowed = "the name of an accountant, or an Accountant"
+            raise InvalidValueError(field="accountant", found=name_or_accountant, allowed=allowed, where="account")
         for accountant in self.accountants:
             if accountant.name == name_or_accountant:
                 return accountant
@@ -40,10 +44,10 @@ class Registry:
         return tuple(accountant.name for accountant in self.accountants)
 
     def rules_for(self, kind: type[Event]) -> tuple[LossRule, ...]:
-        """The rules that speak of this kind of event or of a class that it inherits from."""
+        """The rules that speak of this very kind of event."""
         found = self._by_event.get(kind)
         if found is None:
-            found = tuple(rule for rule in self.rules if issubclass(kind, rule.event))
+            found = tuple(rule for rule in self.rules if rule.event is kind)
             self._by_event[kind] = found
         return found
 
@@ -68,7 +72,7 @@ def _unique(kind: str, names: list[str]) -> None:
 
 def _unique_classes(kinds: set[type[Event]]) -> None:
     """Two event classes of one name could not be told apart in JSON."""
-    seen: dict[str, type[Event]] = {}
+    seen: dict[str, type[Event]] = {name: item for name, item in vars(events).items() if isinstance(item, type)}
     for kind in kinds:
         other = seen.setdefault(kind.__name__, kind)
         if other is not kind:

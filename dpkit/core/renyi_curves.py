@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from dpkit.core.checks import finite_number, nonnegative, tuple_of, whole_number
-from dpkit.core.losses import RenyiCurve
+from dpkit.core.losses import RDP, RenyiCurve
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import SMALLEST, exact_sum, round_up
 from dpkit.numerics.special import Array, asfloat
@@ -122,6 +122,7 @@ class SumCurve(RenyiCurve):
             curve, count = pending.pop()
             tuple_of((curve,), RenyiCurve, field="terms", where="SumCurve", allowed="pairs of (RenyiCurve, count)")
             whole_number(count, field="terms", where="SumCurve")
+            _without_slack(curve, where="SumCurve")
             if isinstance(curve, SumCurve):
                 pending.extend((inner, count * times) for inner, times in curve.terms)
             elif count:
@@ -174,5 +175,13 @@ def _distinct(curves: Iterable[RenyiCurve], *, where: str) -> tuple[RenyiCurve, 
     items = tuple_of(curves, RenyiCurve, field="curves", where=where, allowed="Rényi curves, at least one")
     if not items:
         raise InvalidValueError(field="curves", found=(), allowed="Rényi curves, at least one", where=where)
+    for item in items:
+        _without_slack(item, where=where)
     unique = {curve: None for curve in items if isinstance(curve, RenyiCurve)}
     return tuple(sorted(unique, key=repr))
+
+
+def _without_slack(curve: object, *, where: str) -> None:
+    """A slack adds up on its own; inside a sum of curves it would be forgotten."""
+    if isinstance(curve, RDP) and curve.delta:
+        raise InvalidValueError(field="curves", found=curve, allowed="curves without a slack delta", where=where)

@@ -12,9 +12,10 @@ from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 
 from dpkit.core import claims, distances, events, guarantee, losses, renyi_curves
+from dpkit.core.assess import assess
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
-from dpkit.errors import InvalidValueError, SerialisationError
+from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 
 VERSION = 1
 """The version of the format; a newer one is refused."""
@@ -22,23 +23,29 @@ VERSION = 1
 
 def dump(value: object) -> str:
     """The value as JSON text."""
-    return json.dumps({"dpkit": VERSION, "value": _encode(value)}, indent=2, allow_nan=False)
+    try:
+        return json.dumps({"dpkit": VERSION, "value": _encode(value)}, indent=2, allow_nan=False)
+    except RecursionError:
+        raise SerialisationError(reason="it is nested too deeply.", fix="Flatten nested compositions.") from None
 
 
 def parse(text: str, *, registry: Registry) -> object:
     """The value that was written; raises `SerialisationError` for anything else."""
     try:
-        document = json.loads(text, parse_constant=_no_constants)
+        document = json.loads(text, parse_constant=_no_constants, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
         raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
     if not isinstance(document, dict) or "dpkit" not in document or "value" not in document:
         raise SerialisationError(reason='it is not an object with the keys "dpkit" and "value".')
-    if document["dpkit"] != VERSION:
+    if document["dpkit"] != VERSION or isinstance(document["dpkit"], bool):
         raise SerialisationError(
             reason=f"it is of version {document['dpkit']!r}, and this dpkit reads version {VERSION}.",
             fix="Install the dpkit that wrote it.",
         )
-    return _decode(document["value"], _known_classes(registry), registry)
+    try:
+        return _decode(document["value"], _known_classes(registry), registry)
+    except RecursionError:
+        raise SerialisationError(reason="it is nested too deeply.") from None
 
 
 def _encode(value: object) -> object:
@@ -84,9 +91,32 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
     if cls is guarantee.Guarantee:
         body["registry"] = registry
     try:
-        return cls(**body)
+        value: object = cls(**body)
+        return _repriced(value, registry) if isinstance(value, guarantee.Guarantee) else value
     except (InvalidValueError, TypeError) as error:
         raise SerialisationError(reason=f"{kind} refuses its fields: {error}") from None
+
+
+def _repriced(read: guarantee.Guarantee, registry: Registry) -> guarantee.Guarantee:
+    """A guarantee is believed because its event costs what it says, not because a text says so."""
+    if read.event is None:
+        return read
+    try:
+        priced = assess(
+            read.event,
+            accountant=read.accountant,
+            registry=registry,
+            neighbours=read.neighbours,
+            accept=frozenset(name for part in read.parts for name in part.accepted),
+        )
+    except DpkitError as error:
+        raise SerialisationError(reason=f"its event cannot be priced here: {error}") from None
+    if priced != read:
+        raise SerialisationError(
+            reason="what it says its event costs is not what the event costs.",
+            fix="It was changed, or written with other rules than are installed here.",
+        )
+    return read
 
 
 def _written(cls: type) -> list[Field[object]]:
@@ -97,9 +127,7 @@ def _written(cls: type) -> list[Field[object]]:
 def _known_classes(registry: Registry) -> dict[str, type]:
     found: dict[str, type] = {}
     for module in (claims, distances, events, guarantee, losses, renyi_curves):
-        for name, item in vars(module).items():
-            if isinstance(item, type) and is_dataclass(item):
-                found[name] = item
+        found.update({name: item for name, item in vars(module).items() if isinstance(item, type) and is_dataclass(item)})
     for rule in registry.rules:
         found[rule.event.__name__] = rule.event
         found[rule.loss.__name__] = rule.loss
@@ -130,6 +158,12 @@ def _neighbours(text: object) -> Neighbours:
     except ValueError:
         known = ", ".join(member.value for member in Neighbours)
         raise SerialisationError(reason=f"the neighbour relation {text!r} is none of {known}.") from None
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
 
 
 def _no_constants(name: str) -> float:

@@ -27,6 +27,14 @@ def slack_total(log_total: Fraction) -> float:
     return min(1.0, outward(value, magnitude=value, ulps=2.0))
 
 
+def slack_limit(sum_of_deltas: float) -> float:
+    """The largest slack whose log sum is at most this, rounded down: then the plain sum of deltas is at most this, too.
+
+    Filter theorems bound the sum of deltas; what is summed here is -ln(1 - delta), which is at least delta.
+    """
+    return max(0.0, -math.expm1(-sum_of_deltas) * (1.0 - 2.0**-50)) if sum_of_deltas else 0.0
+
+
 def delta_left(delta: float, slack: float) -> float:
     """The delta' with slack + (1 - slack) delta' <= delta, rounded down; negative when the slack alone exceeds delta.
 

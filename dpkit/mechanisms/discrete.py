@@ -84,7 +84,7 @@ class DiscreteLaplace:
         """Outputs are whole numbers."""
         return 1.0
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> DiscreteLaplaceEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> DiscreteLaplaceEvent:
         """A release whose integers move by at most this L1 distance."""
         distance = releasing.distance_in(at, metrics=("l1",), where="DiscreteLaplace")
         return DiscreteLaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
@@ -102,7 +102,7 @@ class DiscreteLaplace:
         """n independent noisy values along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The pure claim."""
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
@@ -135,7 +135,7 @@ class DiscreteGaussian:
         """Outputs are whole numbers."""
         return 1.0
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> DiscreteGaussianEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> DiscreteGaussianEvent:
         """A release whose integers move by at most this L2 distance, or L1, which bounds it."""
         distance = releasing.distance_in(at, metrics=("l2", "l1"), where="DiscreteGaussian")
         return DiscreteGaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
@@ -153,7 +153,7 @@ class DiscreteGaussian:
         """n independent noisy values along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The zCDP claim."""
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 

@@ -74,7 +74,7 @@ class Exponential:
         if not isinstance(self.monotone, bool):
             raise InvalidValueError(field="monotone", found=self.monotone, allowed="true or false", where="Exponential")
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> BoundedRangeEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> BoundedRangeEvent:
         """A choice whose scores each move by at most this distance (in the largest score, or in a norm that bounds it)."""
         distance = releasing.distance_in(at, metrics=("linf", "l2", "l1"), where="Exponential")
         return BoundedRangeEvent(range=releasing.ratio_up(distance, self.scale, factor=1 if self.monotone else 2))
@@ -93,7 +93,7 @@ class Exponential:
         source = releasing.generator(rng)
         return releasing.stamped(_choices(_scores(value, None), self.scale, n, source), source)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The pure claim and the one by bounded range."""
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 

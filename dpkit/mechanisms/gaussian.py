@@ -103,7 +103,7 @@ class Gaussian:
 
         return grid_for(self.scale)
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> GaussianEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> GaussianEvent:
         """A release whose value moves by at most this distance: L2, Frobenius (the same on matrices), or L1, a bound of it."""
         distance = releasing.distance_in(at, metrics=("l2", "frobenius", "l1"), where="Gaussian")
         return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
@@ -122,7 +122,7 @@ class Gaussian:
         """n independent noisy values along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """Gaussian, zCDP and Rényi claims. No mean-concentrated one: it would not survive the rounding."""
         lasting = [rule for rule in RULES if rule.loss is not MeanCDP]
         return releasing.claims_of(self.event(at=at), lasting, neighbours=neighbours)

@@ -129,7 +129,7 @@ class Laplace:
 
         return grid_for(self.scale)
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> LaplaceEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> LaplaceEvent:
         """A release whose value moves by at most this L1 distance."""
         distance = releasing.distance_in(at, metrics=("l1",), where="Laplace")
         return LaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
@@ -152,7 +152,7 @@ class Laplace:
         """n independent noisy values along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """Pure, zCDP and Rényi claims, one a loss rule."""
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 

@@ -67,7 +67,7 @@ class RandomizedResponse:
         """e^epsilon / (e^epsilon + categories - 1)."""
         return 1.0 / (1.0 + (self.categories - 1) * math.exp(-self.epsilon))
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
         """The answers of which at most so many change: `records(n)`; n entries cost n times epsilon."""
         changed = releasing.distance_in(at, metrics=("records",), where="RandomizedResponse")
         total = changed * self.epsilon
@@ -101,7 +101,7 @@ class RandomizedResponse:
         """n independent answers along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The pure claim."""
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 

@@ -40,7 +40,7 @@ class SymmetricGaussian:
 
         return grid_for(self.scale)
 
-    def event(self, *, at: Distance | Sequence[Distance]) -> GaussianEvent:
+    def event(self, at: Distance | Sequence[Distance]) -> GaussianEvent:
         """A release whose matrix moves by at most this Frobenius distance; a rank-one change c v v' moves it by c."""
         distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
         return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
@@ -77,7 +77,7 @@ class SymmetricGaussian:
         """n independent noisy matrices along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, *, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """Those of Gaussian noise at the Frobenius distance."""
         distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
         return Gaussian(scale=self.scale).claims(at=Distance(metric="frobenius", value=distance), neighbours=neighbours)

@@ -7,6 +7,7 @@ of the largest magnitude that entered it.
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -93,3 +94,11 @@ def sqrt_up(exact: Fraction) -> float:
 
 
 _LARGEST = math.ldexp(1.0 - 2.0**-53, 1024)
+
+
+def format_up(value: float, *, digits: int = 6) -> str:
+    """The value in so many significant digits, never below it: a printed bound is a bound, too."""
+    if not math.isfinite(value):
+        return str(value)
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{context.create_decimal(decimal.Decimal(value)).normalize(context):g}"

@@ -34,13 +34,6 @@ def expm1_minus(z: npt.ArrayLike) -> Array:
     return asfloat(np.where(small, near * near * series, plain))
 
 
-def log1mexp(z: npt.ArrayLike) -> Array:
-    """ln(1 - exp(-z)) for z > 0, accurate at both ends."""
-    z = np.asarray(z, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        return asfloat(np.where(z < math.log(2.0), np.log(-np.expm1(-z)), np.log1p(-np.exp(-z))))
-
-
 def log_sum_exp(terms: Array, *, axis: int = -1) -> Array:
     """ln sum exp(terms) along an axis, without overflow; all terms -inf gives -inf."""
     top = np.max(terms, axis=axis, keepdims=True)

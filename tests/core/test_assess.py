@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import pytest
 
@@ -27,6 +28,7 @@ from dpkit import (
     Subsample,
     UnpricedEventError,
 )
+from dpkit.core.renyi_curves import MaxCurve, MinCurve, SumCurve
 
 BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
 
@@ -82,12 +84,17 @@ def test_a_refuted_rule_taints_disjoint_records_and_samples_too(registry):
             dpkit.account(event, "pure", registry=registry)
 
 
-def test_a_proved_rule_is_preferred_when_a_refuted_one_is_only_as_good(registry):
-    proved = dataclasses.replace(WISHFUL, name="wishful-proved", status="proved", bound=lambda e: PureDP(epsilon=e.epsilon / 2))
-    both = registry.extended(rules=[proved])
+@pytest.mark.parametrize("divisor", [1, 2])
+@pytest.mark.parametrize("first", ["refuted", "proved"])
+def test_a_proved_rule_is_preferred_when_a_refuted_one_is_no_better(divisor, first):
+    proved = dataclasses.replace(
+        WISHFUL, name="wishful-proved", status="proved", bound=lambda event: PureDP(epsilon=event.epsilon / divisor)
+    )
+    rules = [WISHFUL, proved] if first == "refuted" else [proved, WISHFUL]
+    both = dpkit.default_registry().extended(rules=rules)
     guarantee = dpkit.account(WishfulEvent(epsilon=1.0), "pure", registry=both, accept=["wishful"])
     assert guarantee.holds
-    assert guarantee.epsilon(delta=0.0) == 0.5
+    assert guarantee.epsilon(delta=0.0) == 1.0 / divisor
 
 
 def test_the_error_names_the_event_and_who_can_price_it():
@@ -168,8 +175,10 @@ def test_accountants_without_a_lower_bound_say_so():
 
 
 def test_a_huge_ratio_is_refused_by_the_notions_that_it_overflows():
-    with pytest.raises(UnpricedEventError, match="overflows"):
+    with pytest.raises(dpkit.LossOverflowError, match="overflows"):
         dpkit.account(PureEvent(epsilon=1e200), "cdp")
+    with pytest.raises(UnpricedEventError, match="every part"):
+        dpkit.account([GaussianEvent(ratio=1e200), PureEvent(epsilon=1.0)], "best")
     assert dpkit.account(PureEvent(epsilon=1e200), "best").epsilon(delta=1e-6) == pytest.approx(1e200)
 
 
@@ -185,6 +194,11 @@ def test_a_huge_ratio_is_refused_by_the_notions_that_it_overflows():
         ("rdp", GaussianEvent(ratio=1.0), RDP(orders=(2.0, 4.0), epsilons=(1.001, 1.9)), False),
         ("rdp", ApproxEvent(epsilon=0.1, delta=1e-6), RDP(orders=(2.0,), epsilons=(1.0,), delta=2e-6), True),
         ("rdp", ApproxEvent(epsilon=0.1, delta=1e-6), RDP(orders=(2.0,), epsilons=(1.0,), delta=1e-7), False),
+        ("pure", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("pure", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,), delta=0.5), True),
+        ("advanced", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("best", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("zcdp", ApproxEvent(epsilon=0.1, delta=0.5), ZCDP(rho=1.0), False),
         ("cdp", GaussianEvent(ratio=1.0), MeanCDP(mu=0.5, tau=1.0), True),
         ("cdp", GaussianEvent(ratio=1.0), MeanCDP(mu=0.5, tau=0.9), False),
         ("pure", PureEvent(epsilon=1.0), ZCDP(rho=0.4622), True),
@@ -210,3 +224,110 @@ def test_deep_trees_do_not_exhaust_the_stack():
     for _ in range(5000):
         event = Compose(events=(Repeat(event=event, times=1),))
     assert dpkit.account(event, "pure").epsilon(delta=0.0) == 1e-9
+
+
+def test_a_slack_is_never_lost_inside_a_curve():
+    approximate = RDP(orders=(2.0, 10.0), epsilons=(0.1, 0.2), delta=0.5)
+    accountant = dpkit.default_registry().accountant("rdp")
+    assert accountant.epsilon(accountant.state_of(approximate), delta=1e-6) == math.inf
+    assert accountant.epsilon(accountant.lift(approximate), delta=1e-6) == math.inf
+    for kind in (SumCurve, MinCurve, MaxCurve):
+        with pytest.raises(dpkit.InvalidValueError, match="slack"):
+            kind(terms=((approximate, 1),)) if kind is SumCurve else kind(curves=(approximate,))
+
+
+def test_combinators_are_closed_and_rules_speak_of_one_class():
+    for combinator in (Repeat, Compose, Parallel, Subsample):
+        with pytest.raises(TypeError, match="closed combinator"):
+            type("Mine", (combinator,), {})
+
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class ManyGaussians(GaussianEvent):
+        count: int
+
+    with pytest.raises(UnpricedEventError):
+        dpkit.account(ManyGaussians(ratio=1.0, count=5), "gdp")
+
+
+def test_an_event_that_hides_a_parameter_is_refused():
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Hiding(Event):
+        epsilon: float = dataclasses.field(compare=False)
+
+    @dataclasses.dataclass
+    class Mutable(Event):
+        epsilon: float
+
+    class Plain(Event):
+        pass
+
+    for event in (Hiding(epsilon=1.0), Mutable(epsilon=1.0), Plain()):
+        with pytest.raises(dpkit.InvalidValueError, match="frozen dataclass"):
+            dpkit.account(event, "pure")
+
+
+def test_a_rule_that_returns_another_notion_is_named():
+    lying = dataclasses.replace(WISHFUL, name="lying", status="proved", bound=lambda event: GDP(mu=0.1))
+    with pytest.raises(dpkit.PluginError, match="lying"):
+        dpkit.account(WishfulEvent(epsilon=1.0), "zcdp", registry=dpkit.default_registry().extended(rules=[lying]))
+
+
+def test_a_plugin_s_event_cannot_take_the_name_of_a_built_in():
+    imposter = dataclasses.make_dataclass("Repeat", [], bases=(Event,), frozen=True)
+    with pytest.raises(dpkit.DuplicateNameError, match="Repeat"):
+        dpkit.default_registry().extended(rules=[dataclasses.replace(WISHFUL, name="imposter", event=imposter)])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dpkit.account(PureEvent(epsilon=1.0), None),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), 3),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), "pure", "add-remove"),
+        lambda: dpkit.account(Parallel(events=()), "pure", "foo"),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), "pure", accept="laplace-pure"),
+        lambda: dpkit.account(Repeat(event=PureEvent(epsilon=1e-9), times=10**400), "rdp"),
+        lambda: dpkit.privacy_filter(PureDP(epsilon=1.0), "pure", "add-remove"),
+        lambda: dpkit.privacy_filter(PureDP(epsilon=1.0), "pure", slack=0.5),
+        lambda: dpkit.privacy_filter(GDP(mu=1.0), "gdp", slack=-5),
+        lambda: dpkit.privacy_filter(ZCDP(rho=1.0), "zcdp", order=5),
+    ],
+)
+def test_arguments_that_mean_nothing_are_refused(call):
+    with pytest.raises(dpkit.InvalidValueError):
+        call()
+
+
+def test_a_misspelt_acceptance_is_not_ignored():
+    with pytest.raises(dpkit.UnknownNameError, match="laplace-pure"):
+        dpkit.account(PureEvent(epsilon=1.0), "pure", accept=["laplace-pur"])
+
+
+def test_nothing_in_a_sample_costs_nothing():
+    empty = Subsample(rate=0.5, event=Repeat(event=LaplaceEvent(ratio=1.0), times=0))
+    assert dpkit.account(empty, "pure").epsilon(delta=0.0) == 0.0
+
+
+def test_huge_losses_are_explained_without_overflow():
+    explanation = dpkit.account([GaussianEvent(ratio=1e200), GaussianEvent(ratio=1e199)], "gdp").explain()
+    assert sum(line.share for line in explanation.lines) == pytest.approx(1.0)
+    assert "inf" in explanation
+    assert "1e-305" in dpkit.account(PureEvent(epsilon=1e-305), "pure").explain()
+
+
+@pytest.mark.parametrize("epsilon", [0.18289537719, 1e-3 / 3, 123456.789, 0.1])
+def test_what_is_printed_is_never_below_the_bound(epsilon):
+    guarantee = dpkit.account(PureEvent(epsilon=epsilon), "pure")
+    assert float(str(guarantee).split(",")[0].strip("(")) >= epsilon
+
+
+def test_errors_and_guarantees_survive_pickling():
+    guarantee = dpkit.account([LaplaceEvent(ratio=0.5), GaussianEvent(ratio=0.5)], "best")
+    again = pickle.loads(pickle.dumps(guarantee))
+    assert again == guarantee
+    assert again.epsilon(delta=1e-6) == guarantee.epsilon(delta=1e-6)
+    with pytest.raises(UnpricedEventError) as caught:
+        dpkit.account(LaplaceEvent(ratio=0.5), "gdp")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert error.able == caught.value.able

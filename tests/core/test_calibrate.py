@@ -75,6 +75,24 @@ def test_a_budget_that_cannot_be_met_is_a_clear_error(family, budget, accountant
     assert caught.value.budget == budget
 
 
+@pytest.mark.parametrize("accountant", ["cdp", "zcdp", "rdp", "pure", "best"])
+@pytest.mark.parametrize("sensitivity", [1e3, 1e160])
+def test_a_sensitivity_that_overflows_at_first_is_only_too_little_noise(accountant, sensitivity):
+    def family(scale):
+        return LaplaceEvent(ratio=sensitivity / scale)
+
+    scale = dpkit.calibrate(family, ApproxDP(epsilon=1.0, delta=1e-6), accountant)
+    assert dpkit.account(family(scale), accountant).epsilon(delta=1e-6) <= 1.0
+    assert scale / sensitivity == pytest.approx(
+        dpkit.calibrate(lambda s: LaplaceEvent(ratio=1.0 / s), ApproxDP(epsilon=1.0, delta=1e-6), accountant), rel=1e-8
+    )
+
+
+def test_a_family_that_overflows_by_itself_is_too_little_noise_too():
+    scale = dpkit.calibrate(lambda s: LaplaceEvent(ratio=math.exp(1000.0 / s)), PureDP(epsilon=2.0), "pure")
+    assert math.exp(1000.0 / scale) <= 2.0
+
+
 def test_a_budget_that_is_no_loss_is_refused():
     with pytest.raises(dpkit.InvalidValueError, match="budget"):
         dpkit.calibrate(laplace(1), 1.0, "pure")

@@ -67,6 +67,8 @@ def wrap(value, version=1):
         (wrap({"is": "fraction", "value": "1/0"}), "fraction"),
         (wrap({"is": "neighbours", "value": "friends"}), "friends"),
         (wrap({"is": "float", "value": "x"}), "float"),
+        (wrap({"is": "PureEvent", "epsilon": 1.0}, version=True), "version True"),
+        ('{"dpkit": 1, "value": {"is": "PureEvent", "epsilon": 1.0, "epsilon": 2.0}}', "not JSON"),
     ],
 )
 def test_what_was_not_written_by_dpkit_is_refused(text, reason):
@@ -101,3 +103,49 @@ def test_a_plugin_s_event_is_read_where_the_plugin_is_registered():
     assert dpkit.from_json(text, registry=registry) == guarantee
     with pytest.raises(SerialisationError, match="Install the plugin"):
         dpkit.from_json(text)
+
+
+def edited(guarantee, change):
+    document = json.loads(dpkit.to_json(guarantee))
+    change(document["value"])
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value["state"].update(rho={"is": "fraction", "value": "1/1000"}),
+        lambda value: value.update(parts=[]),
+        lambda value: value["parts"][0].update(times=1),
+        lambda value: value["parts"][0].update(accepted=[]),
+        lambda value: value.update(neighbours=None),
+        lambda value: value.update(accountant="zcdp"),
+        lambda value: value.update(state=None),
+        lambda value: value.update(event=5),
+        lambda value: value["event"].update(times=2),
+    ],
+)
+def test_a_guarantee_is_priced_again_when_it_is_read(change):
+    rule = LossRule(
+        name="wishful",
+        event=PluginEvent,
+        loss=PureDP,
+        neighbours=tuple(Neighbours),
+        because=Citation(key="dpkit", locator="a test"),
+        status="refuted",
+        bound=lambda event: PureDP(epsilon=event.strength),
+    )
+    registry = dpkit.default_registry().extended(rules=[rule])
+    event = dpkit.Repeat(event=PluginEvent(strength=0.5), times=10)
+    guarantee = dpkit.account(event, "zcdp", registry=registry, accept=["wishful"])
+    assert dpkit.from_json(dpkit.to_json(guarantee), registry=registry) == guarantee
+    with pytest.raises(SerialisationError):
+        dpkit.from_json(edited(guarantee, change), registry=registry)
+
+
+def test_what_is_nested_too_deeply_is_a_clear_error():
+    event = PureEvent(epsilon=1.0)
+    for _ in range(5000):
+        event = dpkit.Compose(events=(event,))
+    with pytest.raises(SerialisationError, match="deep"):
+        dpkit.to_json(event)

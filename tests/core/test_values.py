@@ -1,6 +1,8 @@
 """Values validate themselves: a wrong one names the field, what was found and what is allowed."""
 
 import dataclasses
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -125,6 +127,8 @@ def test_a_wrong_table_of_orders_is_refused(orders, epsilons, field):
         lambda: Claim(loss=PureDP(epsilon=1.0), neighbours=Neighbours.ADD_REMOVE, because=SOURCE, status="maybe"),
         lambda: Claim(loss=PureDP(epsilon=1.0), neighbours=Neighbours.ADD_REMOVE, because=SOURCE, assuming="x y"),
         lambda: Query(name="q", rows=None, shape=(1,), sensitivity=lambda n: (), because=SOURCE),
+        lambda: Query(name="q", rows=len, shape=2, sensitivity=lambda n: (), because=SOURCE),
+        lambda: Query(name="q", rows=len, shape=(1,), sensitivity=lambda n: (), because=SOURCE, block_sum=5),
         lambda: Query(name="q", rows=len, shape=(0,), sensitivity=lambda n: (), because=SOURCE),
     ],
 )
@@ -152,6 +156,7 @@ RULE = {
         ("event", PureEvent(epsilon=1.0)),
         ("loss", PureEvent),
         ("neighbours", Neighbours.ADD_REMOVE),
+        ("neighbours", ()),
         ("because", "DR14"),
         ("status", "true"),
         ("bound", 1.0),
@@ -162,6 +167,12 @@ def test_a_wrong_rule_names_its_field(field, wrong):
     with pytest.raises(InvalidValueError) as caught:
         LossRule(**{**RULE, field: wrong})
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("inexact", [Fraction(1, 3), 2**53 + 1, Decimal("0.1")])
+def test_a_number_that_no_float_holds_is_refused_rather_than_rounded_down(inexact):
+    with pytest.raises(InvalidValueError):
+        PureEvent(epsilon=inexact)
 
 
 def test_numbers_of_other_types_become_floats_and_compare_equal():
