@@ -1,0 +1,104 @@
+"""The laws of sampling: what a secret Poisson sample may cost, and never less than the truth in either direction."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpkit.core.events import Event, PureEvent, Repeat, Subsample
+from dpkit.mechanisms.gaussian import GaussianEvent
+from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.testing.pricing import CLOSE, Account, epsilon_of, epsilon_or_none, examples
+from dpkit.testing.strategies import deltas, log_uniform
+
+_REACH, _STEP = 14.0, 1.0 / 256.0
+"""Nodes of the profile: what lies beyond the reach is below 1e-42, the kink costs a relative 1e-3 at the very most."""
+
+
+def sampling_never_costs_more_than_not_sampling(account: Account, accountant: str) -> None:
+    """A sample costs at most the whole, the more of it the more, at rate 0 nothing and at rate 1 the whole."""
+
+    @examples(30)
+    @given(epsilon=log_uniform(1e-3, 3.0), one=st.floats(0.0, 1.0), other=st.floats(0.0, 1.0), delta=deltas())
+    @example(epsilon=1.0, one=0.01, other=0.1, delta=1e-6)
+    def law(epsilon: float, one: float, other: float, delta: float) -> None:
+        def reading(event: Event) -> float:
+            return epsilon_of(account, event, accountant, delta)
+
+        def sampled(rate: float) -> float:
+            return reading(Subsample(rate=rate, event=LaplaceEvent(ratio=epsilon)))
+
+        whole = reading(LaplaceEvent(ratio=epsilon))
+        # amplification knows the epsilon of the noise alone, which some accountants can undercut
+        assert sampled(max(one, other)) <= max(whole, reading(PureEvent(epsilon=epsilon))) * CLOSE
+        assert sampled(min(one, other)) <= sampled(max(one, other)) * CLOSE
+        assert sampled(0.0) == 0.0
+        assert sampled(1.0) == whole
+
+    law()
+
+
+def sampled_gaussian_lies_between_nothing_and_the_whole(account: Account, accountant: str) -> None:
+    """Gaussian noise on a sample, however often, costs at most the noise on everybody, read by the same theorem.
+
+    Not a law of `best`, which reads the whole exactly and the sample by its Rényi curve.
+    """
+
+    @examples(30)
+    @given(ratio=log_uniform(0.05, 4.0), rate=log_uniform(1e-4, 1.0), times=st.integers(1, 100), delta=deltas())
+    @example(ratio=1.0, rate=0.01, times=100, delta=1e-6)
+    def law(ratio: float, rate: float, times: int, delta: float) -> None:
+        event = GaussianEvent(ratio=ratio)
+        whole = epsilon_of(account, Repeat(event=event, times=times), accountant, delta)
+        sampled = epsilon_of(account, Repeat(event=Subsample(rate=rate, event=event), times=times), accountant, delta)
+        assert 0.0 <= sampled <= whole * CLOSE
+
+    law()
+
+
+def sampled_gaussian_is_never_below_the_truth(account: Account, accountant: str) -> None:
+    """At the reported epsilon, neither a record that comes nor one that goes is told with more than delta."""
+
+    @examples(30)
+    @given(ratio=log_uniform(0.05, 4.0), rate=log_uniform(1e-4, 0.999), delta=deltas())
+    @example(ratio=1.0, rate=0.01, delta=1e-6)
+    def law(ratio: float, rate: float, delta: float) -> None:
+        epsilon = epsilon_of(account, Subsample(rate=rate, event=GaussianEvent(ratio=ratio)), accountant, delta)
+        for true_delta in sampled_gaussian_deltas(rate, ratio, epsilon=epsilon):
+            assert true_delta <= delta * (1.0 + 2e-3), f"delta is {true_delta} at epsilon {epsilon}, not {delta}"
+
+    law()
+
+
+def sampled_gaussian_deltas(rate: float, ratio: float, *, epsilon: float) -> tuple[float, float]:
+    """The exact deltas, by quadrature, of (1-q) N(0,1) + q N(ratio,1) against N(0,1), and of the reverse."""
+    nodes = np.arange(-_REACH, ratio + _REACH, _STEP)
+    density = np.exp(-0.5 * nodes * nodes) * (_STEP / math.sqrt(2.0 * math.pi))
+    mixture = density * (1.0 + rate * np.expm1(ratio * nodes - 0.5 * ratio * ratio))
+    odds = math.exp(min(epsilon, 700.0))
+    added = float(np.sum(np.maximum(mixture - odds * density, 0.0)))
+    removed = float(np.sum(np.maximum(density - odds * mixture, 0.0)))
+    return added, removed
+
+
+def two_samples_are_one_sample(account: Account, accountant: str) -> None:
+    """A sample of a sample is a sample at the product of the rates."""
+
+    @examples(25)
+    @given(rates=st.tuples(*[log_uniform(1e-3, 1.0)] * 2), ratio=log_uniform(0.1, 2.0), delta=deltas(), gaussian=st.booleans())
+    @example(rates=(0.1, 0.01), ratio=1.0, delta=1e-6, gaussian=True)
+    def law(rates: tuple[float, float], ratio: float, delta: float, gaussian: bool) -> None:
+        one, two = rates
+        noise = GaussianEvent(ratio=ratio) if gaussian else LaplaceEvent(ratio=ratio)
+        nested = epsilon_or_none(account, Subsample(rate=one, event=Subsample(rate=two, event=noise)), accountant, delta)
+        direct = epsilon_or_none(account, Subsample(rate=one * two, event=noise), accountant, delta)
+        if nested is None or direct is None:
+            assert nested is direct
+            assert gaussian, f"{accountant} does not price samples, so the law says nothing of it"
+        else:
+            assert math.isclose(nested, direct, rel_tol=1e-6, abs_tol=1e-9)
+
+    law()
