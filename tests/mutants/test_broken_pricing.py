@@ -1,92 +1,295 @@
-"""The laws of pricing, profiles, calibration and JSON catch code that was broken in the way which they forbid."""
+"""The finder finds: each law of pricing catches an `account`, a `calibrate` or a JSON that was broken in the way it forbids."""
 
 import json
-import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from unittest.mock import patch
 
+import numpy as np
 import pytest
+from hypothesis import Phase, settings
 
 import dpkit
-from dpkit import ApproxDP, Compose, LaplaceEvent, PureEvent, Repeat
-from dpkit.core import assess, calibrate, events, serialise
-from dpkit.core.conversions import gaussian_delta
-from dpkit.testing.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
+from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
+from dpkit.accountants.best import BestAccountant
+from dpkit.accountants.gaussian_dp import GaussianDPAccountant
+from dpkit.accountants.pure import PureAccountant
+from dpkit.core import assess
+from dpkit.core.calibrate import RELATIVE
+from dpkit.core.events import as_event, flatten
+from dpkit.core.losses import RenyiCurve
+from dpkit.numerics.bracketing import first_true
+from dpkit.testing import composition_laws as composition
+from dpkit.testing import pricing_laws as laws
+from dpkit.testing import sampling_laws as sampling
 
-
-def test_a_flattening_that_forgets_the_outer_count_is_caught(monkeypatch):
-    def forgetful(event):
-        counts = {}
-        pending = [(event, 1)]
-        while pending:
-            current, times = pending.pop()
-            if isinstance(current, events.Repeat):
-                pending.append((current.event, current.times))  # not times * current.times
-            elif isinstance(current, events.Compose):
-                pending.extend((inner, times) for inner in current.events)
-            else:
-                counts[current] = counts.get(current, 0) + times
-        return counts
-
-    nested = Repeat(event=Repeat(event=PureEvent(epsilon=0.5), times=3), times=4)
-    flat = Repeat(event=PureEvent(epsilon=0.5), times=12)
-
-    def law():
-        assert dpkit.account(nested, "pure").epsilon(delta=0) == dpkit.account(flat, "pure").epsilon(delta=0)
-
-    law()
-    monkeypatch.setattr(assess, "flatten", forgetful)
-    with pytest.raises(AssertionError):
-        law()
-
-
-def test_a_flattening_that_merges_equal_events_without_counting_is_caught(monkeypatch):
-    monkeypatch.setattr(assess, "flatten", lambda event: dict.fromkeys(events.flatten(event), 1))
-    doubled = Compose(events=(PureEvent(epsilon=0.5), PureEvent(epsilon=0.5)))
-    assert dpkit.account(doubled, "pure").epsilon(delta=0) != 1.0
-
-
-def test_a_calibration_that_returns_the_wrong_end_is_caught(monkeypatch):
-    def family(scale):
-        return Repeat(event=LaplaceEvent(ratio=1.0 / scale), times=7)
-
-    budget = ApproxDP(epsilon=1.0, delta=1e-6)
-
-    def law():
-        scale = dpkit.calibrate(family, budget, "zcdp")
-        assert dpkit.account(family(scale), "zcdp").epsilon(delta=1e-6) <= 1.0
-
-    law()
-    right = calibrate.first_true
-    monkeypatch.setattr(calibrate, "first_true", lambda *a, **k: tuple(reversed(right(*a, **k))))
-    with pytest.raises(AssertionError):
-        law()
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda epsilon: gaussian_delta(1.0, epsilon=epsilon) + 0.01 * math.sin(5 * epsilon),  # rises and falls
-        lambda epsilon: max(0.0, gaussian_delta(1.0, epsilon=epsilon) - 0.02 * epsilon * (4 - epsilon)),  # dented
-        lambda epsilon: 1.0 - gaussian_delta(1.0, epsilon=epsilon),  # the other event
-        lambda epsilon: math.sqrt(gaussian_delta(1.0, epsilon=epsilon)) - 0.7,  # not a probability
-    ],
+settings.register_profile(
+    "the first counterexample will do", phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False
 )
-def test_a_bent_profile_is_caught(broken):
+
+
+@pytest.fixture(autouse=True)
+def _no_shrinking():
+    before = settings.get_current_profile_name()
+    settings.load_profile("the first counterexample will do")
+    yield
+    settings.load_profile(before)
+
+
+def patched(owner, name, wrong):
+    """`account`, with one function of the core replaced while it runs."""
+
+    def account(*arguments, **options):
+        with patch.object(owner, name, wrong):
+            return dpkit.account(*arguments, **options)
+
+    return account
+
+
+def rewritten(change):
+    """`account` of another tree than the one given: `change` is applied to every node, the innermost first."""
+
+    def walk(event):
+        if isinstance(event, Repeat | Subsample):
+            event = replace(event, event=walk(event.event))
+        elif isinstance(event, Compose | Parallel):
+            event = replace(event, events=tuple(map(walk, event.events)))
+        return change(event)
+
+    def account(event_or_events, *arguments, **options):
+        return dpkit.account(walk(as_event(event_or_events)), *arguments, **options)
+
+    return account
+
+
+def renamed(**others):
+    """`account` under another accountant than the one named."""
+
+    def account(event_or_events, accountant, *arguments, **options):
+        if isinstance(accountant, str):
+            accountant = others.get(accountant, accountant)
+        return dpkit.account(event_or_events, accountant, *arguments, **options)
+
+    return account
+
+
+def innermost_count_only(event):
+    counts, pending = {}, [(event, 1)]
+    while pending:
+        current, times = pending.pop()
+        if isinstance(current, Repeat):
+            pending.append((current.event, current.times))  # not times * current.times
+        elif isinstance(current, Compose):
+            pending.extend((inner, times) for inner in current.events)
+        else:
+            counts[current] = counts.get(current, 0) + times
+    return {leaf: times for leaf, times in counts.items() if times}
+
+
+def equal_events_once(event):
+    return dict.fromkeys(flatten(event), 1)
+
+
+def equal_neighbours_once(event):
+    return Compose(events=tuple(dict.fromkeys(event.events))) if isinstance(event, Compose) else event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumsInFloatingPoint(PureAccountant):
+    """Rounds at every addition, so that the last bit depends on the order."""
+
+    def combine(self, *states):
+        return replace(PureAccountant.combine(self, *states), epsilon=Fraction(sum(float(state.epsilon) for state in states)))
+
+
+def first_counts_twice(event):
+    return Compose(events=(*event.events[:1], *event.events)) if isinstance(event, Compose) else event
+
+
+def no_records_cost_something(event):
+    return PureEvent(epsilon=1e-3) if event == Parallel(events=()) else event
+
+
+def zero_times_is_once(event):
+    return replace(event, times=max(1, event.times)) if isinstance(event, Repeat) else event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheWorstIsBest(BestAccountant):
+    """The largest reading instead of the smallest."""
+
+    def _winner(self, state, *, delta):
+        readings = [(component, component.reading(part, delta=delta)) for component, part in self._priced(state)]
+        return max(readings, key=lambda pair: pair[1].epsilon)
+
+
+def best_without(*names):
+    everyone = dpkit.default_registry().accountant("best").components
+    return BestAccountant(components=tuple(each for each in everyone if each.name not in names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatiosAddUp(GaussianDPAccountant):
+    """mu * k instead of mu * sqrt(k): sound, and not exact."""
+
+    def repeat(self, state, times):
+        return replace(state, mu_squared=state.mu_squared * times * times)
+
+
+def cells_are_charged_twice(event):
+    return Compose(events=(*event.events, *event.events)) if isinstance(event, Parallel) else event
+
+
+def cheapest_cell(event):
+    if not isinstance(event, Parallel) or not event.events:
+        return event
+    return min(event.events, key=lambda cell: dpkit.account(cell, "pure").epsilon(delta=0.0))
+
+
+def one_cell(pricing, states):
+    return pricing.accountant.join(*states)
+
+
+def add_remove_always(event_or_events, accountant, neighbours=Neighbours.ADD_REMOVE, *arguments, **options):
+    return dpkit.account(event_or_events, accountant, Neighbours.ADD_REMOVE, *arguments, **options)
+
+
+def left_out_rate(event):
+    return replace(event, rate=1.0 - event.rate) if isinstance(event, Subsample) and 0.0 < event.rate < 1.0 else event
+
+
+def at_least_half(event):
+    return replace(event, rate=max(0.5, event.rate)) if isinstance(event, Subsample) else event
+
+
+def noise_is_averaged(event):
+    """The sensitivity of a mean over the sample, with the noise of a mean over everybody."""
+    if isinstance(event, Subsample) and isinstance(event.event, GaussianEvent) and event.rate:
+        return replace(event, event=GaussianEvent(ratio=event.event.ratio / event.rate))
+    return event
+
+
+def one_rate_of_two(choose):
+    def change(event):
+        if isinstance(event, Subsample) and isinstance(event.event, Subsample):
+            return Subsample(rate=choose(event.rate, event.event.rate), event=event.event.event)
+        return event
+
+    return rewritten(change)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReverseCurve(RenyiCurve):
+    """Rényi divergence of N(0,1) from (1-q) N(0,1) + q N(ratio,1): the smaller direction."""
+
+    rate: float
+    ratio: float
+
+    def at(self, orders):
+        nodes = np.arange(-40.0, 40.0, 1.0 / 32.0)
+        log_density = -0.5 * nodes * nodes - 0.5 * np.log(2.0 * np.pi)
+        log_ratio = np.log1p(self.rate * np.expm1(self.ratio * nodes - 0.5 * self.ratio**2))
+        excess = np.asarray(orders)[:, None] - 1.0
+        return np.maximum(np.logaddexp.reduce(log_density - excess * log_ratio - np.log(32.0), axis=1) / excess[:, 0], 0.0)
+
+
+def sampled_rule_replaced(bound):
+    """`account` with another theorem for Gaussian noise on a sample."""
+    known = dpkit.default_registry()
+    (right,) = (rule for rule in known.rules if rule.name == "subsampled-gaussian-renyi")
+    wrong = replace(right, loss=RenyiCurve, bound=lambda event: bound(right.bound(event)))
+    return partial(dpkit.account, registry=known.without(right.name).extended(rules=[wrong]))
+
+
+def reverse_direction(curve):
+    return None if curve is None else ReverseCurve(rate=curve.rate, ratio=curve.ratio)
+
+
+def rate_squared(curve):
+    return None if curve is None else replace(curve, rate=curve.rate**2)
+
+
+def failing_end(event_of_scale, budget, accountant):
+    def holds(scale):
+        return dpkit.account(event_of_scale(scale), accountant).within(budget)
+
+    return first_true(holds, relative=RELATIVE)[0]
+
+
+def wasteful(event_of_scale, budget, accountant):
+    return 1.001 * dpkit.calibrate(event_of_scale, budget, accountant)
+
+
+def twelve_digits(value):
+    return json.dumps(json.loads(dpkit.to_json(value), parse_float=lambda text: float(f"{float(text):.12g}")))
+
+
+def forgets_what_was_accepted(value):
+    def forgetting(node):
+        return {**node, "accepted": []} if "accepted" in node else node
+
+    return json.dumps(json.loads(dpkit.to_json(value), object_hook=forgetting))
+
+
+REPEAT, ORDER = composition.repeat_equals_unrolled_to_the_bit, composition.order_does_not_matter_to_the_bit
+NOTHING, PAID = composition.composition_with_nothing_changes_nothing, composition.repeated_noise_is_never_below_the_truth
+CELLS = laws.disjoint_records_cost_no_more_than_the_same_records
+TRUTH = sampling.sampled_gaussian_is_never_below_the_truth
+CALIBRATED = laws.calibrated_scale_is_within_the_budget_and_hardly_a_smaller_one
+JSON = laws.guarantee_survives_json
+
+BROKEN = {
+    "innermost count only": (REPEAT, "pure", patched(assess, "flatten", innermost_count_only)),
+    "equal events once, of Gaussian noise": (PAID, "gdp", patched(assess, "flatten", equal_events_once)),
+    "equal events once, of pure releases": (PAID, "advanced", patched(assess, "flatten", equal_events_once)),
+    "equal neighbours once": (REPEAT, "zcdp", rewritten(equal_neighbours_once)),
+    "sums in floating point": (ORDER, "pure", renamed(pure=SumsInFloatingPoint())),
+    "first counts twice": (ORDER, "zcdp", rewritten(first_counts_twice)),
+    "no records cost something": (NOTHING, "pure", rewritten(no_records_cost_something)),
+    "zero times is once": (NOTHING, "rdp", rewritten(zero_times_is_once)),
+    "the worst is best": (
+        laws.best_is_never_above_any,
+        "best",
+        renamed(best=TheWorstIsBest(components=best_without().components)),
+    ),
+    "best forgets gdp": (laws.best_is_never_above_any, "best", renamed(best=best_without("gdp"))),
+    "best forgets advanced": (laws.best_is_never_above_any, "best", renamed(best=best_without("advanced"))),
+    "rdp and zcdp are swapped": (laws.tighter_is_never_above_looser, "rdp", renamed(rdp="zcdp", zcdp="rdp")),
+    "zcdp is cdp's": (laws.tighter_is_never_above_looser, "zcdp", renamed(zcdp="cdp")),
+    "advanced and pure are swapped": (
+        laws.tighter_is_never_above_looser,
+        "advanced",
+        renamed(advanced="pure", pure="advanced"),
+    ),
+    "ratios add up": (laws.exact_gaussian_is_never_above_any, "gdp", renamed(gdp=RatiosAddUp())),
+    "cells are charged twice": (CELLS, "gdp", rewritten(cells_are_charged_twice)),
+    "cheapest cell": (CELLS, "pure", rewritten(cheapest_cell)),
+    "one cell, as pairs": (laws.replaced_record_touches_two_cells, "zcdp", patched(assess._Pricing, "two_cells", one_cell)),
+    "one cell, as relation": (laws.replaced_record_touches_two_cells, "gdp", add_remove_always),
+    "twice the dearest cell": (laws.replaced_record_touches_two_cells, "pure", patched(assess, "_EXACT_PAIRS", 0)),
+    "rate left out": (sampling.sampling_never_costs_more_than_not_sampling, "pure", rewritten(left_out_rate)),
+    "at least half": (sampling.sampling_never_costs_more_than_not_sampling, "rdp", rewritten(at_least_half)),
+    "noise is averaged": (sampling.sampled_gaussian_lies_between_nothing_and_the_whole, "rdp", rewritten(noise_is_averaged)),
+    "reverse direction": (TRUTH, "rdp", sampled_rule_replaced(reverse_direction)),
+    "reverse direction, under best": (TRUTH, "best", sampled_rule_replaced(reverse_direction)),
+    "rate squared": (TRUTH, "rdp", sampled_rule_replaced(rate_squared)),
+    "outer rate only": (sampling.two_samples_are_one_sample, "rdp", one_rate_of_two(lambda outer, inner: outer)),
+    "inner rate only": (sampling.two_samples_are_one_sample, "pure", one_rate_of_two(lambda outer, inner: inner)),
+    "failing end": (partial(CALIBRATED, calibrate=failing_end), "pure", dpkit.account),
+    "wasteful": (partial(CALIBRATED, calibrate=wasteful), "zcdp", dpkit.account),
+    "twelve digits": (partial(JSON, to_json=twelve_digits), "zcdp", dpkit.account),
+    "forgets what was accepted": (partial(JSON, to_json=forgets_what_was_accepted), "pure", dpkit.account),
+}
+
+
+@pytest.mark.parametrize(("law", "accountant", "account"), BROKEN.values(), ids=BROKEN.keys())
+def test_the_law_catches_the_mutant(law, accountant, account):
     with pytest.raises(AssertionError):
-        profile_is_convex_and_decreasing(broken, largest=4.0)
+        law(account, accountant)
 
 
-def test_a_profile_that_falls_too_fast_is_caught():
-    with pytest.raises(AssertionError):
-        profile_falls_no_faster_than_the_odds(lambda epsilon: math.exp(-100.0 * epsilon), largest=0.5)
-
-
-def test_a_writer_that_rounds_floats_is_caught(monkeypatch):
-    event = LaplaceEvent(ratio=0.1 + 0.2)
-    assert dpkit.from_json(dpkit.to_json(event)) == event
-    right = json.dumps
-
-    def rounding(document, **options):
-        return right(json.loads(right(document), parse_float=lambda text: float(f"{float(text):.12g}")), **options)
-
-    monkeypatch.setattr(serialise.json, "dumps", rounding)
-    assert dpkit.from_json(dpkit.to_json(event)) != event
+def test_every_law_has_a_mutant_under_an_accountant_that_it_speaks_of():
+    tried = {(getattr(law, "func", law), accountant) for law, accountant, _ in BROKEN.values()}
+    assert tried <= set(laws.pricing_cases(dpkit.default_registry()))
+    assert {law for law, _ in tried} == set(laws.PRICING_LAWS)
