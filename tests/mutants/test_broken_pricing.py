@@ -151,16 +151,16 @@ def one_cell(pricing, states):
     return pricing.accountant.join(*states)
 
 
-def add_remove_always(event_or_events, accountant, neighbours=Neighbours.ADD_REMOVE, *arguments, **options):
-    return dpkit.account(event_or_events, accountant, Neighbours.ADD_REMOVE, *arguments, **options)
+def always(relation):
+    return lambda event_or_events, accountant, neighbours=relation: dpkit.account(event_or_events, accountant, relation)
 
 
 def left_out_rate(event):
     return replace(event, rate=1.0 - event.rate) if isinstance(event, Subsample) and 0.0 < event.rate < 1.0 else event
 
 
-def at_least_half(event):
-    return replace(event, rate=max(0.5, event.rate)) if isinstance(event, Subsample) else event
+def rate_within(low, high):
+    return lambda event: replace(event, rate=min(max(low, event.rate), high)) if isinstance(event, Subsample) else event
 
 
 def noise_is_averaged(event):
@@ -266,10 +266,12 @@ BROKEN = {
     "cells are charged twice": (CELLS, "gdp", rewritten(cells_are_charged_twice)),
     "cheapest cell": (CELLS, "pure", rewritten(cheapest_cell)),
     "one cell, as pairs": (laws.replaced_record_touches_two_cells, "zcdp", patched(assess._Pricing, "two_cells", one_cell)),
-    "one cell, as relation": (laws.replaced_record_touches_two_cells, "gdp", add_remove_always),
+    "one cell, as relation": (laws.replaced_record_touches_two_cells, "gdp", always(Neighbours.ADD_REMOVE)),
+    "two cells always": (laws.replaced_record_touches_two_cells, "pure", always(Neighbours.REPLACE_ONE)),
     "twice the dearest cell": (laws.replaced_record_touches_two_cells, "pure", patched(assess, "_EXACT_PAIRS", 0)),
     "rate left out": (sampling.sampling_never_costs_more_than_not_sampling, "pure", rewritten(left_out_rate)),
-    "at least half": (sampling.sampling_never_costs_more_than_not_sampling, "rdp", rewritten(at_least_half)),
+    "at least half": (sampling.sampling_never_costs_more_than_not_sampling, "rdp", rewritten(rate_within(0.5, 1.0))),
+    "never all": (sampling.sampling_never_costs_more_than_not_sampling, "pure", rewritten(rate_within(0.0, 0.99))),
     "noise is averaged": (sampling.sampled_gaussian_lies_between_nothing_and_the_whole, "rdp", rewritten(noise_is_averaged)),
     "reverse direction": (TRUTH, "rdp", sampled_rule_replaced(reverse_direction)),
     "reverse direction, under best": (TRUTH, "best", sampled_rule_replaced(reverse_direction)),
