@@ -29,13 +29,16 @@ Law = Callable[[AnyAccountant], None]
 TOLERANCE = 1e-9
 """What rounding may move a reading by, relatively, when the same composition is built in another way."""
 
-_EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+def _examples() -> settings:
+    """Made when a law runs, so that a profile which its caller has loaded (one that does not shrink, say) is in force."""
+    return settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def repeat_equals_unrolled(accountant: AnyAccountant) -> None:
     """Repeating a release is combining it with itself: no count is ever dropped."""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), times=st.integers(0, 12), delta=deltas())
     def law(loss: Loss, times: int, delta: float) -> None:
         state = _lift(accountant, loss)
@@ -49,7 +52,7 @@ def repeat_equals_unrolled(accountant: AnyAccountant) -> None:
 def order_does_not_matter(accountant: AnyAccountant) -> None:
     """Combining is commutative and associative."""
 
-    @_EXAMPLES
+    @_examples()
     @given(several=st.lists(losses(), min_size=3, max_size=5), delta=deltas(), shuffled=st.randoms(use_true_random=False))
     def law(several: list[Loss], delta: float, shuffled: Any) -> None:
         states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
@@ -70,7 +73,7 @@ def nothing_changes_nothing(accountant: AnyAccountant) -> None:
     assert accountant.epsilon(zero, delta=0.0) == 0.0, "no release, but a price"
     assert accountant.delta(zero, epsilon=0.0) == 0.0, "no release, but a price"
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), delta=deltas())
     def law(loss: Loss, delta: float) -> None:
         state = _lift(accountant, loss)
@@ -82,7 +85,7 @@ def nothing_changes_nothing(accountant: AnyAccountant) -> None:
 def epsilon_falls_as_delta_grows(accountant: AnyAccountant) -> None:
     """A larger delta never costs a larger epsilon."""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), times=counts(), one=deltas(), other=deltas())
     def law(loss: Loss, times: int, one: float, other: float) -> None:
         state = accountant.repeat(_lift(accountant, loss), times)
@@ -95,7 +98,7 @@ def epsilon_falls_as_delta_grows(accountant: AnyAccountant) -> None:
 def delta_falls_as_epsilon_grows(accountant: AnyAccountant) -> None:
     """delta(epsilon) is a probability and never rises. (A bound need not be convex; an exact profile must: see profiles.)"""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), times=st.integers(1, 200), points=st.lists(log_uniform(1e-3, 50.0), min_size=3, max_size=3))
     def law(loss: Loss, times: int, points: list[float]) -> None:
         state = accountant.repeat(_lift(accountant, loss), times)
@@ -109,7 +112,7 @@ def delta_falls_as_epsilon_grows(accountant: AnyAccountant) -> None:
 def epsilon_and_delta_agree(accountant: AnyAccountant) -> None:
     """The delta at the reported epsilon is the delta that was asked for, or better."""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), times=st.integers(1, 200), delta=deltas())
     def law(loss: Loss, times: int, delta: float) -> None:
         state = accountant.repeat(_lift(accountant, loss), times)
@@ -124,7 +127,7 @@ def epsilon_and_delta_agree(accountant: AnyAccountant) -> None:
 def more_releases_never_cost_less(accountant: AnyAccountant) -> None:
     """Adding a release never lowers epsilon."""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), more=losses(), delta=deltas())
     def law(loss: Loss, more: Loss, delta: float) -> None:
         state, added = _lift(accountant, loss), _lift(accountant, more)
@@ -138,7 +141,7 @@ def more_releases_never_cost_less(accountant: AnyAccountant) -> None:
 def join_covers_each(accountant: AnyAccountant) -> None:
     """Whichever of several releases happens, the joined state bounds it."""
 
-    @_EXAMPLES
+    @_examples()
     @given(several=st.lists(losses(), min_size=1, max_size=4), times=st.integers(1, 9), delta=deltas())
     def law(several: list[Loss], times: int, delta: float) -> None:
         states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
@@ -154,7 +157,7 @@ def join_covers_each(accountant: AnyAccountant) -> None:
 def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
     """k releases of Gaussian noise cost at least their exact epsilon, to the last digit."""
 
-    @_EXAMPLES
+    @_examples()
     @given(mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas())
     def law(mu: float, times: int, delta: float) -> None:
         candidates: list[Loss] = [
@@ -173,7 +176,7 @@ def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
 def never_below_pure_truth(accountant: AnyAccountant) -> None:
     """k arbitrary pure releases cost at least the optimal composition (KOV15, Theorem 3.3)."""
 
-    @_EXAMPLES
+    @_examples()
     @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas())
     def law(epsilon: float, times: int, delta: float) -> None:
         state = _lift_or_none(accountant, PureDP(epsilon=epsilon))
@@ -187,7 +190,7 @@ def never_below_pure_truth(accountant: AnyAccountant) -> None:
 def deltas_add_up(accountant: AnyAccountant) -> None:
     """k releases that each fail with probability d fail with probability 1 - (1-d)^k: no delta is counted once."""
 
-    @_EXAMPLES
+    @_examples()
     @given(each=log_uniform(1e-12, 1e-2), times=st.integers(1, 50), epsilon=log_uniform(1e-3, 1.0))
     def law(each: float, times: int, epsilon: float) -> None:
         for loss in (ApproxDP(epsilon=epsilon, delta=each), ZCDP(rho=epsilon, delta=each)):
@@ -204,7 +207,7 @@ def deltas_add_up(accountant: AnyAccountant) -> None:
 def within_means_the_reported_number(accountant: AnyAccountant) -> None:
     """A budget is met exactly when the reported epsilon is within it."""
 
-    @_EXAMPLES
+    @_examples()
     @given(loss=losses(), times=st.integers(1, 20), delta=deltas(), spare=st.floats(-1e-6, 1e-6))
     def law(loss: Loss, times: int, delta: float, spare: float) -> None:
         state = accountant.repeat(_lift(accountant, loss), times)
@@ -223,7 +226,7 @@ def within_means_the_reported_number(accountant: AnyAccountant) -> None:
 def shares_sum_to_one(accountant: AnyAccountant) -> None:
     """The shares of an explanation are nonnegative and add up to the whole."""
 
-    @_EXAMPLES
+    @_examples()
     @given(several=st.lists(losses(), min_size=1, max_size=4), delta=deltas())
     def law(several: list[Loss], delta: float) -> None:
         states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]

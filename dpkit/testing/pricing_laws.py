@@ -24,7 +24,7 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ApproxDP, PureDP
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.registry import Registry
-from dpkit.errors import UnpricedEventError
+from dpkit.errors import SerialisationError, UnpricedEventError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
@@ -214,7 +214,10 @@ def guarantee_survives_json(
             guarantee = account(Repeat(event=event, times=times), accountant, neighbours, registry, accept=accept)
         except UnpricedEventError:
             assume(False)
-        again = from_json(to_json(guarantee), registry=registry)
+        try:
+            again = from_json(to_json(guarantee), registry=registry)
+        except SerialisationError as refusal:
+            raise AssertionError(f"what was written is not read: {refusal}") from None
         assert isinstance(again, Guarantee)
         assert again == guarantee
         assert again.unsound == guarantee.unsound

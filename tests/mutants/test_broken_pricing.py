@@ -8,7 +8,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import Phase, settings
 
 import dpkit
 from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
@@ -23,18 +22,6 @@ from dpkit.numerics.bracketing import first_true
 from dpkit.testing import composition_laws as composition
 from dpkit.testing import pricing_laws as laws
 from dpkit.testing import sampling_laws as sampling
-
-settings.register_profile(
-    "the first counterexample will do", phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False
-)
-
-
-@pytest.fixture(autouse=True)
-def _no_shrinking():
-    before = settings.get_current_profile_name()
-    settings.load_profile("the first counterexample will do")
-    yield
-    settings.load_profile(before)
 
 
 def patched(owner, name, wrong):
