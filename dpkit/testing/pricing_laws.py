@@ -209,6 +209,7 @@ def guarantee_survives_json(
 
     @examples(25)
     @given(event=trees, times=counts(), neighbours=relations(), accept=st.sampled_from([(), ("wishful",)]))
+    @example(event=PureEvent(epsilon=1.0 / 3.0), times=2, neighbours=Neighbours.ADD_REMOVE, accept=("wishful",))
     def law(event: Event, times: int, neighbours: Neighbours, accept: tuple[str, ...]) -> None:
         try:
             guarantee = account(Repeat(event=event, times=times), accountant, neighbours, registry, accept=accept)
