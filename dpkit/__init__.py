@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from dpkit.core.explain import Explanation as Explanation
     from dpkit.core.filters import PrivacyFilter as PrivacyFilter
     from dpkit.core.guarantee import Guarantee as Guarantee
+    from dpkit.core.loss_pairs import PLD as PLD
+    from dpkit.core.loss_pairs import LossDirection as LossDirection
+    from dpkit.core.loss_pairs import LossPair as LossPair
     from dpkit.core.loss_rules import LossRule as LossRule
     from dpkit.core.losses import GDP as GDP
     from dpkit.core.losses import RDP as RDP
@@ -107,6 +110,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.explain": ("Explanation",),
     "dpkit.core.filters": ("PrivacyFilter",),
     "dpkit.core.guarantee": ("Guarantee",),
+    "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),
     "dpkit.core.loss_rules": ("LossRule",),
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
     "dpkit.core.mechanism": ("Mechanism",),

@@ -13,7 +13,7 @@ import dpkit
 ROOT = Path(__file__).parent.parent
 
 CONTRACT = """
-PureDP ApproxDP MeanCDP ZCDP RDP GDP
+PureDP ApproxDP MeanCDP ZCDP RDP GDP PLD
 l1 l2 linf frobenius rank_one records Neighbours
 Citation Claim LossRule Query
 Laplace Gaussian SymmetricGaussian DiscreteLaplace DiscreteGaussian Exponential RandomizedResponse
@@ -26,7 +26,7 @@ DpkitError UnpricedEventError
 
 # Named by the contract and not built yet. A name that appears must move up.
 PENDING = """
-PLD load audit
+load audit
 """.split()
 
 
@@ -87,4 +87,4 @@ def test_account_defaults_are_the_contract_s():
     assert list(parameters)[:4] == ["event_or_events", "accountant", "neighbours", "registry"]
     assert parameters["accountant"].default == "zcdp"
     assert parameters["neighbours"].default is dpkit.Neighbours.ADD_REMOVE
-    assert dpkit.default_registry().accountant_names == ("pure", "advanced", "cdp", "zcdp", "rdp", "gdp", "best")
+    assert dpkit.default_registry().accountant_names == ("pure", "advanced", "cdp", "zcdp", "rdp", "gdp", "pld", "best")

@@ -10,6 +10,7 @@ from typing import Any
 from dpkit.core.accountant import Accountant, AnyAccountant, Reading
 from dpkit.core.conversions import Conversion
 from dpkit.core.losses import Loss
+from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError, LossOverflowError, UnpricedLossError
 
 
@@ -51,7 +52,11 @@ class BestAccountant(Accountant[BestState]):
 
     def state_of(self, loss: Loss) -> BestState:
         """The loss under each component that can take it."""
-        states = tuple(_lifted(component, loss) for component in self.components)
+        return self.lift_under(loss, Neighbours.ADD_REMOVE)
+
+    def lift_under(self, loss: Loss, neighbours: Neighbours) -> BestState:
+        """As `state_of`, each component told the relation."""
+        states = tuple(_lifted(component, loss, neighbours) for component in self.components)
         if all(state is None for state in states):
             raise UnpricedLossError(loss=loss, accountant=self.name, reason="none of its components can take it.")
         return BestState(states=states)
@@ -139,8 +144,8 @@ class BestAccountant(Accountant[BestState]):
         return BestState(states=tuple(results))
 
 
-def _lifted(component: AnyAccountant, loss: Loss) -> object:
+def _lifted(component: AnyAccountant, loss: Loss, neighbours: Neighbours) -> object:
     try:
-        return component.lift(loss)
+        return component.lift_under(loss, neighbours)
     except (UnpricedLossError, LossOverflowError):
         return None

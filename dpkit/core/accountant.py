@@ -100,6 +100,10 @@ class Accountant(ABC, Generic[S]):
         """The state of one release that keeps within this loss; refuses what it cannot soundly convert."""
         return self.state_of(self.converted(loss))
 
+    def lift_under(self, loss: Loss, neighbours: Neighbours) -> S:
+        """`lift`, for an accountant to which the neighbour relation matters."""
+        return self.lift(loss)
+
     def converted(self, loss: Loss) -> Loss:
         """The loss in the native notion."""
         arrow = self.route(loss)

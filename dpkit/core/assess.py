@@ -125,7 +125,7 @@ class _Pricing:
         for found in self.losses(event, overflows=refusals):
             try:
                 arrow = self.accountant.route(found.loss)
-                state = self.accountant.lift(found.loss)
+                state = self.accountant.lift_under(found.loss, self.neighbours)
             except (UnpricedLossError, LossOverflowError) as refusal:
                 refusals.append(refusal)
                 continue

@@ -11,7 +11,7 @@ import math
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 
-from dpkit.core import claims, distances, events, guarantee, losses, renyi_curves
+from dpkit.core import claims, distances, events, gaussian_pair, guarantee, loss_pairs, losses, renyi_curves
 from dpkit.core.assess import assess
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
@@ -126,7 +126,7 @@ def _written(cls: type) -> list[Field[object]]:
 
 def _known_classes(registry: Registry) -> dict[str, type]:
     found: dict[str, type] = {}
-    for module in (claims, distances, events, guarantee, losses, renyi_curves):
+    for module in (claims, distances, events, gaussian_pair, guarantee, loss_pairs, losses, renyi_curves):
         found.update({name: item for name, item in vars(module).items() if isinstance(item, type) and is_dataclass(item)})
     for rule in registry.rules:
         found[rule.event.__name__] = rule.event

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dpkit.accountants.advanced import AdvancedAccountant
 from dpkit.accountants.gaussian_dp import GaussianDPAccountant
+from dpkit.accountants.loss_distribution import LossDistributionAccountant
 from dpkit.accountants.mean_concentrated import MeanCDPAccountant
 from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.renyi import RenyiAccountant
@@ -13,13 +14,21 @@ from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.loss_rules import CORE_RULES, LossRule
 from dpkit.hooks.specs import hookimpl
-from dpkit.mechanisms import discrete, exponential, gaussian, laplace, randomized_response, subsampled_gaussian
+from dpkit.mechanisms import (
+    discrete,
+    exponential,
+    gaussian,
+    laplace,
+    randomized_response,
+    subsampled_gaussian,
+    subsampled_gaussian_pair,
+)
 
 
 @hookimpl
 def dpkit_loss_rules() -> Sequence[LossRule]:
     """The rules of the core's leaves and of the built-in mechanisms."""
-    families = (laplace, gaussian, subsampled_gaussian, discrete, exponential, randomized_response)
+    families = (laplace, gaussian, subsampled_gaussian, subsampled_gaussian_pair, discrete, exponential, randomized_response)
     return (*CORE_RULES, *(rule for family in families for rule in family.RULES))
 
 
@@ -33,4 +42,5 @@ def dpkit_accountants() -> Sequence[AnyAccountant]:
         ZCDPAccountant(),
         RenyiAccountant(),
         GaussianDPAccountant(),
+        LossDistributionAccountant(),
     )

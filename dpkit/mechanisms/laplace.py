@@ -15,13 +15,14 @@ from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.distances import Distance
 from dpkit.core.events import Event
+from dpkit.core.loss_pairs import Complex, LossDirection, LossPair
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ZCDP, PureDP, RenyiCurve
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import broadcast_total
 from dpkit.mechanisms import releasing
-from dpkit.numerics.rounding import outward
-from dpkit.numerics.special import Array, expm1_minus
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
+from dpkit.numerics.special import Array, asfloat, expm1_minus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,69 @@ def laplace_rho(ratio: float) -> float:
     return outward(value, magnitude=value, ulps=16.0) if ratio else 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplacePair(LossPair):
+    """Lap(0) against Lap(ratio), the worst pair at this L1 distance; symmetric (docs/proofs/pld.md, lemma 8)."""
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="LaplacePair"))
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        return _LaplaceDirection(ratio=self.ratio)
+
+    @property
+    def strength(self) -> float | None:
+        """The ratio."""
+        return self.ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LaplaceDirection(LossDirection):
+    ratio: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        inner = -np.expm1(np.minimum(0.5 * (epsilons - self.ratio), 0.0))
+        value = np.where(epsilons < -self.ratio, -np.expm1(np.minimum(epsilons, 0.0)), inner)
+        return asfloat(value), asfloat(8.0 * UNIT_ROUNDOFF * value)
+
+    def slope(self, epsilons: Array) -> Array:
+        inner = 0.5 * np.exp(-0.5 * np.maximum(epsilons + self.ratio, 0.0))
+        return asfloat(np.where(epsilons < -self.ratio, 1.0, np.where(epsilons < self.ratio, inner, 0.0)))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        return -self.ratio, self.ratio
+
+    def top(self) -> float:
+        return self.ratio
+
+    def log_moment(self, z: Complex) -> Complex:
+        return _laplace_log_moment(np.array([self.ratio]), np.array([1.0]), z)
+
+    @classmethod
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex:
+        return _laplace_log_moment(np.array([d.ratio for d in directions]), np.array(counts, dtype=np.float64), z)
+
+    def log_decay(self, tilt: float, height: float) -> float:
+        # |M(tilt+iy)| <= (e^(tilt x) + e^(-(1+tilt)x))/2 * (1 + 1/|1+2z|), |1+2z| >= 2y (docs/proofs/pld.md, lemma 9)
+        z = np.array([complex(tilt)])
+        atoms = tilt * self.ratio + math.log1p(math.exp(-(1.0 + 2.0 * tilt) * self.ratio)) - math.log(2.0)
+        return min(0.0, atoms + math.log1p(0.5 / height) - float(self.log_moment(z)[0].real))
+
+
+def _laplace_log_moment(ratios: Array, counts: Array, z: Complex) -> Complex:
+    """Sum of ln of [(1+z) e^(zx) + z e^(-(1+z)x)] / (1+2z), as zx + ln[1 + z/(1+2z) (e^(-(1+2z)x) - 1)], good for small x."""
+    total = z * float(counts @ ratios)
+    bend, share = -(1.0 + 2.0 * z), z / (1.0 + 2.0 * z)
+    step = max(1, (1 << 17) // z.size)
+    for start in range(0, ratios.size, step):
+        block = np.log1p(share * np.expm1(np.multiply.outer(ratios[start : start + step], bend)))
+        total = total + counts[start : start + step] @ block
+    return np.asarray(total, dtype=np.complex128)
+
+
 def _zcdp(event: LaplaceEvent) -> ZCDP:
     return ZCDP(rho=finite(laplace_rho(event.ratio), notion="rho"))
 
@@ -107,6 +171,14 @@ RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="Mir17", locator="Proposition 6; several coordinates by docs/proofs/tight-zcdp.md, Lemma 4"),
         bound=lambda event: LaplaceCurve(ratio=event.ratio),
+    ),
+    LossRule(
+        name="laplace-pair",
+        event=LaplaceEvent,
+        loss=LaplacePair,
+        neighbours=EITHER,
+        because=Citation(key="dpkit", locator="docs/proofs/pld.md, Lemma 8"),
+        bound=lambda event: LaplacePair(ratio=event.ratio),
     ),
 )
 

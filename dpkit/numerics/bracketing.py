@@ -66,17 +66,17 @@ def _scaled(position: float, log_factor: float) -> float | None:
     return math.exp(exponent)
 
 
-def minimise(curve: Callable[[Array], Array], *, low: float, high: float) -> float:
+def minimise(curve: Callable[[Array], Array], *, low: float, high: float, relative: float = 1e-8) -> float:
     """Where a curve of upper bounds over (0, inf) is smallest, by zooming a geometric grid, wide of [low, high] if needed.
 
     Every point of the curve is a valid bound, so a minimum that is missed costs tightness and never soundness. A zoom
-    shrinks the window sixfold and stops at a relative width of 1e-8, where a smooth minimum is flat to rounding.
+    shrinks the window sixfold and stops at a relative width, by default of 1e-8, where a smooth minimum is flat to rounding.
     """
     grid, values, best = _widened(curve, low, high)
     champion, smallest = float(grid[best]), float(values[best])
     while True:
         left, right = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-        if right <= left * (1.0 + 1e-8):
+        if right <= left * (1.0 + relative):
             return champion
         grid = np.geomspace(left, right, _ZOOM)
         values = curve(grid)

@@ -101,7 +101,7 @@ def test_the_error_names_the_event_and_who_can_price_it():
     with pytest.raises(UnpricedEventError) as caught:
         dpkit.account([LaplaceEvent(ratio=1.0), GaussianEvent(ratio=0.5)], "pure")
     assert caught.value.event == GaussianEvent(ratio=0.5)
-    assert caught.value.able == ("cdp", "zcdp", "rdp", "gdp", "best")
+    assert caught.value.able == ("cdp", "zcdp", "rdp", "gdp", "pld", "best")
     assert "GaussianEvent(ratio=0.5)" in str(caught.value)
 
 

@@ -30,6 +30,8 @@ from dpkit.core.conversions.pure import (
     pure_to_zcdp_usual,
 )
 from dpkit.core.conversions.renyi import epsilon_at_order, gaussian_order, renyi_delta, renyi_epsilon
+from dpkit.core.gaussian_pair import GaussianPair
+from dpkit.core.loss_pairs import LossPair, PurePair
 from dpkit.core.losses import GDP, ZCDP, ApproxDP, MeanCDP, PureDP, RenyiCurve
 
 PURE_TO_APPROXIMATE = Conversion(
@@ -131,6 +133,28 @@ GDP_TO_RENYI = Conversion(
     apply=gdp_to_renyi,
 )
 
+PURE_TO_PAIR = Conversion(
+    name="pure-to-pair",
+    source=PureDP,
+    target=LossPair,
+    because=Citation(key="KOV15", locator="Theorem 3.1: randomised response dominates"),
+    apply=lambda loss: PurePair(epsilon=loss.epsilon),
+)
+APPROXIMATE_TO_PAIR = Conversion(
+    name="approximate-to-pair",
+    source=ApproxDP,
+    target=LossPair,
+    because=Citation(key="KOV15", locator="Theorem 3.1: randomised response, and a slack of delta kept apart"),
+    apply=lambda loss: PurePair(epsilon=loss.epsilon),
+)
+GDP_TO_PAIR = Conversion(
+    name="gdp-to-pair",
+    source=GDP,
+    target=LossPair,
+    because=Citation(key="DRS22", locator="Definition 4"),
+    apply=lambda loss: GaussianPair(mu=loss.mu),
+)
+
 CONVERSIONS: tuple[Conversion, ...] = (
     PURE_TO_APPROXIMATE,
     PURE_TO_ZCDP_USUAL,
@@ -146,13 +170,18 @@ CONVERSIONS: tuple[Conversion, ...] = (
     ZCDP_TO_RENYI,
     GDP_TO_ZCDP,
     GDP_TO_RENYI,
+    PURE_TO_PAIR,
+    APPROXIMATE_TO_PAIR,
+    GDP_TO_PAIR,
 )
 
 __all__ = [
+    "APPROXIMATE_TO_PAIR",
     "APPROXIMATE_TO_RENYI",
     "APPROXIMATE_TO_ZCDP",
     "APPROXIMATE_TO_ZCDP_USUAL",
     "CONVERSIONS",
+    "GDP_TO_PAIR",
     "GDP_TO_RENYI",
     "GDP_TO_ZCDP",
     "MEAN_CDP_TO_RENYI",
@@ -160,6 +189,7 @@ __all__ = [
     "PURE_TO_APPROXIMATE",
     "PURE_TO_MEAN_CDP",
     "PURE_TO_MEAN_CDP_USUAL",
+    "PURE_TO_PAIR",
     "PURE_TO_RENYI",
     "PURE_TO_ZCDP",
     "PURE_TO_ZCDP_USUAL",

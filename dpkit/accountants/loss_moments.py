@@ -1,0 +1,116 @@
+"""Moments of composed losses on the real axis: where to put the contour, how long its period must be, what aliases add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpkit.core.loss_pairs import Complex, LossDirection
+from dpkit.numerics.bracketing import minimise
+from dpkit.numerics.loss_lattice import LatticeLaw, log_moments, upper_masses
+from dpkit.numerics.special import Array, asfloat
+
+Terms = Sequence[tuple[LossDirection, int]]
+RealMoments = Callable[[Array], Array]
+"""Tilts -> ln E[e^(tilt L)] of the whole composition."""
+
+ALIAS = 1e-9
+"""What an alias may add, relatively to delta."""
+
+_STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])
+_COARSE = 2000
+
+
+def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection], list[int]]]:
+    """Terms by class, so that each class can broadcast."""
+    classes: dict[type[LossDirection], tuple[list[LossDirection], list[int]]] = {}
+    for direction, count in terms:
+        directions, counts = classes.setdefault(type(direction), ([], []))
+        directions.append(direction)
+        counts.append(count)
+    return [(kind, directions, counts) for kind, (directions, counts) in classes.items()]
+
+
+def complex_log_moment(terms: Terms, z: Complex) -> Complex | None:
+    """ln E[e^(zL)] of the composition; None where some part's is not known in closed form."""
+    total = np.zeros(z.shape, dtype=np.complex128)
+    for kind, directions, counts in grouped(terms):
+        part = kind.total_log_moment(directions, counts, z)
+        if part is None:
+            return None
+        total = total + part
+    return total
+
+
+def real_moments(terms: Terms, *, tail: float) -> RealMoments:
+    """Log moments for real tilts: closed forms where they are known, a coarse lattice (from above) elsewhere."""
+    probe = np.ones(1, dtype=np.complex128)
+    known = [(d, n) for d, n in terms if d.log_moment(probe) is not None]
+    laws = [(*coarse_law(d, tail), n) for d, n in terms if d.log_moment(probe) is None]
+
+    def log_moment(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            closed = complex_log_moment(known, tilts.astype(np.complex128)) if known else None
+            total = np.zeros(tilts.shape) if closed is None else np.asarray(closed.real, dtype=np.float64)
+            for law, step, count in laws:
+                total = total + count * log_moments(law, step, tilts)
+        return np.where(np.isnan(total), np.inf, total)
+
+    return log_moment
+
+
+def coarse_law(direction: LossDirection, tail: float) -> tuple[LatticeLaw, float]:
+    """A law of some two thousand points that dominates the direction, and its step."""
+    low, high = direction.reach(tail)
+    step = max((high - low) / _COARSE, 1e-12)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    profile, errors = direction.profile(asfloat(np.arange(first - 1, last + 1) * step))
+    return upper_masses(profile, errors, first=first, step=step), step
+
+
+def saddle_at_delta(log_moment: RealMoments, delta: float) -> tuple[float, float]:
+    """The tilt at which the Chernoff bound at this delta is smallest, and the epsilon that it gives (CKS20, Prop 12)."""
+
+    def bound(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            value = (log_moment(tilts) - math.log(delta) + _shape(tilts)) / tilts
+        return np.where(np.isnan(value), np.inf, value)
+
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=0.02)  # any tilt is valid
+    return tilt, float(bound(np.array([tilt]))[0])
+
+
+def chernoff_delta(log_moment: RealMoments, epsilon: float) -> float:
+    """The Chernoff bound on delta at this epsilon: what a contour is tuned for."""
+
+    def bound(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            value = log_moment(tilts) - tilts * epsilon + _shape(tilts)
+        return np.where(np.isnan(value), np.inf, value)
+
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=0.02)  # any tilt is valid
+    return math.exp(max(-690.0, min(0.0, float(bound(np.array([tilt]))[0]))))
+
+
+def _shape(tilts: Array) -> Array:
+    """ln of the largest value of e^(-tilt u)(1 - e^-u)."""
+    return np.asarray(tilts * np.log(tilts) - (1.0 + tilts) * np.log1p(tilts), dtype=np.float64)
+
+
+def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float) -> float:
+    """A period at which every alias is below `ALIAS` of delta: from below by delta <= 1, from above by Chernoff."""
+    wanted = -math.log(delta) - math.log(ALIAS)
+    with np.errstate(all="ignore"):
+        above = (log_moment(tilt * _STEEPER) - tilt * _STEEPER * epsilon + wanted) / (tilt * (_STEEPER - 1.0))
+    return max(wanted / tilt, float(np.min(np.where(np.isfinite(above), above, np.inf))), 1e-9)
+
+
+def alias_bound(log_moment: RealMoments, *, tilt: float, epsilon: float, period: float) -> float:
+    """An upper bound on all aliases at this epsilon: a geometric sum below, Chernoff at steeper tilts above."""
+    below = math.exp(-tilt * period) / -math.expm1(-tilt * period)
+    with np.errstate(all="ignore"):
+        log_above = log_moment(tilt * _STEEPER) - tilt * _STEEPER * (epsilon + period) + tilt * period
+        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (_STEEPER - 1.0) * period)
+    return below + float(np.min(np.where(np.isfinite(above), above, np.inf)))

@@ -1,0 +1,219 @@
+"""Reading composed losses: epsilon at a delta, delta at an epsilon, each as a certified interval with its route."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpkit.accountants.loss_composition import ErrorTerms, reader
+from dpkit.accountants.loss_moments import Terms, chernoff_delta, real_moments
+from dpkit.core.compositions import OPTIMAL_COUNT_LIMIT, optimal_delta, optimal_epsilon
+from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
+from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
+from dpkit.core.loss_pairs import LossDirection, LossPair, PurePair
+from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_up
+
+PairTerms = Sequence[tuple[LossPair, int]]
+
+_FIRST_LOOK = 1e-3
+"""The width at which directions are compared before the larger one is looked at closely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """A certified interval, the route that gave it, and what was added to the upper end, relatively to delta."""
+
+    lower: float
+    upper: float
+    route: str
+    errors: ErrorTerms = ()
+    note: str = ""
+
+    def describe(self) -> str:
+        """The route, its size, and each error term."""
+        terms = ", ".join(f"{name} {format_up(size, digits=2)}" for name, size in self.errors)
+        return "; ".join(
+            part for part in (self.route, self.note, f"added to delta, relatively: {terms}" if terms else "") if part
+        )
+
+
+def loss_directions(terms: PairTerms) -> list[Terms]:
+    """The terms in each direction, Gaussians merged into one; a single list when every pair is symmetric."""
+    squares = exact_sum((Fraction(pair.mu) ** 2, n) for pair, n in terms if isinstance(pair, GaussianPair))
+    gaussian: list[tuple[LossDirection, int]] = [(GaussianDirection(mu=sqrt_up(squares)), 1)] if squares else []
+    rest = [(pair, n) for pair, n in terms if not isinstance(pair, GaussianPair)]
+    forward = [(pair.forward(), n) for pair, n in rest]
+    backward = [(pair.backward(), n) for pair, n in rest]
+    if all(direction is None for direction, _ in backward):
+        return [[*forward, *gaussian]]
+    mixed = [(back or ahead, n) for (back, n), (ahead, _) in zip(backward, forward, strict=True)]
+    return [[*forward, *gaussian], [*mixed, *gaussian]]
+
+
+def closed_epsilon(terms: PairTerms, delta: float) -> Bounds | None:
+    """Nothing, Gaussians alone, identical pure losses, and delta = 0 have closed forms."""
+    if not terms:
+        return Bounds(lower=0.0, upper=0.0, route="closed form", note="nothing was released")
+    if delta == 0.0:
+        largest = _largest(terms)
+        return Bounds(
+            lower=0.0 if math.isinf(largest) else largest * (1.0 - 1e-12), upper=largest, route="closed form", note="delta is 0"
+        )
+    mu = _gaussian(terms)
+    if mu is not None:
+        upper = gaussian_epsilon(mu, delta=delta)
+        lower = gaussian_epsilon(mu * (1.0 - 1e-14), delta=min(delta * (1.0 + 1e-9), 1.0 - 1e-12)) * (1.0 - 1e-13)
+        return Bounds(lower=min(lower, upper), upper=upper, route="closed form", note="one Gaussian")
+    pure = _identical_pure(terms)
+    if pure is not None:
+        epsilon, count = pure
+        upper = optimal_epsilon(epsilon, count, delta=delta)
+        slack = 1e-9 if count <= 10_000 else 1e-7
+        lower = optimal_epsilon(epsilon, count, delta=min(delta * (1.0 + slack), 1.0 - 1e-12)) * (1.0 - 1e-12)
+        return Bounds(lower=min(lower, upper), upper=upper, route="closed form", note="binomial (KOV15, Theorem 3.3)")
+    return None
+
+
+def closed_delta(terms: PairTerms, epsilon: float) -> Bounds | None:
+    """The same, for delta."""
+    if not terms or Fraction(epsilon) >= _exact_largest(terms):
+        return Bounds(lower=0.0, upper=0.0, route="closed form", note="no loss is larger")
+    mu = _gaussian(terms)
+    if mu is not None:
+        upper = gaussian_delta(mu, epsilon=epsilon)
+        return Bounds(lower=upper * (1.0 - 1e-9), upper=upper, route="closed form", note="one Gaussian")
+    pure = _identical_pure(terms)
+    if pure is not None:
+        upper = optimal_delta(*pure, target=epsilon)
+        return Bounds(lower=upper * (1.0 - 1e-6), upper=upper, route="closed form", note="binomial (KOV15, Theorem 3.3)")
+    return None
+
+
+def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bounds:
+    """The smallest epsilon whose upper delta is at most this one; with `both`, the largest whose lower delta is above it."""
+    found = reader(terms, delta=delta, width=width)
+    largest = round_up(sum((Fraction(n) * Fraction(d.top()) for d, n in terms), Fraction(0))) if _bounded(terms) else math.inf
+    upper = min(largest, _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
+    errors = found.upper(upper)[1] if math.isfinite(upper) else ()
+    lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
+    return Bounds(lower=max(0.0, min(lower, upper)), upper=upper, route=found.route, errors=errors, note=found.note)
+
+
+def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
+    """Bounds on delta at one epsilon; the contour is tuned for the Chernoff bound there."""
+    guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
+    if guess < 1e-290:
+        return Bounds(lower=0.0, upper=1e-290, route="chernoff", note="below 1e-290")
+    found = reader(terms, delta=guess, width=width)
+    upper, errors = found.upper(epsilon)
+    return Bounds(
+        lower=max(0.0, found.lower(epsilon)), upper=min(1.0, upper), route=found.route, errors=errors, note=found.note
+    )
+
+
+def worst(directions: Sequence[Callable[..., Bounds]], *, width: float) -> Bounds:
+    """The larger of the directions. A first, wide look tells which one has to be looked at closely."""
+    if len(directions) == 1:
+        return directions[0](width=width)
+    looks = sorted(
+        ((direction(width=max(width, _FIRST_LOOK)), i) for i, direction in enumerate(directions)),
+        key=lambda pair: -pair[0].upper,
+    )
+    best: Bounds | None = None
+    for look, i in looks:
+        if best is None or look.upper > best.upper:
+            close = directions[i](width=width)
+            best = close if best is None or close.upper > best.upper else best
+    if best is None:
+        raise ValueError("a composition has at least one direction")
+    return best
+
+
+def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float) -> float:
+    """The smallest epsilon at which a falling bound is at most delta: regula falsi on logarithms, guarded by bisection.
+
+    The end that is returned was seen to be on its side, whatever the function does elsewhere.
+    """
+    high = max(start, 1e-300)
+    value_high = delta_of(high)
+    while value_high > delta:
+        high *= 1.5
+        if not math.isfinite(high):
+            return math.inf
+        value_high = delta_of(high)
+    low, value_low, stride = high, value_high, 0.02 * high
+    while value_low <= delta:
+        if low == 0.0:
+            return 0.0
+        high, value_high = low, value_low
+        low, stride = max(0.0, low - stride), 2.0 * stride
+        value_low = delta_of(low)
+    for turn in range(80):
+        if high - low <= 4e-14 * high:
+            break
+        guess = _falsi(low, high, value_low, value_high, delta, turn)
+        value = delta_of(guess)
+        if value > delta:
+            low, value_low = guess, value
+        else:
+            high, value_high = guess, value
+    return high
+
+
+def _crossing_below(delta_of: Callable[[float], float], delta: float, *, start: float) -> float:
+    """The largest epsilon found at which a bound from below is at least delta, starting from an upper bound of it."""
+    gap = 1e-12 * start
+    while delta_of(start - gap) < delta:
+        gap *= 4.0
+        if gap >= start:
+            return 0.0
+    low, high = start - gap, start - gap / 4.0
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if delta_of(middle) >= delta else (low, middle)
+    return low
+
+
+def _falsi(low: float, high: float, value_low: float, value_high: float, delta: float, turn: int) -> float:
+    """Where the logarithm, taken as a line, crosses; kept off the ends; the middle every fourth time and when in doubt."""
+    middle = 0.5 * (low + high)
+    if turn % 4 == 3 or not math.isfinite(value_low) or value_high <= 0.0:
+        return middle
+    up, down = math.log(value_low / delta), math.log(value_high / delta)
+    if not up > down:
+        return middle
+    guess = low + (high - low) * up / (up - down)
+    margin = 1e-3 * (high - low)
+    return min(max(guess, low + margin), high - margin)
+
+
+def _gaussian(terms: PairTerms) -> float | None:
+    if not all(isinstance(pair, GaussianPair) for pair, _ in terms):
+        return None
+    return sqrt_up(exact_sum((Fraction(pair.mu) ** 2, n) for pair, n in terms if isinstance(pair, GaussianPair)))
+
+
+def _identical_pure(terms: PairTerms) -> tuple[float, int] | None:
+    if len(terms) != 1 or not isinstance(terms[0][0], PurePair) or terms[0][1] > OPTIMAL_COUNT_LIMIT:
+        return None
+    return terms[0][0].epsilon, terms[0][1]
+
+
+def _bounded(terms: Terms) -> bool:
+    return all(math.isfinite(direction.top()) for direction, _ in terms)
+
+
+def _exact_largest(terms: PairTerms) -> Fraction:
+    """The largest total loss of any direction, exactly; beyond every float when there is none."""
+    largest = Fraction(0)
+    for direction in loss_directions(terms):
+        if not _bounded(direction):
+            return Fraction(10) ** 400
+        largest = max(largest, sum((Fraction(n) * Fraction(d.top()) for d, n in direction), Fraction(0)))
+    return largest
+
+
+def _largest(terms: PairTerms) -> float:
+    return round_up(_exact_largest(terms))

@@ -1,0 +1,63 @@
+"""The Gaussian pair N(mu, 1) against N(0, 1): what every mu-GDP release is dominated by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.core.checks import nonnegative
+from dpkit.core.conversions.gaussian import gaussian_profile
+from dpkit.core.loss_pairs import Complex, LossDirection, LossPair
+from dpkit.numerics.special import Array, asfloat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianPair(LossPair):
+    """Its loss is N(mu^2/2, mu^2); symmetric."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", nonnegative(self.mu, field="mu", where="GaussianPair"))
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        return GaussianDirection(mu=self.mu)
+
+    @property
+    def strength(self) -> float | None:
+        """Mu."""
+        return self.mu
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianDirection(LossDirection):
+    """The loss N(mu^2/2, mu^2)."""
+
+    mu: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        """BW18, Theorem 5."""
+        return gaussian_profile(self.mu, epsilons)
+
+    def slope(self, epsilons: Array) -> Array:
+        """Phi(-epsilon/mu - mu/2)."""
+        from scipy.special import ndtr
+
+        return asfloat(ndtr(-epsilons / self.mu - self.mu / 2.0))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        """Quantiles of the normal law."""
+        from scipy.special import ndtri
+
+        width = -float(ndtri(max(tail, 1e-300))) * self.mu
+        return self.mu**2 / 2.0 - width, self.mu**2 / 2.0 + width
+
+    def log_moment(self, z: Complex) -> Complex:
+        """z (z + 1) mu^2 / 2."""
+        return np.asarray(z * (z + 1.0) * (0.5 * self.mu**2), dtype=np.complex128)
+
+    def log_decay(self, tilt: float, height: float) -> float:
+        """The moment falls like that of the normal law."""
+        return -0.5 * (self.mu * height) ** 2

@@ -1,0 +1,255 @@
+"""Dominating pairs: what the `pld` accountant knows of an event, in each direction, through its privacy profile.
+
+A pair (P, Q) dominates an event when its profile bounds the event's at every epsilon, negative ones included. Profiles
+compose through the law of the privacy loss, so a pair is all that is needed, and a plugin that knows one joins.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpkit.core.checks import finite_number, nonnegative, probability_below_one
+from dpkit.core.losses import Loss
+from dpkit.errors import InvalidValueError
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, asfloat
+
+Complex = np.typing.NDArray[np.complex128]
+
+
+class LossDirection(ABC):
+    """One direction of a pair: the law of L = ln P/Q under P, without its mass at plus infinity.
+
+    `profile` is the one method that must be exact; the others may be left as they are.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        """delta(epsilon) = E_P[(1 - e^(epsilon - L))_+] for real epsilons, and bounds on the error of its evaluation."""
+
+    @abstractmethod
+    def slope(self, epsilons: Array) -> Array:
+        """Q(L > epsilon) = -d delta / d e^epsilon, with a relative error of at most 2**-40."""
+
+    @abstractmethod
+    def reach(self, tail: float) -> tuple[float, float]:
+        """Losses below and above which P has at most this much mass; exact ends where the loss is bounded."""
+
+    def top(self) -> float:
+        """The largest loss, rounded up; infinity when there is none."""
+        return math.inf
+
+    @classmethod
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex | None:
+        """The sum of log moments over directions of this one class; override it where broadcasting is faster."""
+        total = np.zeros(z.shape, dtype=np.complex128)
+        for direction, count in zip(directions, counts, strict=True):
+            one = direction.log_moment(z)
+            if one is None:
+                return None
+            total += count * one
+        return total
+
+    def log_moment(self, z: Complex) -> Complex | None:
+        """ln E_P[e^(zL)] for Re z > 0, with an error of a few units of rounding times (1 + its size); None if not known."""
+        return None
+
+    def log_decay(self, tilt: float, height: float) -> float:
+        """ln of the supremum, over |y| >= height, of |E e^((tilt+iy)L)| / E e^(tilt L): 0 where nothing is known."""
+        return 0.0
+
+
+class LossPair(Loss, ABC):
+    """A dominating pair. `forward` and `backward` are its two directions; `backward` is None when they are the same."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def forward(self) -> LossDirection:
+        """The loss of P against Q."""
+
+    def backward(self) -> LossDirection | None:
+        """The loss of Q against P, where it is another law."""
+        return None
+
+    @property
+    def infinity(self) -> float:
+        """The mass at plus infinity, in either direction: kept apart as a slack."""
+        return 0.0
+
+    @property
+    def strength(self) -> float | None:
+        """A number by which pairs of this class are ordered, the larger dominating; None where they are not."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymmetricPair(LossPair):
+    """A pair that dominates another in both directions: under replace-one nobody knows which direction an event has.
+
+    Its profile is the larger of the two, which is convex in e^epsilon as they are. Composing each direction on its own and
+    taking the larger afterwards would be unsound there.
+    """
+
+    pair: LossPair
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        forward, backward = self.pair.forward(), self.pair.backward()
+        return forward if backward is None else _LargerDirection(one=forward, other=backward)
+
+    @property
+    def infinity(self) -> float:
+        """That of the pair."""
+        return self.pair.infinity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LargerDirection(LossDirection):
+    one: LossDirection
+    other: LossDirection
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        (first, error), (second, blur) = self.one.profile(epsilons), self.other.profile(epsilons)
+        return np.maximum(first, second), np.maximum(error, blur)
+
+    def slope(self, epsilons: Array) -> Array:
+        first = self.one.profile(epsilons)[0] >= self.other.profile(epsilons)[0]
+        return asfloat(np.where(first, self.one.slope(epsilons), self.other.slope(epsilons)))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        (low, high), (lower, higher) = self.one.reach(tail), self.other.reach(tail)
+        return min(low, lower), max(high, higher)
+
+    def top(self) -> float:
+        return max(self.one.top(), self.other.top())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurePair(LossPair):
+    """Randomised response, the worst epsilon-DP pair (KOV15, Theorem 3.1): losses of +-epsilon and nothing else."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="PurePair"))
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        return _PureDirection(epsilon=self.epsilon)
+
+    @property
+    def strength(self) -> float | None:
+        """Epsilon."""
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PureDirection(LossDirection):
+    epsilon: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        up = 1.0 / (1.0 + math.exp(-self.epsilon))
+        inner = up * -np.expm1(np.minimum(epsilons - self.epsilon, 0.0))
+        outer = -np.expm1(np.minimum(epsilons, 0.0))
+        value = np.where(epsilons < -self.epsilon, outer, inner)
+        return asfloat(value), asfloat(8.0 * UNIT_ROUNDOFF * value)
+
+    def slope(self, epsilons: Array) -> Array:
+        down = 1.0 / (1.0 + math.exp(min(self.epsilon, 700.0)))
+        return asfloat(np.where(epsilons < -self.epsilon, 1.0, np.where(epsilons < self.epsilon, down, 0.0)))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        return -self.epsilon, self.epsilon
+
+    def top(self) -> float:
+        return self.epsilon
+
+    def log_moment(self, z: Complex) -> Complex:
+        # p e^(ze) + q e^(-ze) = e^(ze) [1 + q (e^(-2ze) - 1)], which keeps its digits for small losses
+        down = 1.0 / (1.0 + math.exp(min(self.epsilon, 700.0)))
+        return np.asarray(z * self.epsilon + np.log1p(down * np.expm1(-2.0 * z * self.epsilon)), dtype=np.complex128)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PLD(LossPair):
+    """A privacy-loss distribution as a table: P has mass masses[i] at losses[i], and `infinity` where Q has none.
+
+    Q has masses[i] e^(-losses[i]) there, and the rest where P has none; the reverse direction follows from that.
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    infinity_mass: float = 0.0
+    _tolerance: ClassVar[float] = 1e-12
+
+    def __post_init__(self) -> None:
+        losses = tuple(finite_number(loss, field="losses", where="PLD") for loss in self.losses)
+        masses = tuple(nonnegative(mass, field="masses", where="PLD") for mass in self.masses)
+        if len(losses) != len(masses) or not losses or list(losses) != sorted(set(losses)):
+            allowed = "increasing losses with one mass each"
+            raise InvalidValueError(field="losses", found=self.losses, allowed=allowed, where="PLD")
+        object.__setattr__(self, "losses", losses)
+        object.__setattr__(self, "masses", masses)
+        object.__setattr__(self, "infinity_mass", probability_below_one(self.infinity_mass, field="infinity_mass", where="PLD"))
+        total = math.fsum(masses) + self.infinity_mass
+        other = math.fsum(mass * math.exp(-loss) for mass, loss in zip(masses, losses, strict=True))
+        if abs(total - 1.0) > self._tolerance or other > 1.0 + self._tolerance:
+            allowed = "masses that sum to 1 with infinity, and to at most 1 when weighted by e^-loss"
+            raise InvalidValueError(field="masses", found=total, allowed=allowed, where="PLD")
+
+    def forward(self) -> LossDirection:
+        """The table, its finite part as a law."""
+        return _TableDirection(losses=self.losses, masses=_normalised(self.masses))
+
+    def backward(self) -> LossDirection | None:
+        """The losses with their signs turned, weighted by Q."""
+        losses = tuple(-loss for loss in reversed(self.losses))
+        masses = [mass * math.exp(-loss) for loss, mass in zip(self.losses, self.masses, strict=True)]
+        return _TableDirection(losses=losses, masses=_normalised(tuple(reversed(masses))))
+
+    @property
+    def infinity(self) -> float:
+        """The larger of the masses that one side has and the other has not, rounded up."""
+        other = 1.0 - math.fsum(mass * math.exp(-loss) for mass, loss in zip(self.masses, self.losses, strict=True))
+        return min(1.0 - UNIT_ROUNDOFF, max(self.infinity_mass, other + 1e-15 if other > self._tolerance else 0.0))
+
+
+def _normalised(masses: tuple[float, ...]) -> tuple[float, ...]:
+    total = math.fsum(masses)
+    return tuple(mass / total for mass in masses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableDirection(LossDirection):
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        value = np.array([np.sum(masses * -np.expm1(np.minimum(epsilon - losses, 0.0))) for epsilon in epsilons])
+        return value, (64.0 + len(losses)) * UNIT_ROUNDOFF * value
+
+    def slope(self, epsilons: Array) -> Array:
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        return np.array([np.sum(np.where(losses > epsilon, masses * np.exp(-losses), 0.0)) for epsilon in epsilons])
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        return self.losses[0], self.losses[-1]
+
+    def top(self) -> float:
+        return self.losses[-1]
+
+    def log_moment(self, z: Complex) -> Complex:
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        top = float(losses[-1])
+        total = np.exp(np.multiply.outer(z, losses - top)) @ masses
+        return np.asarray(z * top + np.log(total), dtype=np.complex128)

@@ -1,0 +1,157 @@
+"""The dominating pair of Gaussian noise on a Poisson sample, in both directions: what `pld` composes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.core.checks import finite_number, nonnegative
+from dpkit.core.claims import Citation
+from dpkit.core.conversions.gaussian import gaussian_profile
+from dpkit.core.events import Subsample
+from dpkit.core.gaussian_pair import GaussianPair
+from dpkit.core.loss_pairs import LossDirection, LossPair
+from dpkit.core.loss_rules import LossRule
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import InvalidValueError
+from dpkit.mechanisms.gaussian import merged_gaussian
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, asfloat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsampledGaussianPair(LossPair):
+    """P = (1-q) N(0,1) + q N(ratio,1) against Q = N(0,1); `backward` is Q against P."""
+
+    rate: float
+    ratio: float
+
+    def __post_init__(self) -> None:
+        where = "SubsampledGaussianPair"
+        rate = finite_number(self.rate, field="rate", where=where, minimum=0.0, below=1.0, strict=True)
+        object.__setattr__(self, "rate", rate)
+        ratio = nonnegative(self.ratio, field="ratio", where=where)
+        if ratio == 0.0:
+            raise InvalidValueError(field="ratio", found=self.ratio, allowed="a number > 0", where=where)
+        object.__setattr__(self, "ratio", ratio)
+
+    def forward(self) -> LossDirection:
+        """A record more."""
+        return _Joining(rate=self.rate, ratio=self.ratio)
+
+    def backward(self) -> LossDirection | None:
+        """A record less."""
+        return _Leaving(rate=self.rate, ratio=self.ratio)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Joining(LossDirection):
+    """L = ln(1 - q + q e^(m w - m^2/2)): delta(epsilon) = q delta_G(ln(1 + (e^epsilon - 1)/q)) (BBG18, Theorem 8)."""
+
+    rate: float
+    ratio: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        inner, possible = _inner(epsilons, self.rate)
+        value, error = gaussian_profile(self.ratio, inner)
+        # the inner epsilon is rounded relatively to 1 + (e^epsilon - 1)/q, and the slope of the profile passes that on
+        wobble = np.where(inner > 0.0, (1.0 + np.abs(inner)) * _steepness(self.ratio, inner), 1.0)
+        error = error + 8.0 * UNIT_ROUNDOFF * wobble
+        outer = -np.expm1(np.minimum(epsilons, 0.0))
+        return (
+            asfloat(np.where(possible, self.rate * value, outer)),
+            asfloat(
+                np.where(possible, self.rate * error + 4.0 * UNIT_ROUNDOFF * self.rate * value, 4.0 * UNIT_ROUNDOFF * outer)
+            ),
+        )
+
+    def slope(self, epsilons: Array) -> Array:
+        from scipy.special import ndtr
+
+        inner, possible = _inner(epsilons, self.rate)
+        return asfloat(np.where(possible, ndtr(-(inner / self.ratio + self.ratio / 2.0)), 1.0))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        from scipy.special import ndtri
+
+        width = self.ratio - float(ndtri(max(tail, 1e-300)))
+        exponent = self.ratio * width - 0.5 * self.ratio**2
+        return math.log1p(-self.rate), float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leaving(LossDirection):
+    """L = -ln(1 - q + q e^(m w - m^2/2)) under N(0,1): at most -ln(1-q)."""
+
+    rate: float
+    ratio: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        inner, possible = _inner(-epsilons, self.rate)
+        value, error = gaussian_profile(self.ratio, -inner)
+        with np.errstate(over="ignore"):
+            moved = 1.0 + np.abs(inner) + np.exp(np.minimum(-inner, 300.0))
+        error = error + 8.0 * UNIT_ROUNDOFF * moved * _steepness(self.ratio, -inner)
+        with np.errstate(over="ignore"):
+            share = np.where(possible, -np.expm1(np.minimum(epsilons + math.log1p(-self.rate), 0.0)), 0.0)
+        return asfloat(share * value), asfloat(share * error + 8.0 * UNIT_ROUNDOFF * value)
+
+    def slope(self, epsilons: Array) -> Array:
+        from scipy.special import ndtr
+
+        inner, possible = _inner(-epsilons, self.rate)
+        edge = inner / self.ratio + self.ratio / 2.0
+        inside = (1.0 - self.rate) * ndtr(edge) + self.rate * ndtr(edge - self.ratio)
+        return asfloat(np.where(possible, inside, 0.0))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        from scipy.special import ndtri
+
+        exponent = -self.ratio * float(ndtri(max(tail, 1e-300))) - 0.5 * self.ratio**2
+        low = -float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent))
+        return low, -math.log1p(-self.rate)
+
+    def top(self) -> float:
+        return -math.log1p(-self.rate) * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
+
+def _steepness(ratio: float, epsilons: Array) -> Array:
+    """-d delta_G / d epsilon = e^epsilon Phi(-epsilon/m - m/2)."""
+    from scipy.special import log_ndtr
+
+    return asfloat(np.exp(np.minimum(epsilons + log_ndtr(-epsilons / ratio - ratio / 2.0), 0.0)))
+
+
+def _inner(epsilons: Array, rate: float) -> tuple[Array, np.typing.NDArray[np.bool_]]:
+    """ln(1 + (e^epsilon - 1)/q), where that is a logarithm of a positive number; 0 elsewhere, with the places told."""
+    possible = epsilons > math.log1p(-rate)
+    safe = np.where(possible, epsilons, 0.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        moderate = np.log1p(np.expm1(np.minimum(safe, 600.0)) / rate)
+        large = safe - math.log(rate)
+    inner = np.where(safe > 600.0, large, moderate)
+    possible = possible & np.isfinite(inner)
+    return asfloat(np.where(possible, inner, 0.0)), possible
+
+
+def _pair(event: Subsample) -> LossPair | None:
+    inner = merged_gaussian(event.event)
+    if inner is None or event.rate == 0.0 or inner.ratio == 0.0:
+        return None
+    if event.rate == 1.0:
+        return GaussianPair(mu=inner.ratio)
+    return SubsampledGaussianPair(rate=event.rate, ratio=inner.ratio)
+
+
+RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="subsampled-gaussian-pair",
+        event=Subsample,
+        loss=LossPair,
+        neighbours=(Neighbours.ADD_REMOVE,),
+        because=Citation(key="ZDW22", locator="dominating pairs of Poisson sampling; the profiles of BBG18, Theorem 8"),
+        bound=_pair,
+    ),
+)

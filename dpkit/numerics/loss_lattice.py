@@ -1,0 +1,253 @@
+"""A law of privacy losses on a lattice: bounds of a profile from both sides, composed by one Fourier transform.
+
+From values of a profile at lattice points, `upper_masses` makes a law on the lattice whose profile is nowhere below it
+(connect the dots), `lower_masses` one whose profile is nowhere above it (tangents). Both are second order in the step.
+`LatticeSum` composes them exactly but for rounding, which it bounds (docs/proofs/pld.md, theorems 3 to 6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array
+
+Complex = np.typing.NDArray[np.complex128]
+
+Number = TypeVar("Number", Array, Complex)
+
+_NEGLIGIBLE = 1e-43
+"""The size below which a frequency is only bounded, not summed."""
+
+_TINY = 1e-140
+"""Where moduli are cut off, upwards: their squares are still normal numbers."""
+
+_FEW = 2048
+"""Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LatticeLaw:
+    """Mass masses[i] at the loss (first + i) * step."""
+
+    first: int
+    masses: Array
+
+
+def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> LatticeLaw:
+    """The law whose profile interpolates these values, linearly in e^epsilon: a convex function lies below its chords.
+
+    `profile[0]` stands at the lattice point `first - 1`. What the loss may be below goes to the lowest point, and what it
+    may be above must be negligible for the caller. The survival function is rounded up, so that the law only gets larger.
+    """
+    shrink = -math.expm1(-step)
+    survival = profile[1:] + (profile[:-1] - profile[1:]) / shrink
+    survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
+    survival[0] = 1.0
+    survival = np.minimum(np.maximum.accumulate(survival[::-1])[::-1], 1.0)
+    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF))
+
+
+def lower_masses(middles: Array, errors: Array, slopes: Array, *, first: int, step: float) -> LatticeLaw:
+    """A law whose profile lies below: at each lattice point the smaller of the tangents at the midpoints on its two sides.
+
+    `middles[i]` and `slopes[i]` (the profile, and Q(L > .)) stand at the midpoint (first - 3/2 + i) * step. Tangents of a
+    convex function lie below it, and so do the chords between points that lie below two tangents each.
+    """
+    centres = (first - 1.5 + np.arange(middles.size)) * step
+    odds = np.exp(centres)
+    tangent_up = middles - odds * math.expm1(step / 2.0) * slopes * (1.0 + 2.0**-38)  # half a step above each midpoint
+    tangent_down = middles - odds * math.expm1(-step / 2.0) * slopes * (1.0 - 2.0**-38)
+    points = np.minimum(tangent_up[:-1] - errors[:-1], tangent_down[1:] - errors[1:])
+    points = np.maximum(points - 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * step * slopes[1:]), 0.0)
+    shrink = -math.expm1(-step)
+    survival = points[1:] + (points[:-1] - points[1:]) / shrink
+    survival -= 8.0 * UNIT_ROUNDOFF * points[:-1] / shrink
+    survival = np.maximum(np.minimum.accumulate(np.minimum(survival, 1.0)), 0.0)
+    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 - 4.0 * UNIT_ROUNDOFF))
+
+
+def log_moments(law: LatticeLaw, step: float, tilts: Array) -> Array:
+    """ln sum of mass * e^(tilt * loss), for a few tilts."""
+    losses = (law.first + np.arange(law.masses.size)) * step
+    top = float(losses[-1])
+    return np.array([tilt * top + math.log(float(np.sum(law.masses * np.exp(tilt * (losses - top))))) for tilt in tilts])
+
+
+class LatticeSum:
+    """The composition of lattice laws, each `count` times, tilted by e^(tilt * loss), read at any epsilon.
+
+    Frequencies that are too small to matter are bounded and not summed. Where few remain, a reading sums over them; where
+    many do, the law itself is transformed back once and a reading is a look-up in its suffix sums.
+    """
+
+    def __init__(self, laws: Sequence[tuple[LatticeLaw, int]], *, step: float, tilt: float, size: int, near: float) -> None:
+        self.step, self.tilt, self.size = step, tilt, size
+        self.log_moment, self.log_error = 0.0, 0.0
+        transforms: list[tuple[Complex, int]] = []
+        offset = 0
+        for law, count in laws:
+            transform, log_mass, exponent = _tilted_transform(law, step, tilt, size)
+            transforms.append((transform, count))
+            self.log_moment += count * log_mass
+            self.log_error += count * UNIT_ROUNDOFF * (64.0 + 4.0 * exponent)
+            offset += count * law.first
+        self.log_error += 8.0 * UNIT_ROUNDOFF * abs(self.log_moment)
+        self._kept, self._terms, self._spread, self._dropped = _product(transforms, size)
+        self._terms, self._spread, self._dropped = self._terms / size, self._spread / size, self._dropped / size
+        twice = slice(1 if self._kept.size and self._kept[0] == 0 else 0, -1 if 2 * int(self._kept[-1]) == size else None)
+        self._terms[twice] *= 2.0
+        self._spread[twice] *= 2.0
+        self._offset = offset
+        self._window = self._suffix_sums(near) if self._kept.size > _FEW else None
+
+    def scaled_delta(self, epsilon: float) -> tuple[float, float, float]:
+        """(value, error, log_scale), as `ContourSum` gives them; the aliases are those of the period size * step."""
+        start = math.floor(epsilon / self.step) + 1
+        gap = start * self.step - epsilon
+        first, second = math.exp(-self.tilt * gap), math.exp(-(self.tilt + 1.0) * gap)
+        log_scale = self.log_moment - self.tilt * epsilon
+        if self._window is not None and 0 <= start - self._window.first < self._window.slow.size // 2:
+            value, error = self._window.read(start, first, second)
+            return value, error, log_scale
+        slow, fast = self._geometric(self._kept)
+        kernel = np.exp(1j * self._turn(start - self._offset)) * (first / slow - second / fast)
+        value = float(np.sum((self._terms * kernel).real))
+        whole = self._weight(first, second)
+        rounding = 64.0 * UNIT_ROUNDOFF * float(np.sum(np.abs(self._terms) * (np.abs(first / slow) + np.abs(second / fast))))
+        error = float(np.sum(self._spread * np.abs(kernel))) + self._dropped * whole + rounding
+        return value, error, log_scale
+
+    def _geometric(self, kept: NDArray[np.int64]) -> tuple[Complex, Complex]:
+        """1 - e^(-tilt step + i phase), and the same for tilt + 1: what geometric sums over the lattice are divided by."""
+        phase = 2.0 * math.pi / self.size * kept
+        return (
+            -np.expm1(-self.tilt * self.step + 1j * phase),
+            -np.expm1(-(self.tilt + 1.0) * self.step + 1j * phase),
+        )
+
+    def _weight(self, first: float, second: float) -> float:
+        """The sum of all weights e^(-tilt u)(1 - e^-u): no frequency can count for more."""
+        return first / -math.expm1(-self.tilt * self.step) - second / -math.expm1(-(self.tilt + 1.0) * self.step)
+
+    def _suffix_sums(self, near: float) -> _Window:
+        """The tilted law itself from a tenth of a period below `near`, with sums of e^(-tilt loss) over what lies above."""
+        spectrum = np.zeros(self.size // 2 + 1, dtype=np.complex128)
+        spectrum[self._kept] = self._terms
+        spectrum[1 : (self.size + 1) // 2] *= 0.5
+        law = np.fft.irfft(spectrum, self.size)
+        law *= self.size
+        first = math.floor((near - 0.1 * self.size * self.step) / self.step)
+        law = np.roll(law, -((first - self._offset) % self.size))
+        transform = 16.0 * UNIT_ROUNDOFF * math.log2(self.size) * float(np.sum(np.abs(self._terms)))
+        return _Window.build(
+            law, first=first, step=self.step, tilt=self.tilt, blur=float(np.sum(self._spread)) + self._dropped + transform
+        )
+
+    def _turn(self, steps: int) -> Array:
+        """The phases of a shift by so many steps, reduced exactly before they become floats."""
+        return np.asarray(2.0 * math.pi / self.size * ((steps % self.size) * self._kept % self.size), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Window:
+    """Suffix sums of a tilted law: slow[i] = sum over j >= i of law[j] e^(-tilt (j-i) step), fast the same at tilt + 1."""
+
+    first: int
+    slow: Array
+    fast: Array
+    blur: float
+    weights: tuple[float, float]
+    log_fall: float
+
+    @classmethod
+    def build(cls, law: Array, *, first: int, step: float, tilt: float, blur: float) -> _Window:
+        sums = []
+        for rate in (tilt, tilt + 1.0):
+            fall = _geometric_sequence(-rate * step, law.size)
+            total = np.cumsum((law * fall)[::-1])[::-1]
+            total /= np.maximum(fall, 1e-290, out=fall)
+            sums.append(total)
+        weights = (1.0 / -math.expm1(-tilt * step), 1.0 / -math.expm1(-(tilt + 1.0) * step))
+        return cls(first=first, slow=sums[0], fast=sums[1], blur=blur, weights=weights, log_fall=-tilt * step)
+
+    def read(self, start: int, first: float, second: float) -> tuple[float, float]:
+        """The sum at one lattice point, and its error: the law's, that of the suffix sums, and what lies a period on."""
+        index = start - self.first
+        slow, fast = float(self.slow[index]) * first, float(self.fast[index]) * second
+        whole = first * self.weights[0] - second * self.weights[1]
+        rounding = UNIT_ROUNDOFF * (self.slow.size + 64.0) * (abs(slow) + abs(fast))
+        beyond = 4.0 * math.exp(max(self.log_fall * (self.slow.size - index), -745.0))
+        return slow - fast, self.blur * whole + rounding + beyond
+
+
+def _geometric_sequence(log_ratio: float, size: int) -> Array:
+    """e^(log_ratio * i) for i below size, as products of two short sequences: a relative error of a few units a value."""
+    short = 512
+    rows = np.exp(log_ratio * short * np.arange(-(-size // short)))
+    sequence = np.multiply.outer(rows, np.exp(log_ratio * np.arange(short))).reshape(-1)[:size]
+    return np.asarray(sequence, dtype=np.float64)
+
+
+def _modulus(values: Complex) -> Array:
+    """|values|, faster than a guarded hypotenuse: no value here is near the ends of the floats."""
+    return np.asarray(np.sqrt(values.real * values.real + values.imag * values.imag), dtype=np.float64)
+
+
+def _product(transforms: Sequence[tuple[Complex, int]], size: int) -> tuple[NDArray[np.int64], Complex, Array, float]:
+    """Powers of transforms multiplied: (frequencies kept, their values, bounds of their errors, bound of the rest)."""
+    # Every path through a transform of this size multiplies and adds log2(size) times (theorem 5).
+    blur = 16.0 * UNIT_ROUNDOFF * math.log2(max(2, size))
+    releases = sum(count for _, count in transforms)
+    bound = np.ones(size // 2 + 1)
+    with np.errstate(under="ignore"):
+        for transform, count in transforms:
+            bound *= np.maximum(_power(_modulus(transform) + blur, count), _TINY)
+            np.maximum(bound, _TINY, out=bound)
+    bound *= 1.0 + 8.0 * UNIT_ROUNDOFF * (releases + len(transforms))
+    kept = np.flatnonzero(bound > _NEGLIGIBLE)
+    everything = kept.size == bound.size
+    kept_bound = bound if everything else bound[kept]
+    dropped = 2.0 * (float(np.sum(bound)) - float(np.sum(kept_bound)) * (1.0 - 1e-9)) if kept.size < bound.size else 0.0
+    dropped = min(dropped, 2.0 * bound.size * _NEGLIGIBLE)
+    value = np.ones(kept.size, dtype=np.complex128)
+    for transform, count in transforms:
+        value *= _power(transform if everything else transform[kept], count)
+    # |prod (a + e)^k - prod a^k| <= prod (|a| + |e|)^k - prod |a|^k, and a few roundings a multiplication
+    spread = np.maximum(kept_bound - _modulus(value), 0.0) + kept_bound * (16.0 * UNIT_ROUNDOFF * (releases + len(transforms)))
+    return kept.astype(np.int64), value, spread, dropped
+
+
+def _power(base: Number, count: int) -> Number:
+    """base^count by repeated squaring: a relative error of at most 3 units of rounding a factor; tiny values are cut off."""
+    result: Number | None = None
+    square = base
+    while True:
+        if count & 1:
+            result = square.copy() if result is None else result * square
+        count >>= 1
+        if not count:
+            return base * 0.0 + 1.0 if result is None else result
+        square = square * square
+        if square.dtype.kind == "f":
+            np.maximum(square, _TINY, out=square)  # numbers below the normal ones would be very slow
+
+
+def _tilted_transform(law: LatticeLaw, step: float, tilt: float, size: int) -> tuple[Complex, float, float]:
+    """The transform of the tilted, normalised law, folded to the size; ln of its total; the largest exponent used."""
+    losses = (law.first + np.arange(law.masses.size)) * step
+    top = float(np.max(losses))
+    weights = law.masses * np.exp(tilt * (losses - top))
+    total = float(np.sum(weights))
+    folded = np.zeros(size)
+    for start in range(0, weights.size, size):
+        part = weights[start : start + size]
+        folded[: part.size] += part
+    exponent = abs(tilt) * float(losses[-1] - losses[0])
+    return np.fft.rfft(folded / total), tilt * top + math.log(total), exponent
