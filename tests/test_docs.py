@@ -49,6 +49,14 @@ def numbers(text):
     return [float(number) for number in re.findall(r"\d+\.\d+", text)]
 
 
+def test_the_certified_interval_is_drawn(tmp_path):
+    script = ROOT / "examples" / "accounting" / "certified_interval.py"
+    subprocess.run(
+        [sys.executable, script, "--out", tmp_path, "--points", "3", "--limit", "3"], check=True, capture_output=True
+    )
+    assert (tmp_path / "certified.png").stat().st_size > 10_000
+
+
 def test_the_accounting_example_says_what_it_says(tmp_path):
     script = ROOT / "examples" / "accounting" / "compare_accountants.py"
     run = subprocess.run([sys.executable, script, "--out", tmp_path], capture_output=True, text=True, check=True)

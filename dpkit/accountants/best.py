@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -122,6 +122,12 @@ class BestAccountant(Accountant[BestState]):
         if not verdicts:
             raise refusals[-1]
         return any(verdicts)
+
+    def explained_reading(self, state: BestState, *, delta: float) -> Reading:
+        """The winner's."""
+        winner = self._winner(state, delta=delta)[0]
+        reading = winner.explained_reading(state.states[self.components.index(winner)], delta=delta)
+        return replace(reading, note=f"{winner.name}: {reading.note}" if reading.note else winner.name)
 
     def explained_by(self, state: BestState, *, delta: float) -> AnyAccountant:
         """The component whose reading is the smallest."""

@@ -37,8 +37,11 @@ _LARGEST_LOSS = 600.0
 _CONTOUR_WORK = 40_000_000
 """Nodes times distinct mechanisms that a contour may cost; above, the lattice is tried."""
 
-_LATTICE_SIZE = 1 << 22
-"""The longest transform: 32 MB of floats, and a few times that in passing."""
+_LATTICE_SIZE = 1 << 21
+"""The longest transform: 16 MB of floats, and a few times that in passing."""
+
+_ALIGNMENTS = 20_000
+"""So many steps are tried for the one on which the atoms of the losses lie best."""
 
 _LATTICE_WORK = 1 << 27
 """Distinct mechanisms times transform length."""
@@ -62,12 +65,16 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     tail = delta * 1e-13 / max(1, releases)
     moments = real_moments(terms, tail=tail)
     tilt, epsilon = saddle_at_delta(moments, delta)
-    if not math.isfinite(epsilon) or any(max(map(abs, d.reach(tail))) > _LARGEST_LOSS for d, _ in terms):
+    if not math.isfinite(epsilon):
         return _chernoff(moments, delta=delta)
-    # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
-    tilt = min(tilt, _LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
     period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
     found = _contour(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+    if found is None and any(max(map(abs, d.reach(tail))) > _LARGEST_LOSS for d, _ in terms):
+        return _chernoff(moments, delta=delta)
+    if found is None:
+        # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
+        tilt = min(tilt, _LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
+        period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
     return (
         found
         if found is not None
@@ -183,7 +190,11 @@ def _lattice_bounds(
     def lower(at: float) -> float:
         if not cache:
             below = [(_lower_law(direction, reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
-            if any(not np.any(law.masses) for law, _ in below):
+            # where the lattice is too coarse for a release, leaving that release out is the better lower bound
+            below = [
+                (law, n) for law, n in below if np.any(law.masses) and float(log_moments(law, step, np.array([tilt]))[0]) > 0.0
+            ]
+            if not below:
                 return 0.0
             steeper: dict[float, float] = {}
 
@@ -212,7 +223,10 @@ def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float
     first, last = math.floor(reach[0] / step) - 1, math.ceil(reach[1] / step) + 1
     middles = asfloat((np.arange(first - 1, last + 2) - 0.5) * step)
     profile, errors = direction.profile(middles)
-    return lower_masses(profile, errors, direction.slope(middles), first=first, step=step)
+    top = direction.top()
+    nearest = round(top / step) if math.isfinite(top) else 0
+    on_lattice = nearest > 0 and abs(nearest * step - top) <= 8.0 * UNIT_ROUNDOFF * top
+    return lower_masses(profile, errors, direction.slope(middles), first=first, step=step, top=nearest if on_lattice else None)
 
 
 def _beyond(direction: LossDirection, law: LatticeLaw, step: float) -> float:
@@ -222,12 +236,22 @@ def _beyond(direction: LossDirection, law: LatticeLaw, step: float) -> float:
 
 
 def _aligned(step: float, terms: Terms) -> float:
-    """The step, a little smaller, so that the ends of the first bounded loss are lattice points and its atoms exact."""
-    for direction, _ in terms:
-        low, high = direction.reach(1e-300)
-        if math.isfinite(high) and low == -high and high > 0.0:
-            return high / math.ceil(high / step)
-    return step
+    """The step, a little smaller, so that atoms of the losses lie on lattice points, or hardly above.
+
+    The heaviest atom is put on the lattice exactly; among the steps that do so, the one that serves the others best. An atom
+    between points costs the lower bound what it lies above the lower one.
+    """
+    atoms = [(atom, count) for direction, count in terms for atom in direction.atoms() if atom > step]
+    if not atoms:
+        return step
+    heaviest = max(atoms, key=lambda item: item[0] * item[1])[0]
+    fewest = math.ceil(heaviest / step)
+    parts = np.arange(fewest, fewest + min(_ALIGNMENTS, max(1, fewest // 4)))
+    wasted = np.zeros(parts.size)
+    for atom, count in atoms[:64]:
+        position = atom / heaviest * parts
+        wasted += count * (position - np.floor(position + 1e-9)) / parts
+    return heaviest / float(parts[int(np.argmin(wasted))])
 
 
 def _fast_length(size: int) -> int:

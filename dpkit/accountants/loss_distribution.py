@@ -33,7 +33,7 @@ from dpkit.core.losses import GDP, ApproxDP, Loss, PureDP
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum
+from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.numerics.special import asfloat
 
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
@@ -141,6 +141,17 @@ class LossDistributionAccountant(Accountant[LossState]):
             return Reading(epsilon=math.inf, because=_PROOF, note="delta is below the mass at infinity")
         bounds = self._epsilon(state, left, both=False)
         return Reading(epsilon=bounds.upper, because=_PROOF, note=bounds.describe())
+
+    def explained_reading(self, state: LossState, *, delta: float) -> Reading:
+        """With the whole interval, and why it is wider than was asked for, where it is."""
+        left = delta_left(delta, slack_total(state.log_slack))
+        if left < 0.0:
+            return self.reading(state, delta=delta)
+        bounds = self._epsilon(state, left, both=True)
+        found = f"between {bounds.lower:.10g} and {format_up(bounds.upper, digits=10)}; {bounds.describe()}"
+        if bounds.upper - bounds.lower > 2.0 * self.width:
+            found += "; the lower bound is farther than asked for: losses lie between lattice points, or the lattice is coarse"
+        return Reading(epsilon=bounds.upper, because=_PROOF, note=found)
 
     def interval(self, state: LossState, *, delta: float) -> tuple[float, float] | None:
         """Certified from both sides."""

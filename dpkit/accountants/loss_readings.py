@@ -14,6 +14,7 @@ from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
 from dpkit.core.loss_pairs import LossDirection, LossPair, PurePair
 from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_up
+from dpkit.numerics.special import asfloat
 
 PairTerms = Sequence[tuple[LossPair, int]]
 
@@ -93,16 +94,23 @@ def closed_delta(terms: PairTerms, epsilon: float) -> Bounds | None:
 
 def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bounds:
     """The smallest epsilon whose upper delta is at most this one; with `both`, the largest whose lower delta is above it."""
+    if len(terms) == 1 and terms[0][1] == 1:
+        return _one_release(terms[0][0], delta)
     found = reader(terms, delta=delta, width=width)
     largest = round_up(sum((Fraction(n) * Fraction(d.top()) for d, n in terms), Fraction(0))) if _bounded(terms) else math.inf
     upper = min(largest, _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
     errors = found.upper(upper)[1] if math.isfinite(upper) else ()
     lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
+    lower *= 1.0 - 1e-13  # lattice points are rounded to floats
     return Bounds(lower=max(0.0, min(lower, upper)), upper=upper, route=found.route, errors=errors, note=found.note)
 
 
 def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
     """Bounds on delta at one epsilon; the contour is tuned for the Chernoff bound there."""
+    if len(terms) == 1 and terms[0][1] == 1:
+        value, error = terms[0][0].profile(asfloat([epsilon]))
+        low, high = max(0.0, float(value[0] - error[0])), min(1.0, float(value[0] + error[0]))
+        return Bounds(lower=low, upper=high, route="closed form", note="one release: its profile")
     guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
     if guess < 1e-290:
         return Bounds(lower=0.0, upper=1e-290, route="chernoff", note="below 1e-290")
@@ -111,6 +119,23 @@ def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
     return Bounds(
         lower=max(0.0, found.lower(epsilon)), upper=min(1.0, upper), route=found.route, errors=errors, note=found.note
     )
+
+
+def _one_release(direction: LossDirection, delta: float) -> Bounds:
+    """One release needs no composition: its profile is inverted."""
+
+    def upper(at: float) -> float:
+        value, error = direction.profile(asfloat([at]))
+        return float(value[0] + error[0])
+
+    def lower(at: float) -> float:
+        value, error = direction.profile(asfloat([at]))
+        return float(value[0] - error[0])
+
+    start = min(direction.top(), max(direction.reach(delta)[1], 1e-300))
+    high = min(direction.top(), _crossing(upper, delta, start=start))
+    low = _crossing_below(lower, delta, start=high) if 0.0 < high < math.inf else 0.0
+    return Bounds(lower=min(low, high), upper=high, route="closed form", note="one release: its profile")
 
 
 def worst(directions: Sequence[Callable[..., Bounds]], *, width: float) -> Bounds:
@@ -140,7 +165,7 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
     value_high = delta_of(high)
     while value_high > delta:
         high *= 1.5
-        if not math.isfinite(high):
+        if high > 1e6 * max(start, 1.0):
             return math.inf
         value_high = delta_of(high)
     low, value_low, stride = high, value_high, 0.02 * high

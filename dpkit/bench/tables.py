@@ -41,14 +41,14 @@ def as_markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def as_json_text(rows: Sequence[Row]) -> str:
+def as_json_text(rows: Sequence[object]) -> str:
     """The rows, with what they were measured on."""
     where = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
     return json.dumps({"dpkit": 1, "measured_on": where, "rows": [_fields(row) for row in rows]}, indent=2)
 
 
-def _fields(row: Row) -> dict[str, object]:
-    names = ("name", "ours_per_second", "ours_spread", "peer", "peer_per_second", "peer_spread", "ratio")
+def _fields(row: object) -> dict[str, object]:
+    names: dict[str, object] = getattr(type(row), "__dataclass_fields__", {})
     return {name: getattr(row, name) for name in names}
 
 

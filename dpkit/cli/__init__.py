@@ -51,3 +51,23 @@ def noise(as_json: bool, into: str | None, draws: int, repeats: int) -> None:
     click.echo(as_json_text(rows) if as_json else as_markdown(rows))
     if into is not None:
         replace_section(into, "noise", as_markdown(rows))
+
+
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the accounting section of this Markdown page."
+)
+@click.option("--repeats", default=5, show_default=True, help="Runs, of which the median is reported.")
+def accounting(as_json: bool, into: str | None, repeats: int) -> None:
+    """`pld` beside dp-accounting on the public workloads, at the same tightness or better.
+
+    Example: dpkit bench accounting --into docs/benchmarks.md
+    """
+    from dpkit.bench.accounting import as_markdown, measure_accounting
+    from dpkit.bench.tables import as_json_text, replace_section
+
+    rows = measure_accounting(repeats=repeats)
+    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    if into is not None:
+        replace_section(into, "accounting", as_markdown(rows))

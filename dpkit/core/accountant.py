@@ -118,6 +118,10 @@ class Accountant(ABC, Generic[S]):
                 return self.conversions[kind]
         raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
 
+    def explained_reading(self, state: S, *, delta: float) -> Reading:
+        """`reading`, with whatever more is worth saying when somebody asks why."""
+        return self.reading(state, delta=delta)
+
     def explained_by(self, state: S, *, delta: float) -> AnyAccountant:
         """The accountant whose rules explain a reading: itself, unless it only chooses among others."""
         return self

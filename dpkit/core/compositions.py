@@ -118,7 +118,7 @@ def optimal_epsilon(epsilon: float, count: int, *, delta: float) -> float:
     lattice = _lattice(epsilon, count)
     if lattice.delta(0.0) <= delta:
         return 0.0
-    low, high = 0.0, largest
+    low, high = _around(lattice, delta, largest)
     for _ in range(200):
         if high - low <= 8.0 * UNIT_ROUNDOFF * high:
             break
@@ -131,6 +131,17 @@ def optimal_epsilon(epsilon: float, count: int, *, delta: float) -> float:
                 else:
                     low = guess
     return high
+
+
+def _around(lattice: _Lattice, delta: float, largest: float) -> tuple[float, float]:
+    """A bracket of the answer: between losses the profile is a line in e^epsilon, so a guess is a look-up, then checked."""
+    low, high = 0.0, largest
+    guess = lattice.guess(delta)
+    for width in (1e-12, 1e-9, 1e-6):
+        below, above = guess * (1.0 - width), guess * (1.0 + width)
+        if math.isfinite(guess) and below > 0.0 and above < largest and lattice.delta(above) <= delta < lattice.delta(below):
+            return below, above
+    return low, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +161,16 @@ class _Lattice:
         total = float(self.masses[:above] @ -np.expm1(target - self.losses[:above]))
         value = total * (1.0 + self.relative) + self.lost
         return min(1.0, outward(value, magnitude=value))
+
+    def guess(self, delta: float) -> float:
+        """Where the profile, without its margins, crosses delta: on the segment below the last loss at which it is smaller."""
+        with np.errstate(all="ignore"):
+            weights = np.cumsum(self.masses * np.exp(-self.losses))
+            sums = np.cumsum(self.masses)
+            next_losses = np.append(self.losses[1:], 0.0)
+            at_next = sums - np.exp(next_losses) * weights
+            segment = int(np.argmax(at_next >= delta))
+            return float(np.log((sums[segment] - delta) / weights[segment]))
 
     def slope(self, target: float) -> float:
         above = int(np.searchsorted(-self.losses, -target))

@@ -95,7 +95,7 @@ class Explanation:
 def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
     """Explain a guarantee at one delta, comparing with every other accountant of its registry."""
     accountant = guarantee.accountant
-    reading = accountant.reading(guarantee.state, delta=delta)
+    reading = accountant.explained_reading(guarantee.state, delta=delta)
     source = _source(guarantee, delta=delta)
     totals = [source.accountant.repeat(part.state, part.times) for part in source.parts]
     shares = source.accountant.shares(totals, source.state, delta=delta)

@@ -47,6 +47,10 @@ class LossDirection(ABC):
         """The largest loss, rounded up; infinity when there is none."""
         return math.inf
 
+    def atoms(self) -> tuple[float, ...]:
+        """Positive losses that have a probability of their own; a lattice is laid so that they lie on it."""
+        return ()
+
     @classmethod
     def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex | None:
         """The sum of log moments over directions of this one class; override it where broadcasting is faster."""
@@ -173,6 +177,9 @@ class _PureDirection(LossDirection):
     def top(self) -> float:
         return self.epsilon
 
+    def atoms(self) -> tuple[float, ...]:
+        return (self.epsilon,)
+
     def log_moment(self, z: Complex) -> Complex:
         # p e^(ze) + q e^(-ze) = e^(ze) [1 + q (e^(-2ze) - 1)], which keeps its digits for small losses
         down = 1.0 / (1.0 + math.exp(min(self.epsilon, 700.0)))
@@ -247,6 +254,9 @@ class _TableDirection(LossDirection):
 
     def top(self) -> float:
         return self.losses[-1]
+
+    def atoms(self) -> tuple[float, ...]:
+        return tuple(loss for loss in self.losses if loss > 0.0)[:16]
 
     def log_moment(self, z: Complex) -> Complex:
         losses, masses = np.array(self.losses), np.array(self.masses)

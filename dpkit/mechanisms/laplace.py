@@ -118,6 +118,9 @@ class _LaplaceDirection(LossDirection):
     def top(self) -> float:
         return self.ratio
 
+    def atoms(self) -> tuple[float, ...]:
+        return (self.ratio,)
+
     def log_moment(self, z: Complex) -> Complex:
         return _laplace_log_moment(np.array([self.ratio]), np.array([1.0]), z)
 

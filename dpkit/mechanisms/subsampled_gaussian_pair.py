@@ -94,9 +94,10 @@ class _Leaving(LossDirection):
         with np.errstate(over="ignore"):
             moved = 1.0 + np.abs(inner) + np.exp(np.minimum(-inner, 300.0))
         error = error + 8.0 * UNIT_ROUNDOFF * moved * _steepness(self.ratio, -inner)
-        with np.errstate(over="ignore"):
-            share = np.where(possible, -np.expm1(np.minimum(epsilons + math.log1p(-self.rate), 0.0)), 0.0)
-        return asfloat(share * value), asfloat(share * error + 8.0 * UNIT_ROUNDOFF * value)
+        edge = math.log1p(-self.rate)
+        share = np.where(possible, -np.expm1(np.minimum(epsilons + edge, 0.0)), 0.0)
+        blur = np.where(possible, 8.0 * UNIT_ROUNDOFF * (np.abs(epsilons) + abs(edge) + share), 0.0)
+        return asfloat(share * value), asfloat(share * error + blur * value)
 
     def slope(self, epsilons: Array) -> Array:
         from scipy.special import ndtr

@@ -54,18 +54,28 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
     return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF))
 
 
-def lower_masses(middles: Array, errors: Array, slopes: Array, *, first: int, step: float) -> LatticeLaw:
+def lower_masses(
+    middles: Array, errors: Array, slopes: Array, *, first: int, step: float, top: int | None = None
+) -> LatticeLaw:
     """A law whose profile lies below: at each lattice point the smaller of the tangents at the midpoints on its two sides.
 
     `middles[i]` and `slopes[i]` (the profile, and Q(L > .)) stand at the midpoint (first - 3/2 + i) * step. Tangents of a
-    convex function lie below it, and so do the chords between points that lie below two tangents each.
+    convex function lie below it, and so do the chords between points that lie below two tangents each. `top` is the lattice
+    point of the largest loss, where that is one: from there on the profile is 0 exactly, whatever rounding says.
     """
     centres = (first - 1.5 + np.arange(middles.size)) * step
     odds = np.exp(centres)
     tangent_up = middles - odds * math.expm1(step / 2.0) * slopes * (1.0 + 2.0**-38)  # half a step above each midpoint
     tangent_down = middles - odds * math.expm1(-step / 2.0) * slopes * (1.0 - 2.0**-38)
     points = np.minimum(tangent_up[:-1] - errors[:-1], tangent_down[1:] - errors[1:])
-    points = np.maximum(points - 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * step * slopes[1:]), 0.0)
+    points -= 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * step * slopes[1:])
+    # Below zero nothing is claimed. A chord must lie below the tangent between its ends, so it may end at 0 only where that
+    # tangent is still positive: the point before one that fell below zero is given up, too.
+    if top is not None:
+        points[max(0, top - first + 1) :] = 0.0
+    below = points < 0.0
+    points[below] = 0.0
+    points[:-1][below[1:]] = 0.0
     shrink = -math.expm1(-step)
     survival = points[1:] + (points[:-1] - points[1:]) / shrink
     survival -= 8.0 * UNIT_ROUNDOFF * points[:-1] / shrink
