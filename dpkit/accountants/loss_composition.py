@@ -31,6 +31,12 @@ from dpkit.numerics.special import Array, asfloat
 ErrorTerms = tuple[tuple[str, float], ...]
 """Names and sizes of what was added to an upper bound, relative to it."""
 
+_MOST_RELEASES = 10**9
+"""With more, a rounding error a release would be all that is left of a lattice."""
+
+_SMALLEST_SPREAD = 1e-5
+"""Losses that spread less are beyond a lattice's rounding."""
+
 _LARGEST_LOSS = 600.0
 """e to this can still be multiplied by probabilities."""
 
@@ -69,7 +75,7 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
         return _chernoff(moments, delta=delta)
     period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
     found = _contour(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
-    if found is None and any(max(map(abs, d.reach(tail))) > _LARGEST_LOSS for d, _ in terms):
+    if found is None and (releases > _MOST_RELEASES or not all(_lattice_holds(d, tail) for d, _ in terms)):
         return _chernoff(moments, delta=delta)
     if found is None:
         # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
@@ -80,6 +86,12 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
         if found is not None
         else _lattice(terms, moments, tilt=tilt, period=period, epsilon=epsilon, tail=tail, width=width)
     )
+
+
+def _lattice_holds(direction: LossDirection, tail: float) -> bool:
+    """Whether e^loss is a number, and the losses are not so small that a step would vanish beside 1."""
+    low, high = direction.reach(tail)
+    return max(abs(low), abs(high)) < _LARGEST_LOSS and high - low > _SMALLEST_SPREAD
 
 
 def _chernoff(moments: RealMoments, *, delta: float) -> Reader:
@@ -97,7 +109,7 @@ def _chernoff(moments: RealMoments, *, delta: float) -> Reader:
         route="chernoff",
         start=epsilon,
         tilt=tilt,
-        note="losses beyond e^600: a Chernoff bound",
+        note="beyond what a lattice can hold: a Chernoff bound",
     )
 
 

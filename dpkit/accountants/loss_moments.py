@@ -48,12 +48,17 @@ def real_moments(terms: Terms, *, tail: float) -> RealMoments:
     """Log moments for real tilts: closed forms where they are known, a coarse lattice (from above) elsewhere."""
     probe = np.ones(1, dtype=np.complex128)
     known = [(d, n) for d, n in terms if d.log_moment(probe) is not None]
-    laws = [(*coarse_law(d, tail), n) for d, n in terms if d.log_moment(probe) is None]
+    rest = [(d, n) for d, n in terms if d.log_moment(probe) is None]
+    bounded = [(d, n) for d, n in rest if d.real_log_moment(np.ones(1)) is not None]
+    laws = [(*coarse_law(d, tail), n) for d, n in rest if d.real_log_moment(np.ones(1)) is None]
 
     def log_moment(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
             closed = complex_log_moment(known, tilts.astype(np.complex128)) if known else None
             total = np.zeros(tilts.shape) if closed is None else np.asarray(closed.real, dtype=np.float64)
+            for direction, count in bounded:
+                part = direction.real_log_moment(tilts)
+                total = total + (math.inf if part is None else count * part)
             for law, step, count in laws:
                 total = total + count * log_moments(law, step, tilts)
         return np.where(np.isnan(total), np.inf, total)

@@ -112,8 +112,8 @@ def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
         low, high = max(0.0, float(value[0] - error[0])), min(1.0, float(value[0] + error[0]))
         return Bounds(lower=low, upper=high, route="closed form", note="one release: its profile")
     guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
-    if guess < 1e-290:
-        return Bounds(lower=0.0, upper=1e-290, route="chernoff", note="below 1e-290")
+    if guess < 2e-300:
+        return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
     found = reader(terms, delta=guess, width=width)
     upper, errors = found.upper(epsilon)
     return Bounds(

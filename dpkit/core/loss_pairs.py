@@ -66,6 +66,11 @@ class LossDirection(ABC):
         """ln E_P[e^(zL)] for Re z > 0, with an error of a few units of rounding times (1 + its size); None if not known."""
         return None
 
+    def real_log_moment(self, tilts: Array) -> Array | None:
+        """ln E_P[e^(tilt L)] for tilts > 0, or a bound from above; None if not known."""
+        known = self.log_moment(tilts.astype(np.complex128))
+        return None if known is None else asfloat(known.real)
+
     def log_decay(self, tilt: float, height: float) -> float:
         """ln of the supremum, over |y| >= height, of |E e^((tilt+iy)L)| / E e^(tilt L): 0 where nothing is known."""
         return 0.0

@@ -17,8 +17,12 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.gaussian import merged_gaussian
+from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
+
+_HOPELESS = 100.0
+"""Noise so small beside the sensitivity protects nobody, sampled or not, and would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,9 @@ class _Joining(LossDirection):
         inner, possible = _inner(epsilons, self.rate)
         return asfloat(np.where(possible, ndtr(-(inner / self.ratio + self.ratio / 2.0)), 1.0))
 
+    def real_log_moment(self, tilts: Array) -> Array:
+        return _moment_bound(self.rate, self.ratio, tilts)
+
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
@@ -107,6 +114,9 @@ class _Leaving(LossDirection):
         inside = (1.0 - self.rate) * ndtr(edge) + self.rate * ndtr(edge - self.ratio)
         return asfloat(np.where(possible, inside, 0.0))
 
+    def real_log_moment(self, tilts: Array) -> Array:
+        return _moment_bound(self.rate, self.ratio, tilts)  # the smaller direction (MTZ19, Theorem 5)
+
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
@@ -116,6 +126,15 @@ class _Leaving(LossDirection):
 
     def top(self) -> float:
         return -math.log1p(-self.rate) * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
+
+def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:
+    """tilt times the Rényi divergence at order tilt + 1."""
+    orders = 1.0 + tilts
+    usable = orders > 1.0
+    bound = np.full(tilts.shape, np.inf)
+    bound[usable] = (tilts * SubsampledGaussianCurve(rate=rate, ratio=ratio).at(np.where(usable, orders, 2.0)))[usable]
+    return bound
 
 
 def _steepness(ratio: float, epsilons: Array) -> Array:
@@ -141,8 +160,8 @@ def _pair(event: Subsample) -> LossPair | None:
     inner = merged_gaussian(event.event)
     if inner is None or event.rate == 0.0 or inner.ratio == 0.0:
         return None
-    if event.rate == 1.0:
-        return GaussianPair(mu=inner.ratio)
+    if event.rate == 1.0 or inner.ratio > _HOPELESS:
+        return GaussianPair(mu=inner.ratio)  # a sample is never worse than the whole: profiles are convex in the pair
     return SubsampledGaussianPair(rate=event.rate, ratio=inner.ratio)
 
 

@@ -87,7 +87,9 @@ def log_moments(law: LatticeLaw, step: float, tilts: Array) -> Array:
     """ln sum of mass * e^(tilt * loss), for a few tilts."""
     losses = (law.first + np.arange(law.masses.size)) * step
     top = float(losses[-1])
-    return np.array([tilt * top + math.log(float(np.sum(law.masses * np.exp(tilt * (losses - top))))) for tilt in tilts])
+    with np.errstate(under="ignore"):
+        sums = np.array([float(np.sum(law.masses * np.exp(tilt * (losses - top)))) for tilt in tilts])
+    return np.asarray(tilts * top + np.log(np.maximum(sums, 1e-320)), dtype=np.float64)
 
 
 class LatticeSum:

@@ -178,7 +178,7 @@ def test_a_huge_ratio_is_refused_by_the_notions_that_it_overflows():
     with pytest.raises(dpkit.LossOverflowError, match="overflows"):
         dpkit.account(PureEvent(epsilon=1e200), "cdp")
     with pytest.raises(UnpricedEventError, match="every part"):
-        dpkit.account([GaussianEvent(ratio=1e200), PureEvent(epsilon=1.0)], "best")
+        dpkit.account([GaussianEvent(ratio=1e200), dpkit.ZCDPEvent(rho=1.0)], "best")
     assert dpkit.account(PureEvent(epsilon=1e200), "best").epsilon(delta=1e-6) == pytest.approx(1e200)
 
 

@@ -48,6 +48,7 @@ ACCOUNTANTS: dict[str, str | AnyAccountant] = {
     "mean-cdp-tight": MeanCDPAccountant(constants="tight"),
     "advanced": "advanced",
     "kairouz": AdvancedAccountant(theorems=("kairouz",)),
+    "pld": "pld",
     "best": "best",
 }
 TABLE = {
@@ -109,7 +110,7 @@ def test_no_accountant_is_below_the_truth(workload: str, accountant: str) -> Non
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_best_is_the_smallest(workload: str) -> None:
     others = []
-    for accountant in ("basic", "advanced", "mean-cdp", "zcdp-tight", "rdp", "gdp"):
+    for accountant in ("basic", "advanced", "mean-cdp", "zcdp-tight", "rdp", "gdp", "pld"):
         try:
             others.append(epsilon(workload, accountant, tight=True))
         except UnpricedEventError:
