@@ -17,7 +17,6 @@ from dpkit.accountants.loss_moments import (
     Terms,
     alias_bound,
     alias_period,
-    chernoff_delta,
     complex_log_moment,
     real_moments,
     saddle_at_delta,
@@ -98,10 +97,13 @@ def _chernoff(moments: RealMoments, *, delta: float) -> Reader:
     """For losses beyond what e^loss can hold: the Chernoff bound, with no lower one."""
     tilt, epsilon = saddle_at_delta(moments, delta)
 
-    size = abs(float(moments(np.array([tilt]))[0]))
+    moment = float(moments(np.array([tilt]))[0])
+    shape = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
-        return chernoff_delta(moments, at) * math.exp(min(1.0, 1e-9 + 1e-13 * (size + tilt * at))), ()
+        exponent = moment - tilt * at + shape
+        exponent += 1e-9 + 1e-13 * (abs(moment) + tilt * at + abs(shape))
+        return (math.exp(exponent) if exponent < 0.0 else 1.0), ()
 
     return Reader(
         upper=upper,

@@ -52,12 +52,13 @@ class GaussianDirection(LossDirection):
         from scipy.special import ndtri
 
         width = -float(ndtri(max(tail, 1e-300))) * self.mu
-        return self.mu**2 / 2.0 - width, self.mu**2 / 2.0 + width
+        middle = 0.5 * self.mu * self.mu
+        return middle - width, middle + width
 
     def log_moment(self, z: Complex) -> Complex:
         """z (z + 1) mu^2 / 2."""
-        return np.asarray(z * (z + 1.0) * (0.5 * self.mu**2), dtype=np.complex128)
+        return np.asarray(z * (z + 1.0) * (0.5 * self.mu * self.mu), dtype=np.complex128)
 
     def log_decay(self, tilt: float, height: float) -> float:
         """The moment falls like that of the normal law."""
-        return -0.5 * (self.mu * height) ** 2
+        return -0.5 * (self.mu * height) * (self.mu * height)
