@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.core.checks import nonnegative
-from dpkit.core.conversions.gaussian import gaussian_profile
 from dpkit.core.loss_pairs import Complex, LossDirection, LossPair
 from dpkit.numerics.special import Array, asfloat
 
@@ -39,6 +38,8 @@ class GaussianDirection(LossDirection):
 
     def profile(self, epsilons: Array) -> tuple[Array, Array]:
         """BW18, Theorem 5."""
+        from dpkit.core.conversions.gaussian import gaussian_profile  # conversions end in this pair
+
         return gaussian_profile(self.mu, epsilons)
 
     def slope(self, epsilons: Array) -> Array:
