@@ -37,6 +37,8 @@ from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.numerics.special import asfloat
 
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
+_SLACK_ROUNDING = 2.0**-47
+"""How far a slack may have been rounded up, relatively: what is left of delta is larger by that for a lower bound."""
 _PROBES = asfloat(np.array([0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0]))
 
 
@@ -155,11 +157,15 @@ class LossDistributionAccountant(Accountant[LossState]):
 
     def interval(self, state: LossState, *, delta: float) -> tuple[float, float] | None:
         """Certified from both sides."""
-        left = delta_left(delta, slack_total(state.log_slack))
+        slack = slack_total(state.log_slack)
+        left = delta_left(delta, slack)
+        most = delta_left(delta, slack * (1.0 - _SLACK_ROUNDING))
         if left < 0.0:
-            return math.inf, math.inf
+            # between the two roundings of the slack nothing is known from below
+            return (math.inf if most < 0.0 else 0.0), math.inf
         bounds = self._epsilon(state, left, both=True)
-        return bounds.lower, bounds.upper
+        lower = bounds.lower if slack == 0.0 else self._epsilon(state, most, both=True).lower
+        return min(lower, bounds.upper), bounds.upper
 
     def delta(self, state: LossState, *, epsilon: float) -> float:
         """The upper bound on delta, with the mass at infinity on top."""
