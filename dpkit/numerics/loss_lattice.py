@@ -28,6 +28,9 @@ _NEGLIGIBLE = 1e-43
 _TINY = 1e-140
 """Where moduli are cut off, upwards: their squares are still normal numbers."""
 
+_FALL = 600.0
+"""How far, in logarithms, the weights of a suffix sum may have fallen where it is read: e^-600 is a normal number."""
+
 _FEW = 2048
 """Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
 
@@ -85,11 +88,13 @@ def lower_masses(
 
 def log_moments(law: LatticeLaw, step: float, tilts: Array) -> Array:
     """ln sum of mass * e^(tilt * loss), for a few tilts."""
+    held = np.flatnonzero(law.masses)
+    if not held.size:
+        return np.full(tilts.shape, -np.inf)
     losses = (law.first + np.arange(law.masses.size)) * step
-    top = float(losses[-1])
-    with np.errstate(under="ignore"):
-        sums = np.array([float(np.sum(law.masses * np.exp(tilt * (losses - top)))) for tilt in tilts])
-    return np.asarray(tilts * top + np.log(np.maximum(sums, 1e-320)), dtype=np.float64)
+    top = float(losses[held[-1]])  # a point without mass would let everything underflow
+    losses = np.minimum(losses, top)
+    return np.array([tilt * top + math.log(float(np.sum(law.masses * np.exp(tilt * (losses - top))))) for tilt in tilts])
 
 
 class LatticeSum:
@@ -125,7 +130,7 @@ class LatticeSum:
         gap = start * self.step - epsilon
         first, second = math.exp(-self.tilt * gap), math.exp(-(self.tilt + 1.0) * gap)
         log_scale = self.log_moment - self.tilt * epsilon
-        if self._window is not None and 0 <= start - self._window.first < self._window.slow.size // 2:
+        if self._window is not None and 0 <= start - self._window.first < self._window.readable:
             value, error = self._window.read(start, first, second)
             return value, error, log_scale
         slow, fast = self._geometric(self._kept)
@@ -149,13 +154,13 @@ class LatticeSum:
         return first / -math.expm1(-self.tilt * self.step) - second / -math.expm1(-(self.tilt + 1.0) * self.step)
 
     def _suffix_sums(self, near: float) -> _Window:
-        """The tilted law itself from a tenth of a period below `near`, with sums of e^(-tilt loss) over what lies above."""
+        """The tilted law itself from a tenth of a period below `near`, or less where weights fall fast, with sums of e^(-tilt loss) over what lies above."""
         spectrum = np.zeros(self.size // 2 + 1, dtype=np.complex128)
         spectrum[self._kept] = self._terms
         spectrum[1 : (self.size + 1) // 2] *= 0.5
         law = np.fft.irfft(spectrum, self.size)
         law *= self.size
-        first = math.floor((near - 0.1 * self.size * self.step) / self.step)
+        first = math.floor((near - min(0.1 * self.size * self.step, 0.5 * _FALL / (self.tilt + 1.0))) / self.step)
         law = np.roll(law, -((first - self._offset) % self.size))
         transform = 16.0 * UNIT_ROUNDOFF * math.log2(self.size) * float(np.sum(np.abs(self._terms)))
         return _Window.build(
@@ -177,6 +182,7 @@ class _Window:
     blur: float
     weights: tuple[float, float]
     log_fall: float
+    readable: int
 
     @classmethod
     def build(cls, law: Array, *, first: int, step: float, tilt: float, blur: float) -> _Window:
@@ -187,7 +193,10 @@ class _Window:
             total /= np.maximum(fall, 1e-290, out=fall)
             sums.append(total)
         weights = (1.0 / -math.expm1(-tilt * step), 1.0 / -math.expm1(-(tilt + 1.0) * step))
-        return cls(first=first, slow=sums[0], fast=sums[1], blur=blur, weights=weights, log_fall=-tilt * step)
+        readable = min(law.size // 2, math.floor(_FALL / ((tilt + 1.0) * step)))
+        return cls(
+            first=first, slow=sums[0], fast=sums[1], blur=blur, weights=weights, log_fall=-tilt * step, readable=readable
+        )
 
     def read(self, start: int, first: float, second: float) -> tuple[float, float]:
         """The sum at one lattice point, and its error: the law's, that of the suffix sums, and what lies a period on."""
