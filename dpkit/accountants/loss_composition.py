@@ -240,7 +240,11 @@ def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float
     top = direction.top()
     nearest = round(top / step) if math.isfinite(top) else 0
     on_lattice = nearest > 0 and abs(nearest * step - top) <= 8.0 * UNIT_ROUNDOFF * top
-    return lower_masses(profile, errors, direction.slope(middles), first=first, step=step, top=nearest if on_lattice else None)
+    slopes = direction.slope(middles)
+    if not on_lattice:
+        return lower_masses(profile, errors, slopes, first=first, step=step)
+    atom = float(direction.slope(asfloat([top * (1.0 - 2.0**-50)]))[0])
+    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom)
 
 
 def _beyond(direction: LossDirection, law: LatticeLaw, step: float) -> float:

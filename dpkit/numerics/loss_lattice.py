@@ -58,13 +58,14 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
 
 
 def lower_masses(
-    middles: Array, errors: Array, slopes: Array, *, first: int, step: float, top: int | None = None
+    middles: Array, errors: Array, slopes: Array, *, first: int, step: float, top: int | None = None, atom: float = 0.0
 ) -> LatticeLaw:
     """A law whose profile lies below: at each lattice point the smaller of the tangents at the midpoints on its two sides.
 
     `middles[i]` and `slopes[i]` (the profile, and Q(L > .)) stand at the midpoint (first - 3/2 + i) * step. Tangents of a
     convex function lie below it, and so do the chords between points that lie below two tangents each. `top` is the lattice
-    point of the largest loss, where that is one: from there on the profile is 0 exactly, whatever rounding says.
+    point of the largest loss, where that is one: from there on the profile is 0 exactly, whatever rounding says; the last
+    chord, which ends there, lies below the tangent at the top, whose slope is `atom`, the mass that Q has there.
     """
     centres = (first - 1.5 + np.arange(middles.size)) * step
     odds = np.exp(centres)
@@ -75,7 +76,10 @@ def lower_masses(
     # Below zero nothing is claimed. A chord must lie below the tangent between its ends, so it may end at 0 only where that
     # tangent is still positive: the point before one that fell below zero is given up, too.
     if top is not None:
-        points[max(0, top - first + 1) :] = 0.0
+        place = max(0, top - first + 1)
+        points[place:] = 0.0
+        last = math.exp(top * step) * -math.expm1(-step) * atom * (1.0 - 2.0**-38)
+        points[max(0, place - 1) : place] = np.minimum(points[max(0, place - 1) : place], last)
     below = points < 0.0
     points[below] = 0.0
     points[:-1][below[1:]] = 0.0
