@@ -60,7 +60,8 @@ def profile_is_convex(direction: LossDirection, epsilons: Sequence[float]) -> No
     points = asfloat(sorted(epsilons))
     values, errors = direction.profile(points)
     slopes = direction.slope(points)
-    assert np.all(np.isfinite(values)) and np.all(errors >= 0.0)
+    assert np.all(np.isfinite(values))
+    assert np.all(errors >= 0.0)
     assert np.all(values <= 1.0 + errors)
     assert np.all(values >= -np.expm1(np.minimum(points, 0.0)) * (1.0 - ROUNDING) - errors)
     for at, value, error, slope in zip(points, values, errors, slopes, strict=True):

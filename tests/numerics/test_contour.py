@@ -51,7 +51,7 @@ def test_aliases_are_those_of_the_formula(period):
         assert abs(mp.mpf(value) * mp.exp(log_scale) - aliased) <= mp.mpf(error) * mp.exp(log_scale)
 
 
-@EXAMPLES
+@settings(EXAMPLES, max_examples=15)
 @given(
     mu=logarithmic(0.05, 3.0),
     ratios=st.lists(st.tuples(logarithmic(0.01, 2.0), st.integers(1, 20)), max_size=3),

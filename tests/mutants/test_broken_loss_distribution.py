@@ -1,0 +1,165 @@
+"""The finder finds: each way of breaking `pld` is caught by a law or an oracle."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpkit.accountants import loss_composition, loss_distribution
+from dpkit.accountants.loss_distribution import LossDistributionAccountant
+from dpkit.core.gaussian_pair import GaussianPair
+from dpkit.core.loss_pairs import PLD, PurePair
+from dpkit.core.losses import ApproxDP
+from dpkit.core.neighbours import Neighbours
+from dpkit.mechanisms.laplace import LaplacePair
+from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
+from dpkit.numerics import loss_lattice
+from dpkit.numerics.loss_lattice import LatticeLaw
+from dpkit.testing import loss_laws as laws
+
+SKEWED = PLD(
+    losses=(-0.2, 0.1, 1.3),
+    masses=tuple(np.linalg.solve([[1, 1, 1], np.exp([0.2, -0.1, -1.3]), [0, 0, 1]], [1.0, 1.0, 0.06]).tolist()),
+)
+EPSILONS = np.linspace(-0.5, 2.0, 26).tolist()
+
+
+def lattice_brackets_profiles():
+    for direction in (
+        LaplacePair(ratio=1.0).forward(),
+        GaussianPair(mu=0.7).forward(),
+        SubsampledGaussianPair(rate=0.2, ratio=1.0).forward(),
+        SubsampledGaussianPair(rate=0.2, ratio=1.0).backward(),
+        SKEWED.forward(),
+    ):
+        laws.lattice_brackets_the_profile(direction, EPSILONS, delta=1e-3, width=1e-2)
+
+
+def compositions_bracket_enumeration():
+    laws.composition_brackets_enumeration([(SKEWED, 3)], EPSILONS, width=1e-5)
+
+
+def small_deltas_are_bracketed():
+    found = loss_composition.reader([(PurePair(epsilon=0.5).forward(), 20)], delta=1e-9, width=1e-6)
+    tables = [(0.5, 1.0 / (1.0 + math.exp(-0.5))), (-0.5, 1.0 / (1.0 + math.exp(0.5)))]
+    up, down = tables[0][1], tables[1][1]
+    for at in (4.0, 7.0, 9.2):
+        exact = math.fsum(
+            math.comb(20, n) * up ** (20 - n) * down**n * -math.expm1(min(at - 0.5 * (20 - 2 * n), 0.0)) for n in range(21)
+        )
+        laws.bounds_hold(found, at, exact, 0.0)
+
+
+def add_remove_covers_both_directions():
+    accountant = LossDistributionAccountant()
+    for pair in (SKEWED, PLD(losses=SKEWED.backward().losses, masses=SKEWED.backward().masses)):
+        for delta in (0.1, 0.03, 1e-3):
+            epsilon = accountant.reading(accountant.repeat(accountant.lift(pair), 2), delta=delta).epsilon
+            for turned in (False, True):
+                assert laws.enumerated([(laws.table_of(pair, turned=turned), 2)])(epsilon) <= delta * (1.0 + 1e-12)
+
+
+def replace_one_covers_mixed_directions():
+    accountant = LossDistributionAccountant()
+    state = accountant.repeat(accountant.lift_under(SKEWED, Neighbours.REPLACE_ONE), 2)
+    ahead, back = laws.table_of(SKEWED), laws.table_of(SKEWED, turned=True)
+    for delta in np.geomspace(1e-3, 0.2, 30).tolist():
+        epsilon = accountant.reading(state, delta=delta).epsilon
+        assert laws.enumerated([(ahead, 1), (back, 1)])(epsilon) <= delta * (1.0 + 1e-12)
+
+
+def slack_is_counted():
+    accountant = LossDistributionAccountant()
+    assert accountant.reading(accountant.lift(ApproxDP(epsilon=0.1, delta=1e-3)), delta=1e-4).epsilon == math.inf
+
+
+LAWS = (
+    lattice_brackets_profiles,
+    compositions_bracket_enumeration,
+    small_deltas_are_bracketed,
+    add_remove_covers_both_directions,
+    replace_one_covers_mixed_directions,
+    slack_is_counted,
+)
+
+
+def drops_aliases(patch):
+    patch.setattr(loss_composition, "alias_period", lambda *_, **__: 0.9)
+    patch.setattr(loss_composition, "alias_bound", lambda *_, **__: 0.0)
+
+
+def drops_rounding_of_a_coarse_transform(patch):
+    whole = np.fft.rfft
+    patch.setattr(np.fft, "rfft", lambda values, *rest: whole(values, *rest).astype(np.complex64).astype(np.complex128))
+
+
+def forgets_the_tail(patch):
+    direction = GaussianPair(mu=1.0).forward().__class__
+    patch.setattr(direction, "reach", lambda self, tail: (self.mu**2 / 2 - 2 * self.mu, self.mu**2 / 2 + 2 * self.mu))
+    patch.setattr(loss_composition, "_beyond", lambda *_: 0.0)
+
+
+def puts_dots_in_the_middle(patch):
+    whole = loss_lattice.upper_masses
+
+    def halved(profile, errors, *, first, step):
+        law = whole(profile, errors, first=first, step=step)
+        moved = 0.5 * (law.masses + np.append(law.masses[1:], 0.0))
+        return LatticeLaw(first=first, masses=moved)
+
+    patch.setattr(loss_composition, "upper_masses", halved)
+
+
+def takes_the_larger_of_two_tangents(patch):
+    whole = np.minimum
+
+    def swapped(middles, errors, slopes, **rest):
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(np, "minimum", lambda one, other: (np.maximum if np.ndim(other) else whole)(one, other))
+            return loss_lattice.lower_masses(middles, errors, slopes, **rest)
+
+    patch.setattr(loss_composition, "lower_masses", swapped)
+
+
+def reads_one_direction(patch):
+    whole = loss_distribution.loss_directions
+    patch.setattr(loss_distribution, "loss_directions", lambda terms: whole(terms)[:1])
+
+
+def takes_the_larger_direction_after_composing(patch):
+    patch.setattr(LossDistributionAccountant, "lift_under", lambda self, loss, neighbours: self.lift(loss))
+
+
+def forgets_the_slack(patch):
+    whole = LossDistributionAccountant.lift
+
+    def lift(self, loss):
+        return dataclasses.replace(whole(self, loss), log_slack=Fraction(0))
+
+    patch.setattr(LossDistributionAccountant, "lift", lift)
+
+
+BROKEN = {
+    drops_aliases: compositions_bracket_enumeration,
+    drops_rounding_of_a_coarse_transform: small_deltas_are_bracketed,
+    forgets_the_tail: lattice_brackets_profiles,
+    puts_dots_in_the_middle: lattice_brackets_profiles,
+    takes_the_larger_of_two_tangents: lattice_brackets_profiles,
+    reads_one_direction: add_remove_covers_both_directions,
+    takes_the_larger_direction_after_composing: replace_one_covers_mixed_directions,
+    forgets_the_slack: slack_is_counted,
+}
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_laws_hold_of_the_real_one(law):
+    law()
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_each_mutant_is_caught(broken, monkeypatch):
+    broken(monkeypatch)
+    with pytest.raises(AssertionError):
+        BROKEN[broken]()
