@@ -267,8 +267,8 @@ def _power(base: Number, count: int) -> Number:
 def _tilted_transform(law: LatticeLaw, step: float, tilt: float, size: int) -> tuple[Complex, float, float]:
     """The transform of the tilted, normalised law, folded to the size; ln of its total; the largest exponent used."""
     losses = (law.first + np.arange(law.masses.size)) * step
-    top = float(np.max(losses))
-    weights = law.masses * np.exp(tilt * (losses - top))
+    top = float(losses[np.flatnonzero(law.masses)[-1]])  # a point without mass would let everything underflow
+    weights = law.masses * np.exp(tilt * (np.minimum(losses, top) - top))
     total = float(np.sum(weights))
     folded = np.zeros(size)
     for start in range(0, weights.size, size):
