@@ -48,8 +48,8 @@ _LATTICE_SIZE = 1 << 21
 _ALIGNMENTS = 20_000
 """So many steps are tried for the one on which the atoms of the losses lie best."""
 
-_LATTICE_WORK = 1 << 27
-"""Distinct mechanisms times transform length."""
+_LATTICE_WORK = 1 << 26
+"""Distinct mechanisms times transform length: half a gigabyte of transforms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
