@@ -158,7 +158,7 @@ class LatticeSum:
         return first / -math.expm1(-self.tilt * self.step) - second / -math.expm1(-(self.tilt + 1.0) * self.step)
 
     def _suffix_sums(self, near: float) -> _Window:
-        """The tilted law itself from a tenth of a period below `near`, or less where weights fall fast, with sums of e^(-tilt loss) over what lies above."""
+        """The tilted law from below `near` on, with sums of e^(-tilt loss) over what lies above."""
         spectrum = np.zeros(self.size // 2 + 1, dtype=np.complex128)
         spectrum[self._kept] = self._terms
         spectrum[1 : (self.size + 1) // 2] *= 0.5
