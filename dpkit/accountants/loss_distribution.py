@@ -164,6 +164,8 @@ class LossDistributionAccountant(Accountant[LossState]):
             # between the two roundings of the slack nothing is known from below
             return (math.inf if most < 0.0 else 0.0), math.inf
         bounds = self._epsilon(state, left, both=True)
+        if not all(pair.balanced for pair, _ in state.terms):
+            return 0.0, bounds.upper  # one direction has less at infinity, and nothing is known of it from below
         lower = bounds.lower if slack == 0.0 else self._epsilon(state, most, both=True).lower
         return min(lower, bounds.upper), bounds.upper
 

@@ -36,11 +36,12 @@ def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection]
 def complex_log_moment(terms: Terms, z: Complex) -> Complex | None:
     """ln E[e^(zL)] of the composition; None where some part's is not known in closed form."""
     total = np.zeros(z.shape, dtype=np.complex128)
-    for kind, directions, counts in grouped(terms):
-        part = kind.total_log_moment(directions, counts, z)
-        if part is None:
-            return None
-        total = total + part
+    with np.errstate(all="ignore"):
+        for kind, directions, counts in grouped(terms):
+            part = kind.total_log_moment(directions, counts, z)
+            if part is None:
+                return None
+            total = total + part
     return total
 
 

@@ -84,7 +84,8 @@ def closed_delta(terms: PairTerms, epsilon: float) -> Bounds | None:
     mu = _gaussian(terms)
     if mu is not None:
         upper = gaussian_delta(mu, epsilon=epsilon)
-        return Bounds(lower=upper * (1.0 - 1e-9), upper=upper, route="closed form", note="one Gaussian")
+        lower = upper * (1.0 - 1e-9) if mu < 100.0 else 0.0
+        return Bounds(lower=lower, upper=upper, route="closed form", note="one Gaussian")
     pure = _identical_pure(terms)
     if pure is not None:
         upper = optimal_delta(*pure, target=epsilon)
@@ -163,7 +164,7 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
     """
     high = max(start, 1e-300)
     value_high = delta_of(high)
-    while value_high > delta:
+    while not value_high <= delta:
         high *= 1.5
         if high > 1e6 * max(start, 1.0):
             return math.inf
@@ -180,7 +181,7 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
             break
         guess = _falsi(low, high, value_low, value_high, delta, turn)
         value = delta_of(guess)
-        if value > delta:
+        if not value <= delta:
             low, value_low = guess, value
         else:
             high, value_high = guess, value

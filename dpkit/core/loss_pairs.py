@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -93,6 +93,11 @@ class LossPair(Loss, ABC):
     def infinity(self) -> float:
         """The mass at plus infinity, in either direction: kept apart as a slack."""
         return 0.0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether both directions have the same mass at infinity; where not, no lower bound is certified."""
+        return True
 
     @property
     def strength(self) -> float | None:
@@ -220,13 +225,18 @@ class PLD(LossPair):
 
     def forward(self) -> LossDirection:
         """The table, its finite part as a law."""
-        return _TableDirection(losses=self.losses, masses=_normalised(self.masses))
+        return _table(zip(self.losses, self.masses, strict=True))
 
     def backward(self) -> LossDirection | None:
         """The losses with their signs turned, weighted by Q."""
-        losses = tuple(-loss for loss in reversed(self.losses))
-        masses = [mass * math.exp(-loss) for loss, mass in zip(self.losses, self.masses, strict=True)]
-        return _TableDirection(losses=losses, masses=_normalised(tuple(reversed(masses))))
+        turned = [(-loss, mass * math.exp(-loss)) for loss, mass in zip(self.losses, self.masses, strict=True)]
+        return _table(reversed(turned))
+
+    @property
+    def balanced(self) -> bool:
+        """Whether P and Q have the same mass where the other has none."""
+        other = 1.0 - math.fsum(mass * math.exp(-loss) for mass, loss in zip(self.masses, self.losses, strict=True))
+        return abs(other - self.infinity_mass) <= self._tolerance
 
     @property
     def infinity(self) -> float:
@@ -235,9 +245,11 @@ class PLD(LossPair):
         return min(1.0 - UNIT_ROUNDOFF, max(self.infinity_mass, other + 1e-15 if other > self._tolerance else 0.0))
 
 
-def _normalised(masses: tuple[float, ...]) -> tuple[float, ...]:
-    total = math.fsum(masses)
-    return tuple(mass / total for mass in masses)
+def _table(entries: Iterable[tuple[float, float]]) -> _TableDirection:
+    """A law from losses and masses, without what has no mass."""
+    held = [(loss, mass) for loss, mass in entries if mass > 0.0]
+    total = math.fsum(mass for _, mass in held)
+    return _TableDirection(losses=tuple(loss for loss, _ in held), masses=tuple(mass / total for _, mass in held))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,12 +259,12 @@ class _TableDirection(LossDirection):
 
     def profile(self, epsilons: Array) -> tuple[Array, Array]:
         losses, masses = np.array(self.losses), np.array(self.masses)
-        value = np.array([np.sum(masses * -np.expm1(np.minimum(epsilon - losses, 0.0))) for epsilon in epsilons])
+        value = _by_blocks(epsilons, lambda block: -np.expm1(np.minimum(block[:, None] - losses, 0.0)) @ masses, losses.size)
         return value, (64.0 + len(losses)) * UNIT_ROUNDOFF * value
 
     def slope(self, epsilons: Array) -> Array:
-        losses, masses = np.array(self.losses), np.array(self.masses)
-        return np.array([np.sum(np.where(losses > epsilon, masses * np.exp(-losses), 0.0)) for epsilon in epsilons])
+        losses, weights = np.array(self.losses), np.array(self.masses) * np.exp(-np.array(self.losses))
+        return _by_blocks(epsilons, lambda block: (losses > block[:, None]) @ weights, losses.size)
 
     def reach(self, tail: float) -> tuple[float, float]:
         return self.losses[0], self.losses[-1]
@@ -268,3 +280,10 @@ class _TableDirection(LossDirection):
         top = float(losses[-1])
         total = np.exp(np.multiply.outer(z, losses - top)) @ masses
         return np.asarray(z * top + np.log(total), dtype=np.complex128)
+
+
+def _by_blocks(epsilons: Array, apply: Callable[[Array], Array], columns: int) -> Array:
+    """A function of many epsilons, some at a time, so that no table of all pairs is ever held."""
+    step = max(1, (1 << 20) // max(1, columns))
+    parts = [apply(epsilons[start : start + step]) for start in range(0, epsilons.size, step)]
+    return asfloat(np.concatenate(parts)) if parts else np.zeros(0)

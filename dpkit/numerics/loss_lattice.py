@@ -8,7 +8,7 @@ From values of a profile at lattice points, `upper_masses` makes a law on the la
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -111,22 +111,22 @@ class LatticeSum:
     def __init__(self, laws: Sequence[tuple[LatticeLaw, int]], *, step: float, tilt: float, size: int, near: float) -> None:
         self.step, self.tilt, self.size = step, tilt, size
         self.log_moment, self.log_error = 0.0, 0.0
-        transforms: list[tuple[Complex, int]] = []
-        offset = 0
-        for law, count in laws:
-            transform, log_mass, exponent = _tilted_transform(law, step, tilt, size)
-            transforms.append((transform, count))
-            self.log_moment += count * log_mass
-            self.log_error += count * UNIT_ROUNDOFF * (64.0 + 4.0 * exponent)
-            offset += count * law.first
+        self._kept, self._terms, self._spread, self._dropped = _product(self._transforms(laws), size, few=len(laws) <= 32)
         self.log_error += 8.0 * UNIT_ROUNDOFF * abs(self.log_moment)
-        self._kept, self._terms, self._spread, self._dropped = _product(transforms, size)
         self._terms, self._spread, self._dropped = self._terms / size, self._spread / size, self._dropped / size
         twice = slice(1 if self._kept.size and self._kept[0] == 0 else 0, -1 if 2 * int(self._kept[-1]) == size else None)
         self._terms[twice] *= 2.0
         self._spread[twice] *= 2.0
-        self._offset = offset
+        self._offset = sum(count * law.first for law, count in laws)
         self._window = self._suffix_sums(near) if self._kept.size > _FEW else None
+
+    def _transforms(self, laws: Sequence[tuple[LatticeLaw, int]]) -> Iterator[tuple[Complex, int]]:
+        """One transform at a time, with what its tilt does to the total."""
+        for law, count in laws:
+            transform, log_mass, exponent = _tilted_transform(law, self.step, self.tilt, self.size)
+            self.log_moment += count * log_mass
+            self.log_error += count * UNIT_ROUNDOFF * (64.0 + 4.0 * exponent)
+            yield transform, count
 
     def scaled_delta(self, epsilon: float) -> tuple[float, float, float]:
         """(value, error, log_scale), as `ContourSum` gives them; the aliases are those of the period size * step."""
@@ -225,28 +225,39 @@ def _modulus(values: Complex) -> Array:
     return np.asarray(np.sqrt(values.real * values.real + values.imag * values.imag), dtype=np.float64)
 
 
-def _product(transforms: Sequence[tuple[Complex, int]], size: int) -> tuple[NDArray[np.int64], Complex, Array, float]:
-    """Powers of transforms multiplied: (frequencies kept, their values, bounds of their errors, bound of the rest)."""
+def _product(
+    transforms: Iterable[tuple[Complex, int]], size: int, *, few: bool
+) -> tuple[NDArray[np.int64], Complex, Array, float]:
+    """Powers of transforms multiplied: (frequencies kept, their values, bounds of their errors, bound of the rest).
+
+    A few transforms are held, and only the frequencies that count are raised to their powers; of many, one at a time is.
+    """
     # Every path through a transform of this size multiplies and adds log2(size) times (theorem 5).
     blur = 16.0 * UNIT_ROUNDOFF * math.log2(max(2, size))
-    releases = sum(count for _, count in transforms)
     bound = np.ones(size // 2 + 1)
+    running = None if few else np.ones(size // 2 + 1, dtype=np.complex128)
+    held: list[tuple[Complex, int]] = []
+    releases = factors = 0
     with np.errstate(under="ignore"):
         for transform, count in transforms:
             bound *= np.maximum(_power(_modulus(transform) + blur, count), _TINY)
             np.maximum(bound, _TINY, out=bound)
-    bound *= 1.0 + 8.0 * UNIT_ROUNDOFF * (releases + len(transforms))
+            releases, factors = releases + count, factors + 1
+            if running is None:
+                held.append((transform, count))
+            else:
+                running *= _power(transform, count)
+    bound *= 1.0 + 8.0 * UNIT_ROUNDOFF * (releases + factors)
     kept = np.flatnonzero(bound > _NEGLIGIBLE)
     everything = kept.size == bound.size
     kept_bound = bound if everything else bound[kept]
-    dropped = 2.0 * (float(np.sum(bound)) - float(np.sum(kept_bound)) * (1.0 - 1e-9)) if kept.size < bound.size else 0.0
-    dropped = min(dropped, 2.0 * bound.size * _NEGLIGIBLE)
-    value = np.ones(kept.size, dtype=np.complex128)
-    for transform, count in transforms:
+    dropped = 0.0 if everything else 2.0 * (float(np.sum(bound)) - float(np.sum(kept_bound)) * (1.0 - 1e-9))
+    value = np.ones(kept.size, dtype=np.complex128) if running is None else running[kept]
+    for transform, count in held:
         value *= _power(transform if everything else transform[kept], count)
     # |prod (a + e)^k - prod a^k| <= prod (|a| + |e|)^k - prod |a|^k, and a few roundings a multiplication
-    spread = np.maximum(kept_bound - _modulus(value), 0.0) + kept_bound * (16.0 * UNIT_ROUNDOFF * (releases + len(transforms)))
-    return kept.astype(np.int64), value, spread, dropped
+    spread = np.maximum(kept_bound - _modulus(value), 0.0) + kept_bound * (16.0 * UNIT_ROUNDOFF * (releases + factors))
+    return kept.astype(np.int64), value, spread, min(dropped, 2.0 * bound.size * _NEGLIGIBLE)
 
 
 def _power(base: Number, count: int) -> Number:
