@@ -16,7 +16,7 @@ Terms = Sequence[tuple[LossDirection, int]]
 RealMoments = Callable[[Array], Array]
 """Tilts -> ln E[e^(tilt L)] of the whole composition."""
 
-ALIAS = 1e-8
+ALIAS = 3e-9
 """What an alias may add, relatively to delta."""
 
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])

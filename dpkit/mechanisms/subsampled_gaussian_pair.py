@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -129,12 +130,18 @@ class _Leaving(LossDirection):
 
 
 def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:
-    """tilt times the Rényi divergence at order tilt + 1."""
-    orders = 1.0 + tilts
-    usable = orders > 1.0
-    bound = np.full(tilts.shape, np.inf)
-    bound[usable] = (tilts * SubsampledGaussianCurve(rate=rate, ratio=ratio).at(np.where(usable, orders, 2.0)))[usable]
-    return bound
+    """tilt times the Rényi divergence at order tilt + 1; both directions ask for the same tilts, and are answered once."""
+    return asfloat(_moment_bound_at(rate, ratio, tuple(tilts.tolist())))
+
+
+@lru_cache(maxsize=64)
+def _moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tuple[float, ...]:
+    usable = [tilt for tilt in tilts if 1.0 + tilt > 1.0]
+    if not usable:
+        return (math.inf,) * len(tilts)
+    divergences = SubsampledGaussianCurve(rate=rate, ratio=ratio).at(1.0 + np.array(usable))
+    found = dict(zip(usable, (np.array(usable) * divergences).tolist(), strict=True))
+    return tuple(found.get(tilt, math.inf) for tilt in tilts)
 
 
 def _steepness(ratio: float, epsilons: Array) -> Array:
