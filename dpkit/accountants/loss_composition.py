@@ -69,7 +69,7 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     """Bounds on the profile near the epsilon of this delta, by the contour where it can be certified, else by a lattice."""
     releases = sum(count for _, count in terms)
     tail = delta * 1e-13 / max(1, releases)
-    moments, tilt, epsilon = _tuned(tuple(terms), delta, tail)
+    moments, tilt, epsilon = tuned(tuple(terms), delta, tail)
     if not math.isfinite(epsilon):
         return _chernoff(moments, delta=delta)
     period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
@@ -88,7 +88,7 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
 
 
 @lru_cache(maxsize=8)
-def _tuned(terms: tuple[tuple[LossDirection, int], ...], delta: float, tail: float) -> tuple[RealMoments, float, float]:
+def tuned(terms: tuple[tuple[LossDirection, int], ...], delta: float, tail: float) -> tuple[RealMoments, float, float]:
     """Moments, tilt and the epsilon they give: the same for a first, wide look and for the close one after it."""
     moments = real_moments(terms, tail=tail)
     return (moments, *saddle_at_delta(moments, delta))

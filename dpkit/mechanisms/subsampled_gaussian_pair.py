@@ -131,11 +131,12 @@ class _Leaving(LossDirection):
 
 def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:
     """tilt times the Rényi divergence at order tilt + 1; both directions ask for the same tilts, and are answered once."""
-    return asfloat(_moment_bound_at(rate, ratio, tuple(tilts.tolist())))
+    return asfloat(moment_bound_at(rate, ratio, tuple(tilts.tolist())))
 
 
 @lru_cache(maxsize=64)
-def _moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tuple[float, ...]:
+def moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tuple[float, ...]:
+    """The same for hashable tilts, remembered."""
     usable = [tilt for tilt in tilts if 1.0 + tilt > 1.0]
     if not usable:
         return (math.inf,) * len(tilts)
