@@ -92,7 +92,7 @@ class DiscreteLaplace:
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
-        """The noisy integers; magnitudes are first clamped to 2**62 - 1, or to `saturate` if that is smaller."""
+        """The noisy integers. Magnitudes above 2**62 - 1 raise; with `saturate`, a public limit, they are clamped to it."""
         from dpkit.numerics.discrete_noise import discrete_laplace
 
         source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteLaplace")
@@ -108,8 +108,8 @@ class DiscreteLaplace:
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value."""
-        center = np.asarray(value)
-        distance = np.abs(np.asarray(output) - center)
+        center = np.asarray(value, dtype=np.float64)  # unsigned integers would wrap around
+        distance = np.abs(np.asarray(output, dtype=np.float64) - center)
         normaliser = math.log(math.tanh(0.5 / self.scale))  # (1 - q)/(1 + q), q = exp(-1/scale)
         return releasing.summed_over_value(normaliser - distance / self.scale, center.ndim)
 
@@ -143,7 +143,7 @@ class DiscreteGaussian:
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
-        """The noisy integers; magnitudes are first clamped to 2**62 - 1, or to `saturate` if that is smaller."""
+        """The noisy integers. Magnitudes above 2**62 - 1 raise; with `saturate`, a public limit, they are clamped to it."""
         from dpkit.numerics.discrete_noise import discrete_gaussian
 
         source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteGaussian")
@@ -159,8 +159,8 @@ class DiscreteGaussian:
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value."""
-        center = np.asarray(value)
-        z = (np.asarray(output) - center) / self.scale
+        center = np.asarray(value, dtype=np.float64)  # unsigned integers would wrap around
+        z = (np.asarray(output, dtype=np.float64) - center) / self.scale
         return releasing.summed_over_value(-0.5 * z * z - _log_theta(self.scale), center.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
@@ -198,6 +198,9 @@ def _integers(value: npt.ArrayLike, saturate: float | None, *, where: str) -> np
         found = f"an array of {array.dtype}"
         raise InvalidValueError(field="value", found=found, allowed="integers", where=f"{where}.release")
     if saturate is None:
+        if array.size and not (int(array.min()) >= -LARGEST_INTEGER and int(array.max()) <= LARGEST_INTEGER):
+            found, allowed = "a larger magnitude", "integers of at most 2**62 - 1"
+            raise InvalidValueError(field="value", found=found, allowed=allowed, where=f"{where}.release")
         return array
     limit = whole_number(int(min(saturate, LARGEST_INTEGER)), field="saturate", where=f"{where}.release")
     if array.dtype.kind == "u":

@@ -28,12 +28,25 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedRangeEvent(Event):
-    """A choice whose privacy loss varies by at most `range` over the outcomes, for any one pair of neighbours."""
+    """A choice whose privacy loss varies by at most `range` over the outcomes, for any one pair of neighbours.
+
+    `monotone`: a record that comes or goes moves all scores in one direction, which halves the range under add-remove. A
+    replaced record moves some up and others down, so under replace-one it changes nothing.
+    """
 
     range: float
+    monotone: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "range", nonnegative(self.range, field="range", where="BoundedRangeEvent"))
+
+
+_PURE = Citation(key="DuR19", locator="a range that contains zero bounds the loss")
+_ZCDP = Citation(key="CR21", locator="Lemma 3.2: range^2/8")
+
+
+def _zcdp(width: float) -> ZCDP:
+    return ZCDP(rho=finite(round_up(Fraction(width) ** 2 / 8), notion="rho"))
 
 
 RULES: tuple[LossRule, ...] = (
@@ -42,7 +55,7 @@ RULES: tuple[LossRule, ...] = (
         event=BoundedRangeEvent,
         loss=PureDP,
         neighbours=EITHER,
-        because=Citation(key="DuR19", locator="a range that contains zero bounds the loss"),
+        because=_PURE,
         bound=lambda event: PureDP(epsilon=event.range),
     ),
     LossRule(
@@ -50,8 +63,24 @@ RULES: tuple[LossRule, ...] = (
         event=BoundedRangeEvent,
         loss=ZCDP,
         neighbours=EITHER,
-        because=Citation(key="CR21", locator="Lemma 3.2: range^2/8"),
-        bound=lambda event: ZCDP(rho=finite(round_up(Fraction(event.range) ** 2 / 8), notion="rho")),
+        because=_ZCDP,
+        bound=lambda event: _zcdp(event.range),
+    ),
+    LossRule(
+        name="monotone-range-pure",
+        event=BoundedRangeEvent,
+        loss=PureDP,
+        neighbours=(Neighbours.ADD_REMOVE,),
+        because=Citation(key="DuR19", locator="monotone scores: half the range, under add-remove"),
+        bound=lambda event: PureDP(epsilon=event.range / 2.0) if event.monotone else None,
+    ),
+    LossRule(
+        name="monotone-range-zcdp",
+        event=BoundedRangeEvent,
+        loss=ZCDP,
+        neighbours=(Neighbours.ADD_REMOVE,),
+        because=Citation(key="CR21", locator="Lemma 3.2, at half the range for monotone scores under add-remove"),
+        bound=lambda event: _zcdp(event.range / 2.0) if event.monotone else None,
     ),
 )
 
@@ -60,8 +89,9 @@ RULES: tuple[LossRule, ...] = (
 class Exponential:
     """Chooses candidate i with probability proportional to exp(score_i / scale). The value is the vector of scores.
 
-    At a distance D (the most that any score can move), the loss ranges over 2 D / scale; over D / scale when `monotone` is
-    declared: adding a record moves all scores in one direction. The textbook's epsilon is scale = 2 D / epsilon.
+    At a distance D (the most that any score can move), the loss ranges over 2 D / scale. Where `monotone` is declared (adding
+    a record moves all scores in one direction) it ranges over D / scale, under add-remove only. The textbook's epsilon is
+    scale = 2 D / epsilon.
     """
 
     scale: float
@@ -77,7 +107,7 @@ class Exponential:
     def event(self, at: Distance | Sequence[Distance]) -> BoundedRangeEvent:
         """A choice whose scores each move by at most this distance (in the largest score, or in a norm that bounds it)."""
         distance = releasing.distance_in(at, metrics=("linf", "l2", "l1"), where="Exponential")
-        return BoundedRangeEvent(range=releasing.ratio_up(distance, self.scale, factor=1 if self.monotone else 2))
+        return BoundedRangeEvent(range=releasing.ratio_up(distance, self.scale, factor=2), monotone=self.monotone)
 
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
@@ -99,10 +129,10 @@ class Exponential:
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
         """ln probability of each chosen index."""
-        scores = _scores(value, None) / self.scale
-        top = float(np.max(scores))
-        normaliser = top + math.log(float(np.sum(np.exp(scores - top))))
-        return np.asarray(scores[np.asarray(output)] - normaliser, dtype=np.float64)
+        scores = _scores(value, None)
+        with np.errstate(all="ignore"):
+            gaps = (scores - np.max(scores)) / self.scale  # first the difference: a common shift must cancel exactly
+            return np.asarray(gaps[np.asarray(output)] - math.log(float(np.sum(np.exp(gaps)))), dtype=np.float64)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """How far below the best score the chosen one is, at most, at this confidence (DR14, Theorem 3.11)."""
@@ -126,5 +156,6 @@ def _choices(scores: FloatArray, scale: float, n: int, rng: np.random.Generator)
     from dpkit.numerics.exact_choice import exponential_choices
 
     best, width = Fraction(float(np.max(scores))), Fraction(scale)
-    gaps = (np.max(scores) - scores) / scale
-    return exponential_choices(gaps, exact=lambda i: (best - Fraction(float(scores[i]))) / width, size=n, rng=rng)
+    with np.errstate(all="ignore"):  # nothing may be signalled that depends on a value
+        gaps = (np.max(scores) - scores) / scale
+        return exponential_choices(gaps, exact=lambda i: (best - Fraction(float(scores[i]))) / width, size=n, rng=rng)

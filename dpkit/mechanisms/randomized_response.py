@@ -61,6 +61,8 @@ class RandomizedResponse:
         where = "RandomizedResponse"
         object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where=where))
         object.__setattr__(self, "categories", whole_number(self.categories, field="categories", where=where, minimum=2))
+        if self.categories > 2**31:
+            raise InvalidValueError(field="categories", found=self.categories, allowed="at most 2**31", where=where)
 
     @property
     def truth_probability(self) -> float:
@@ -130,7 +132,8 @@ class RandomizedResponse:
                 where="RandomizedResponse.release",
             )
         if clamp:
-            return np.asarray(np.minimum(np.maximum(array, 0), self.categories - 1), dtype=np.int64)
+            wide = np.minimum(array, np.uint64(2**62)).astype(np.int64) if array.dtype.kind == "u" else array.astype(np.int64)
+            return np.asarray(np.clip(wide, 0, self.categories - 1), dtype=np.int64)
         if array.size and not (array.min() >= 0 and array.max() < self.categories):
             raise InvalidValueError(
                 field="value",

@@ -24,7 +24,7 @@ ASSUMING = ("the random bits are uniform", "the running time is not observed")
 class Simulated(np.ndarray[Any, np.dtype[Any]]):
     """An output whose randomness came from outside dpkit: for tests and simulations, never a private release.
 
-    What is computed from it stays stamped.
+    Arithmetic keeps the stamp; taking an entry out, stacking and `np.asarray` lose it, so stamp what is built from such parts.
     """
 
     simulation = True
@@ -47,7 +47,8 @@ def stamped(output: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[A
     """The output as it is when its bits are secure; marked as simulated when they are not."""
     from dpkit.numerics.randomness import is_secure
 
-    return output if is_secure(rng) else output.view(Simulated)
+    array = np.asarray(output)
+    return array if is_secure(rng) else array.view(Simulated)
 
 
 def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:

@@ -48,7 +48,7 @@ class SymmetricGaussian:
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> npt.NDArray[np.float64]:
-        """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the upper triangle counts."""
+        """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the symmetric part counts."""
         from dpkit.numerics.exact_rounding import exactly_rounded
         from dpkit.numerics.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
         from dpkit.numerics.noise_inputs import checked_value
@@ -60,6 +60,8 @@ class SymmetricGaussian:
             raise InvalidValueError(
                 field="value", found="a matrix that is not symmetric", allowed="symmetric matrices", where="SymmetricGaussian"
             )
+        # equal entries average to themselves; unequal ones must not count for more than their Frobenius distance
+        matrices = 0.5 * matrices + 0.5 * np.swapaxes(matrices, -1, -2)
         output = np.empty(matrices.shape)
         diagonal = np.arange(size)
         rows, columns = np.triu_indices(size, k=1)

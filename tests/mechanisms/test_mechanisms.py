@@ -159,7 +159,8 @@ def test_on_the_curator_s_path_integers_and_categories_saturate_too():
     for mechanism in (DiscreteLaplace(scale=1.0), DiscreteGaussian(scale=1.0)):
         assert np.all(np.abs(mechanism.release(wild, np.random.default_rng(5), saturate=1000.0)) < 1100)
         assert np.all(np.abs(mechanism.release(np.array([200], dtype=np.uint8), saturate=10.0)) < 100)
-        mechanism.release(wild, np.random.default_rng(5))
+        with pytest.raises(InvalidValueError, match="larger magnitude"):
+            mechanism.release(wild, np.random.default_rng(5))
         with pytest.raises(InvalidValueError, match="integers"):
             mechanism.release([1.5])
     answers = RandomizedResponse(epsilon=1.0, categories=3).release(wild, np.random.default_rng(5), saturate=1.0)

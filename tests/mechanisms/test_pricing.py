@@ -85,3 +85,40 @@ def test_answers_of_many_categories_keep_their_price():
         assert exact_delta(log_p, log_q, epsilon) <= guarantee.delta(epsilon=epsilon)
     two = mechanism.event(at=dpkit.records(2))
     assert two.epsilon >= 1.4
+
+
+def test_monotone_scores_are_cheaper_under_add_remove_only():
+    mechanism = Exponential(scale=1.0, monotone=True)
+    event = mechanism.event(at=dpkit.linf(1.0))
+    added = dpkit.account(event, "pure", dpkit.Neighbours.ADD_REMOVE).epsilon(delta=0.0)
+    replaced = dpkit.account(event, "pure", dpkit.Neighbours.REPLACE_ONE)
+    assert added == 1.0
+    moved = float(mechanism.log_density(0, [1.0, 19.0]) - mechanism.log_density(0, [0.0, 20.0]))
+    assert 1.99 < moved <= replaced.epsilon(delta=0.0) == 2.0
+    assert {claim.loss for claim in mechanism.claims(at=dpkit.linf(1.0), neighbours=dpkit.Neighbours.REPLACE_ONE)} == {
+        dpkit.PureDP(epsilon=2.0),
+        dpkit.ZCDP(rho=0.5),
+    }
+
+
+def test_scalar_counts_are_stamped_and_unsigned_ones_do_not_wrap():
+    for mechanism in (DiscreteLaplace(scale=1.0), DiscreteGaussian(scale=1.0)):
+        assert getattr(mechanism.release(3, np.random.default_rng(0)), "simulation", False)
+        small = mechanism.log_density(np.array([3], np.uint8), np.array([5], np.uint8))
+        assert small == pytest.approx(mechanism.log_density(np.array([3]), np.array([5])))
+
+
+def test_an_asymmetric_matrix_counts_for_no_more_than_its_frobenius_distance():
+    released = SymmetricGaussian(scale=1.0)
+    zero, one = np.zeros((2, 2)), np.array([[0.0, 1.0], [0.0, 0.0]])
+    gap = released.release(one, np.random.default_rng(1), saturate=9.0) - released.release(
+        zero, np.random.default_rng(1), saturate=9.0
+    )
+    assert np.linalg.norm(np.asarray(gap)) <= 1.0
+
+
+def test_a_choice_depends_on_differences_of_scores_and_signals_nothing():
+    choice = Exponential(scale=1.0)
+    assert choice.log_density([0, 1], [1e17, 1e17]) == pytest.approx([-math.log(2.0)] * 2)
+    with np.errstate(all="raise"):
+        assert int(choice.release([0.0, -1000.0], np.random.default_rng(1))) == 0
