@@ -144,12 +144,14 @@ def _contour(terms: Terms, moments: RealMoments, *, tilt: float, period: float, 
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
         value, error, log_scale = spent.scaled_delta(at)
-        return _scaled(value + error, log_scale), (("rounding and truncation", error / max(value, 1e-300)),)
+        return _scaled(value + error, log_scale, size=tilt * abs(at)), (
+            ("rounding and truncation", error / max(value, 1e-300)),
+        )
 
     def lower(at: float) -> float:
         value, error, log_scale = spent.scaled_delta(at)
         alias = alias_bound(moments, tilt=tilt, epsilon=at, period=period)
-        return _scaled(value - error, log_scale) * (1.0 - 1e-12) - alias * (1.0 + 1e-9)
+        return _scaled(value - error, log_scale, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
 
     return Reader(upper=upper, lower=lower, route="contour", start=epsilon, tilt=tilt, note=f"{size} nodes")
 
@@ -204,7 +206,7 @@ def _lattice_bounds(
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
         value, error, log_scale = spent.scaled_delta(at)
-        bound = _scaled(value + error, log_scale + spent.log_error) + lost
+        bound = _scaled(value + error, log_scale + spent.log_error, size=tilt * abs(at)) + lost
         sizes = (("rounding", error / max(value, 1e-300) + spent.log_error), ("truncated tail", lost / max(bound, 1e-300)))
         return bound, sizes
 
@@ -229,7 +231,7 @@ def _lattice_bounds(
         total, below_moments = cache[0]
         value, error, log_scale = total.scaled_delta(at)
         alias = alias_bound(below_moments, tilt=tilt, epsilon=at, period=size * step)
-        return _scaled(value - error, log_scale - total.log_error) * (1.0 - 1e-12) - alias * (1.0 + 1e-9)
+        return _scaled(value - error, log_scale - total.log_error, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
 
     return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
 
@@ -288,9 +290,13 @@ def _fast_length(size: int) -> int:
     return length
 
 
-def _scaled(value: float, log_scale: float) -> float:
-    """value * e^log_scale without overflow; for delta, so at most 1 counts."""
+def _scaled(value: float, log_scale: float, *, size: float, up: bool = True) -> float:
+    """value * e^log_scale, rounded to its safe side, without overflow; a delta, so at most 1.
+
+    `size` is the largest number that was cancelled in forming log_scale.
+    """
     if value <= 0.0:
         return 0.0
-    exponent = math.log(value) + log_scale
-    return math.exp(min(exponent, 1.0)) * (1.0 + 8.0 * UNIT_ROUNDOFF * (1.0 + abs(log_scale)))
+    margin = 16.0 * UNIT_ROUNDOFF * (1.0 + abs(math.log(value)) + abs(log_scale) + size)
+    scaled = math.exp(min(math.log(value) + log_scale, 1.0)) * (1.0 + margin if up else max(0.0, 1.0 - margin))
+    return min(scaled, 1.0)

@@ -149,9 +149,11 @@ class LossDistributionAccountant(Accountant[LossState]):
         left = delta_left(delta, slack_total(state.log_slack))
         if left < 0.0:
             return self.reading(state, delta=delta)
-        bounds = self._epsilon(state, left, both=True)
-        found = f"between {bounds.lower:.10g} and {format_up(bounds.upper, digits=10)}; {bounds.describe()}"
-        if bounds.upper - bounds.lower > 2.0 * self.width:
+        bounds = self._epsilon(state, left, both=False)
+        lower = (self.interval(state, delta=delta) or (0.0, 0.0))[0]
+        printed = format_up(-lower, digits=10).lstrip("-")  # rounded down
+        found = f"between {printed} and {format_up(bounds.upper, digits=10)}; {bounds.describe()}"
+        if bounds.upper - lower > 2.0 * self.width:
             found += "; the lower bound is farther than asked for: losses lie between lattice points, or the lattice is coarse"
         return Reading(epsilon=bounds.upper, because=_PROOF, note=found)
 
