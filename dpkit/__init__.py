@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpkit.core.accountant import Accountant as Accountant
     from dpkit.core.algorithm import Curator as Curator
     from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
+    from dpkit.core.auditor import Auditor as Auditor
     from dpkit.core.claims import Citation as Citation
     from dpkit.core.claims import Claim as Claim
     from dpkit.core.distances import Distance as Distance
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from dpkit.core.events import Subsample as Subsample
     from dpkit.core.events import ZCDPEvent as ZCDPEvent
     from dpkit.core.explain import Explanation as Explanation
+    from dpkit.core.factories import AlgorithmFactory as AlgorithmFactory
+    from dpkit.core.factories import Factory as Factory
+    from dpkit.core.factories import MechanismFactory as MechanismFactory
+    from dpkit.core.factories import NeighbourPairs as NeighbourPairs
+    from dpkit.core.factories import QueryFactory as QueryFactory
     from dpkit.core.filters import PrivacyFilter as PrivacyFilter
     from dpkit.core.guarantee import Guarantee as Guarantee
     from dpkit.core.loss_pairs import PLD as PLD
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
     from dpkit.core.losses import RenyiCurve as RenyiCurve
     from dpkit.core.mechanism import Mechanism as Mechanism
     from dpkit.core.neighbours import Neighbours as Neighbours
+    from dpkit.core.parameters import Parameter as Parameter
     from dpkit.core.query import Query as Query
     from dpkit.core.registry import Registry as Registry
     from dpkit.errors import BudgetError as BudgetError
@@ -61,11 +68,13 @@ if TYPE_CHECKING:
     from dpkit.errors import NoFilterTheoremError as NoFilterTheoremError
     from dpkit.errors import NoIntervalError as NoIntervalError
     from dpkit.errors import PluginError as PluginError
+    from dpkit.errors import PluginWarning as PluginWarning
     from dpkit.errors import SerialisationError as SerialisationError
     from dpkit.errors import UnknownNameError as UnknownNameError
     from dpkit.errors import UnpricedEventError as UnpricedEventError
     from dpkit.errors import UnpricedLossError as UnpricedLossError
     from dpkit.hooks.manager import default_registry as default_registry
+    from dpkit.hooks.manager import load_plugins as load_plugins
     from dpkit.hooks.specs import hookimpl as hookimpl
     from dpkit.interchange import from_json as from_json
     from dpkit.interchange import to_json as to_json
@@ -95,19 +104,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.accounting": ("account", "calibrate", "privacy_filter", "privacy_odometer"),
     "dpkit.core.accountant": ("Accountant",),
     "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
+    "dpkit.core.auditor": ("Auditor",),
     "dpkit.core.claims": ("Citation", "Claim"),
     "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
-    "dpkit.core.events": (
-        "ApproxEvent",
-        "Compose",
-        "Event",
-        "Parallel",
-        "PureEvent",
-        "Repeat",
-        "Subsample",
-        "ZCDPEvent",
-    ),
+    "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
     "dpkit.core.explain": ("Explanation",),
+    "dpkit.core.factories": ("AlgorithmFactory", "Factory", "MechanismFactory", "NeighbourPairs", "QueryFactory"),
     "dpkit.core.filters": ("PrivacyFilter",),
     "dpkit.core.guarantee": ("Guarantee",),
     "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),
@@ -115,6 +117,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
     "dpkit.core.mechanism": ("Mechanism",),
     "dpkit.core.neighbours": ("Neighbours",),
+    "dpkit.core.parameters": ("Parameter",),
     "dpkit.core.query": ("Query",),
     "dpkit.core.registry": ("Registry",),
     "dpkit.errors": (
@@ -132,8 +135,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "UnknownNameError",
         "UnpricedEventError",
         "UnpricedLossError",
+        "PluginWarning",
     ),
-    "dpkit.hooks.manager": ("default_registry",),
+    "dpkit.hooks.manager": ("default_registry", "load_plugins"),
     "dpkit.hooks.specs": ("hookimpl",),
     "dpkit.interchange": ("from_json", "to_json"),
     "dpkit.mechanisms.discrete": ("DiscreteGaussian", "DiscreteGaussianEvent", "DiscreteLaplace", "DiscreteLaplaceEvent"),

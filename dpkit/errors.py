@@ -35,13 +35,14 @@ class InvalidValueError(DpkitError, ValueError):
 class UnknownNameError(DpkitError, LookupError):
     """A name that the registry does not hold; the message offers the nearest one."""
 
-    def __init__(self, *, kind: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, *, kind: str, name: object, known: Iterable[str], note: str = "") -> None:
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
         near = difflib.get_close_matches(str(name), self.known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        super().__init__(f"There is no {kind} named {name!r}.{hint} Known: {', '.join(self.known) or 'none'}.")
+        known_names = ", ".join(self.known) or "none"
+        super().__init__(f"There is no {kind} named {name!r}.{hint} Known: {known_names}.{' ' + note if note else ''}")
 
 
 class DuplicateNameError(DpkitError):
@@ -140,6 +141,10 @@ class PluginError(DpkitError):
         self.plugin = plugin
         self.reason = reason
         super().__init__(f"The plugin {plugin!r} could not be used: {reason}{' ' + fix if fix else ''}")
+
+
+class PluginWarning(UserWarning):
+    """An installed plugin was left out; everything else works."""
 
 
 class NoIntervalError(DpkitError):

@@ -68,3 +68,9 @@ def test_the_accounting_example_says_what_it_says(tmp_path):
     assert numbers(table) == pytest.approx(numbers(wanted), abs=1.5e-4)
     assert "no accountant here is better" in written
     assert (tmp_path / "accountants.png").stat().st_size > 10_000
+
+
+def test_the_hook_reference_is_what_the_specs_say():
+    from dpkit.hooks.reference import hook_reference
+
+    assert (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8") == hook_reference()

@@ -20,11 +20,11 @@ class Mechanism(Protocol):
         """What a release is, when neighbours' values differ by at most this distance. Needs no data."""
         ...
 
-    def release(self, value: npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def release(self, value: npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.generic]:
         """One noisy value."""
         ...
 
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
         """`n` independent noisy values, along the first axis: what an auditor samples."""
         ...
 

@@ -1,28 +1,54 @@
-"""The registry: which rules and accountants there are. A plain value, passed in; names are checked once, here."""
+"""The registry: everything that is known by name. A plain value, passed in; names are checked once, here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from dpkit.core import events
 from dpkit.core.accountant import Accountant, AnyAccountant
+from dpkit.core.auditor import Auditor
 from dpkit.core.events import Event
+from dpkit.core.factories import AlgorithmFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
+
+Made = TypeVar("Made", bound=Factory[Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """Loss rules and accountants, each unique by name."""
+    """Loss rules, accountants, and what plugins make by name; each unique by name within its kind.
+
+    `problems` says in words which installed plugins were left out, so that a name that is missing can be explained.
+    """
 
     rules: tuple[LossRule, ...]
     accountants: tuple[AnyAccountant, ...]
+    mechanisms: tuple[MechanismFactory, ...] = ()
+    queries: tuple[QueryFactory, ...] = ()
+    algorithms: tuple[AlgorithmFactory, ...] = ()
+    auditors: tuple[Auditor, ...] = ()
+    neighbour_pairs: tuple[NeighbourPairs, ...] = ()
+    engines: tuple[Factory[Any], ...] = ()
+    sources: tuple[Factory[Any], ...] = ()
+    problems: tuple[str, ...] = ()
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _unique("loss rule", [rule.name for rule in self.rules])
-        _unique("accountant", [accountant.name for accountant in self.accountants])
+        for kind, items in (
+            ("loss rule", self.rules),
+            ("accountant", self.accountants),
+            ("mechanism", self.mechanisms),
+            ("query", self.queries),
+            ("algorithm", self.algorithms),
+            ("auditor", self.auditors),
+            ("neighbour pairs", self.neighbour_pairs),
+            ("engine", self.engines),
+            ("source", self.sources),
+        ):
+            _unique(kind, [item.name for item in items])
         _unique_classes({rule.event for rule in self.rules})
         object.__setattr__(self, "_by_event", {})
 
@@ -36,7 +62,36 @@ class Registry:
         for accountant in self.accountants:
             if accountant.name == name_or_accountant:
                 return accountant
-        raise UnknownNameError(kind="accountant", name=name_or_accountant, known=self.accountant_names)
+        raise UnknownNameError(kind="accountant", name=name_or_accountant, known=self.accountant_names, note=self._left_out())
+
+    def mechanism(self, name: str) -> MechanismFactory:
+        """The mechanism of that name."""
+        return self._named("mechanism", name, self.mechanisms)
+
+    def query(self, name: str) -> QueryFactory:
+        """The query of that name."""
+        return self._named("query", name, self.queries)
+
+    def algorithm(self, name: str) -> AlgorithmFactory:
+        """The algorithm of that name."""
+        return self._named("algorithm", name, self.algorithms)
+
+    def engine(self, name: str) -> Factory[Any]:
+        """The engine of that name."""
+        return self._named("engine", name, self.engines)
+
+    def source(self, name: str) -> Factory[Any]:
+        """The source of that name."""
+        return self._named("source", name, self.sources)
+
+    def _named(self, kind: str, name: str, items: tuple[Made, ...]) -> Made:
+        for item in items:
+            if item.name == name:
+                return item
+        raise UnknownNameError(kind=kind, name=name, known=[item.name for item in items], note=self._left_out())
+
+    def _left_out(self) -> str:
+        return f"Installed but left out: {' '.join(self.problems)}" if self.problems else ""
 
     @property
     def accountant_names(self) -> tuple[str, ...]:
@@ -57,11 +112,11 @@ class Registry:
         for name in names:
             if name not in known:
                 raise UnknownNameError(kind="loss rule", name=name, known=known)
-        return Registry(rules=tuple(r for r in self.rules if r.name not in names), accountants=self.accountants)
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
 
     def extended(self, *, rules: Iterable[LossRule] = (), accountants: Iterable[AnyAccountant] = ()) -> Registry:
         """The same registry with more in it."""
-        return Registry(rules=(*self.rules, *rules), accountants=(*self.accountants, *accountants))
+        return replace(self, rules=(*self.rules, *rules), accountants=(*self.accountants, *accountants))
 
 
 def _unique(kind: str, names: list[str]) -> None:

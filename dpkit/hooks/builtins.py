@@ -12,6 +12,7 @@ from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.renyi import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.core.accountant import AnyAccountant
+from dpkit.core.factories import MechanismFactory
 from dpkit.core.loss_rules import CORE_RULES, LossRule
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (
@@ -23,6 +24,13 @@ from dpkit.mechanisms import (
     subsampled_gaussian,
     subsampled_gaussian_pair,
 )
+from dpkit.mechanisms.factories import FACTORIES
+
+
+@hookimpl
+def dpkit_mechanisms() -> Sequence[MechanismFactory]:
+    """The built-in mechanisms with their declared parameters."""
+    return FACTORIES
 
 
 @hookimpl

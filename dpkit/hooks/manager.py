@@ -1,74 +1,249 @@
-"""Building the plugin manager and, from what the plugins return, the registry. Nothing here runs at import."""
+"""Loading plugins, each checked by itself, and building the registry from the healthy ones. Nothing runs at import."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any
 
 import pluggy
 
 from dpkit.accountants.best import BestAccountant
-from dpkit.core.accountant import Accountant, AnyAccountant
+from dpkit.core import events
+from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.registry import Registry
-from dpkit.errors import DuplicateNameError, PluginError
-from dpkit.hooks import builtins, specs
+from dpkit.errors import PluginWarning
+from dpkit.hooks import specs
+from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE
+from dpkit.hooks.discovery import Candidate, built_in, installed
 
-Item = TypeVar("Item")
+Items = dict[str, list[Any]]
+"""What one plugin returned, by the registry's field."""
 
 
-def build_manager(*, discover: bool = True) -> pluggy.PluginManager:
-    """A manager with the specs and the built-ins, and with the installed plugins of the entry-point group `dpkit`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """One plugin after loading: where it is from, what it adds, and why it was left out if it was."""
+
+    name: str
+    distribution: str
+    version: str
+    location: str
+    hooks: tuple[str, ...]
+    adds: Mapping[str, tuple[str, ...]]
+    problems: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it is in use."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """Every plugin that was found, and the registry that the healthy ones fill."""
+
+    plugins: tuple[Plugin, ...]
+    registry: Registry
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loading:
+    """A plugin while it is being loaded."""
+
+    candidate: Candidate
+    problems: list[str]
+    hooks: tuple[str, ...] = ()
+    items: Items = field(default_factory=dict)
+
+
+def build_manager() -> pluggy.PluginManager:
+    """A manager that knows the specs and holds no plugin yet."""
     manager = pluggy.PluginManager(specs.PROJECT)
     manager.add_hookspecs(specs)
-    manager.register(builtins, name="dpkit")
-    if discover:
-        manager.load_setuptools_entrypoints(specs.PROJECT)
-    manager.check_pending()
     return manager
 
 
-def build_registry(manager: pluggy.PluginManager) -> Registry:
-    """Everything that the plugins return, names checked once; `best` is the product of all accountants."""
-    rules: dict[str, tuple[LossRule, str]] = {}
-    for owner, items in _contributions(manager, "dpkit_loss_rules"):
-        for rule in items:
-            if not isinstance(rule, LossRule):
-                raise PluginError(plugin=owner, reason=f"dpkit_loss_rules returned a {type(rule).__name__}.")
-            _claim(rules, rule.name, rule, owner, kind="loss rule")
-    accountants: dict[str, tuple[AnyAccountant, str]] = {}
-    for owner, items in _contributions(manager, "dpkit_accountants"):
-        for accountant in items:
-            if not isinstance(accountant, Accountant):
-                raise PluginError(plugin=owner, reason=f"dpkit_accountants returned a {type(accountant).__name__}.")
-            _claim(accountants, accountant.name, accountant, owner, kind="accountant")
-    components = tuple(accountant for accountant, _ in accountants.values())
-    return Registry(
-        rules=tuple(rule for rule, _ in rules.values()),
-        accountants=(*components, BestAccountant(components=components)),
-    )
+def load_plugins(
+    *, discover: bool = True, only: Collection[str] | None = None, extra: Mapping[str, object] | None = None
+) -> Installed:
+    """Load the built-ins, the installed plugins (with `only`, no others than these) and `extra` ones given as objects.
+
+    A plugin with a fault is left out as a whole and says why; the others work.
+    """
+    candidates = [built_in(), *(installed(only) if discover else ())]
+    for name, module in (extra or {}).items():
+        where = getattr(module, "__name__", type(module).__name__)
+        candidates.append(Candidate(name=name, distribution="", version="", location=where, module=module))
+    manager = build_manager()
+    loadings = [
+        _Loading(candidate=candidate, problems=[candidate.problem] * bool(candidate.problem)) for candidate in candidates
+    ]
+    _refuse_equal_names(loadings)
+    for loading in loadings:
+        if not loading.problems:
+            _register(manager, loading)
+    for loading in loadings:
+        if not loading.problems:
+            _collect(manager, loading)
+    _refuse_claimed_names(loadings)
+    return Installed(plugins=tuple(_plugin(loading) for loading in loadings), registry=_registry(loadings))
 
 
 @lru_cache(maxsize=1)
+def installed_plugins() -> Installed:
+    """What is installed, loaded once, when it is first needed. A plugin that is left out is warned of."""
+    loaded = load_plugins()
+    for problem in loaded.registry.problems:
+        warnings.warn(problem, PluginWarning, stacklevel=2)
+    return loaded
+
+
 def default_registry() -> Registry:
-    """The registry of what is installed, built once, when it is first needed."""
-    return build_registry(build_manager())
+    """The registry of what is installed."""
+    return installed_plugins().registry
 
 
-def _contributions(manager: pluggy.PluginManager, hook: str) -> Iterable[tuple[str, Iterable[object]]]:
-    """What each plugin returns for one hook, the built-ins first."""
-    caller: pluggy.HookCaller = getattr(manager.hook, hook)
-    for implementation in caller.get_hookimpls():
-        returned = implementation.function()
-        if not isinstance(returned, Iterable):
-            raise PluginError(
-                plugin=implementation.plugin_name, reason=f"{hook} returned a {type(returned).__name__}, not a list."
-            )
-        yield implementation.plugin_name, returned
+def _refuse_equal_names(loadings: list[_Loading]) -> None:
+    by_name: dict[str, list[_Loading]] = {}
+    for loading in loadings:
+        by_name.setdefault(loading.candidate.name, []).append(loading)
+    for name, group in by_name.items():
+        for loading in group[0 if name != specs.PROJECT else 1 :] if len(group) > 1 else ():
+            others = [other.candidate.owner for other in group if other is not loading]
+            loading.problems.append(f"the plugin name {name!r} is also that of {', '.join(others)}.")
 
 
-def _claim(taken: dict[str, tuple[Item, str]], name: str, item: Item, owner: str, *, kind: str) -> None:
-    if name in taken:
-        raise DuplicateNameError(kind=kind, name=name, owners=[taken[name][1], owner])
-    taken[name] = (item, owner)
+def _register(manager: pluggy.PluginManager, loading: _Loading) -> None:
+    """Register one plugin and run its pending checks; on a fault it is unregistered and the reasons are kept."""
+    name, module = loading.candidate.name, loading.candidate.module
+    try:
+        manager.register(module, name=name)
+    except pluggy.PluginValidationError as error:
+        loading.problems.append(f"a hook has the wrong signature: {' '.join(str(error).split())} Hooks take no argument.")
+    except ValueError:
+        loading.problems.append("the same object is registered under another name.")
+        return
+    implementations = list(manager.get_hookcallers(module) or ())
+    for hook in implementations:
+        if not hook.has_spec():
+            loading.problems.append(_misspelt(hook.name))
+        elif any(found.plugin is module and (found.wrapper or found.hookwrapper) for found in hook.get_hookimpls()):
+            loading.problems.append(f"{hook.name} is a hook wrapper: return what the plugin adds, and nothing of others.")
+    known = {hook.name for hook in implementations}
+    for attribute in dir(module):
+        if attribute.startswith("dpkit_") and attribute not in known and callable(getattr(module, attribute)):
+            if attribute in BY_HOOK:
+                loading.problems.append(f"{attribute} is not marked with `@dpkit.hookimpl`.")
+            elif difflib.get_close_matches(attribute, BY_HOOK, n=1, cutoff=0.8):
+                loading.problems.append(_misspelt(attribute))
+    loading.hooks = tuple(sorted(known & set(BY_HOOK)))
+    if loading.problems:
+        manager.unregister(name=name)
+
+
+def _misspelt(name: str) -> str:
+    near = difflib.get_close_matches(name, BY_HOOK, n=1)
+    return f"there is no hook {name!r}.{f' Did you mean {near[0]!r}?' if near else ''} Hooks: {', '.join(BY_HOOK)}."
+
+
+def _collect(manager: pluggy.PluginManager, loading: _Loading) -> None:
+    """Call each hook of this plugin and check what it returns."""
+    for contribution in CATALOGUE:
+        caller: pluggy.HookCaller = getattr(manager.hook, contribution.hook)
+        for implementation in caller.get_hookimpls():
+            if implementation.plugin is not loading.candidate.module:
+                continue
+            try:
+                returned = implementation.function()
+                items: list[Any] | None = (
+                    list(returned) if isinstance(returned, Iterable) and not isinstance(returned, str) else None
+                )
+            except Exception as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
+                loading.problems.append(f"{contribution.hook} raised {type(error).__name__}: {error}")
+                continue
+            if items is None:
+                loading.problems.append(f"{contribution.hook} returned a {type(returned).__name__}, not a list.")
+                continue
+            for item in items:
+                if not isinstance(item, contribution.product):
+                    wanted = contribution.product.__name__
+                    loading.problems.append(f"{contribution.hook} returned a {type(item).__name__}, not a {wanted}.")
+                elif not isinstance(name := getattr(item, "name", None), str) or not name:
+                    loading.problems.append(f"{contribution.hook} returned a {contribution.kind} without a name.")
+                else:
+                    loading.items.setdefault(contribution.field, []).append(item)
+
+
+def _refuse_claimed_names(loadings: list[_Loading]) -> None:
+    """A name claimed twice: the built-in keeps its own; of two plugins neither can be trusted to be the one that is meant."""
+    claims: dict[tuple[str, str], list[_Loading]] = {}
+    for loading in loadings:
+        if not loading.problems:
+            for kind, name in _claimed(loading):
+                claims.setdefault((kind, name), []).append(loading)
+    for (kind, name), owners in claims.items():
+        if kind == "accountant" and name == "best":
+            owners.insert(0, loadings[0])  # the product of all accountants is made here
+        if len(owners) > 1:
+            named = " and by ".join(dict.fromkeys(owner.candidate.owner for owner in owners))
+            message = f"the {kind} name {name!r} is claimed by {named}{' twice' if len(set(map(id, owners))) == 1 else ''}."
+            for owner in owners:
+                if owner.candidate.name != specs.PROJECT and message not in owner.problems:
+                    owner.problems.append(message)
+
+
+def _claimed(loading: _Loading) -> Iterable[tuple[str, str]]:
+    for contribution in CATALOGUE:
+        for item in loading.items.get(contribution.field, ()):
+            yield contribution.kind, item.name
+    # Event classes are told apart by name in JSON; one plugin may have several rules for one class, or for a built-in one.
+    for kind in {rule.event for rule in loading.items.get("rules", ())}:
+        if loading.candidate.name == specs.PROJECT or not _is_built_in(kind):
+            yield "event", kind.__name__
+    if loading.candidate.name == specs.PROJECT:
+        yield from (("event", name) for name, item in vars(events).items() if _is_combinator(item, loading))
+
+
+def _is_combinator(item: object, loading: _Loading) -> bool:
+    """An event class of the core for which no built-in rule speaks, so that its name is not claimed yet."""
+    spoken_of = {rule.event for rule in loading.items.get("rules", ()) if isinstance(rule, LossRule)}
+    return isinstance(item, type) and issubclass(item, Event) and item not in spoken_of
+
+
+def _is_built_in(kind: type[Event]) -> bool:
+    return kind.__module__.split(".")[0] == "dpkit"
+
+
+def _plugin(loading: _Loading) -> Plugin:
+    found = loading.candidate
+    adds = {name: tuple(item.name for item in items) for name, items in loading.items.items()}
+    return Plugin(
+        name=found.name,
+        distribution=found.distribution,
+        version=found.version,
+        location=found.location,
+        hooks=loading.hooks,
+        adds=adds if not loading.problems else {},
+        problems=tuple(loading.problems),
+    )
+
+
+def _registry(loadings: list[_Loading]) -> Registry:
+    """The healthy plugins' contributions, the built-ins first; `best` is the product of all accountants."""
+    fields: Items = {contribution.field: [] for contribution in CATALOGUE}
+    for loading in loadings:
+        if not loading.problems:
+            for name, items in loading.items.items():
+                fields[name].extend(items)
+    fields["accountants"].append(BestAccountant(components=tuple(fields["accountants"])))
+    problems = tuple(
+        f"The plugin {loading.candidate.owner} was left out: {' '.join(loading.problems)}"
+        for loading in loadings
+        if loading.problems
+    )
+    return Registry(problems=problems, **{name: tuple(items) for name, items in fields.items()})

@@ -1,12 +1,19 @@
-"""The hook specifications: one documented function each. A plugin implements those it needs, marked with `hookimpl`."""
+"""The hook specifications: one documented function each. A plugin implements those it needs, marked with `hookimpl`.
+
+The page docs/hooks.md is generated from these docstrings. Every hook takes no argument and returns a sequence; what it returns
+is checked by type and by name, and a plugin with a fault is left out as a whole, with a message, while the others go on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pluggy
 
 from dpkit.core.accountant import AnyAccountant
+from dpkit.core.auditor import Auditor
+from dpkit.core.factories import AlgorithmFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 
 PROJECT = "dpkit"
@@ -17,12 +24,83 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
+def dpkit_mechanisms() -> Sequence[MechanismFactory]:
+    """Return the mechanisms that this plugin adds.
+
+    Each is a `MechanismFactory`: a name, what it is, how it is made, its declared parameters, the values it takes and the
+    metrics of its distances. `dpkit plugins check` runs the laws of mechanisms on each.
+    """
+    return ()
+
+
+@hookspec
 def dpkit_loss_rules() -> Sequence[LossRule]:
-    """Return the loss rules that this plugin adds: one theorem each, unique by name, with its source and status."""
+    """Return the loss rules that this plugin adds.
+
+    Each is a `LossRule`: one theorem, unique by name, which says that this kind of event costs at most that loss, with its
+    source and its status. Accountants use proved rules only; others price only where an analyst accepts them by name.
+    """
     return ()
 
 
 @hookspec
 def dpkit_accountants() -> Sequence[AnyAccountant]:
-    """Return the accountants that this plugin adds, unique by name. Each must pass the laws of accountants."""
+    """Return the accountants that this plugin adds.
+
+    Each is an `Accountant`, stateless and unique by name. It joins `best`, so it must pass the laws of accountants.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_algorithms() -> Sequence[AlgorithmFactory]:
+    """Return the iterative algorithms that this plugin adds.
+
+    Each is an `AlgorithmFactory`; a step of an analysis runs it by its name, with the declared parameters.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_queries() -> Sequence[QueryFactory]:
+    """Return the queries that this plugin adds, with their sensitivities.
+
+    Each is a `QueryFactory`. The kit searches for neighbours that exceed a declared sensitivity.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_auditors() -> Sequence[Auditor]:
+    """Return the auditors that this plugin adds.
+
+    Each has a name and a method `falsify`, which tries to break a claim and keeps to its share of the error probability.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_neighbour_pairs() -> Sequence[NeighbourPairs]:
+    """Return hard pairs of neighbouring values for a mechanism.
+
+    Each is a `NeighbourPairs`: audits and the kit try these before they search on their own.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_engines() -> Sequence[Factory[Any]]:
+    """Return the engines that this plugin adds: what evaluates queries over data, here or on a cluster.
+
+    Each is a `Factory`; an analysis names it under `engine`.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_sources() -> Sequence[Factory[Any]]:
+    """Return the sources that this plugin adds: where rows come from.
+
+    Each is a `Factory`; an analysis names it under `data`.
+    """
     return ()

@@ -1,13 +1,27 @@
-"""The registry is filled through hooks, by the built-ins as by plugins; names are checked once."""
+"""Plugins are loaded one by one: a healthy one works whatever the others do, and each fault is named with its owner."""
 
+import sys
+import warnings
 from types import SimpleNamespace
 
 import pytest
 
 import dpkit
-from dpkit import Citation, DuplicateNameError, LossRule, Neighbours, PluginError, PureDP, PureEvent
+from dpkit import Citation, LossRule, Neighbours, PluginError, PureDP, PureEvent
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.hooks.manager import build_manager, build_registry
+from dpkit.errors import PluginWarning
+from dpkit.hooks.catalogue import CATALOGUE
+from dpkit.hooks.manager import build_manager, installed_plugins, load_plugins
+
+HEALTHY = """
+import dpkit
+from dpkit import Citation, LossRule, Neighbours, PureDP, PureEvent
+
+@dpkit.hookimpl
+def dpkit_loss_rules():
+    return [LossRule(name="{name}", event=PureEvent, loss=PureDP, neighbours=tuple(Neighbours),
+                     because=Citation(key="dpkit", locator="a test"), bound=lambda event: PureDP(epsilon=event.epsilon / 2))]
+"""
 
 
 def rule(name):
@@ -25,48 +39,169 @@ def plugin(**hooks):
     return SimpleNamespace(**{name: dpkit.hookimpl(function) for name, function in hooks.items()})
 
 
-def registry_with(*plugins):
-    manager = build_manager(discover=False)
-    for index, item in enumerate(plugins):
-        manager.register(item, name=f"plugin-{index}")
-    return build_registry(manager)
+def loaded(**plugins):
+    return load_plugins(discover=False, extra=plugins)
+
+
+def problem_of(name, installed):
+    (found,) = [plugin for plugin in installed.plugins if plugin.name == name]
+    return " ".join(found.problems)
 
 
 def test_a_plugin_s_rule_prices_its_event():
-    registry = registry_with(plugin(dpkit_loss_rules=lambda: [rule("half")]))
+    registry = loaded(one=plugin(dpkit_loss_rules=lambda: [rule("half")])).registry
     assert dpkit.account(PureEvent(epsilon=1.0), "pure", registry=registry).epsilon(delta=0.0) == 0.5
+
+
+def test_the_built_ins_go_through_the_same_hooks():
+    (own,) = loaded().plugins
+    assert own.name == "dpkit"
+    assert {"dpkit_mechanisms", "dpkit_loss_rules", "dpkit_accountants"} <= set(own.hooks)
+    assert own.adds["mechanisms"][:2] == ("laplace", "gaussian")
 
 
 def test_the_default_registry_is_built_once():
     assert dpkit.default_registry() is dpkit.default_registry()
-    assert build_registry(build_manager(discover=False)).accountant_names[-1] == "best"
+    assert loaded().registry.accountant_names[-1] == "best"
 
 
-def test_two_plugins_that_claim_one_name_are_refused_by_name():
-    one, two = plugin(dpkit_loss_rules=lambda: [rule("same")]), plugin(dpkit_loss_rules=lambda: [rule("same")])
-    with pytest.raises(DuplicateNameError, match=r"'same'.*plugin-") as caught:
-        registry_with(one, two)
-    assert set(caught.value.owners) == {"plugin-0", "plugin-1"}
+def test_every_hook_has_a_place_in_the_catalogue_and_no_other():
+    caller = build_manager().hook
+    assert {name for name in dir(caller) if name.startswith("dpkit_")} == {item.hook for item in CATALOGUE}
 
 
-def test_a_plugin_cannot_replace_a_built_in():
-    with pytest.raises(DuplicateNameError, match="zcdp"):
-        registry_with(plugin(dpkit_accountants=lambda: [ZCDPAccountant()]))
-    with pytest.raises(DuplicateNameError, match="laplace-pure"):
-        registry_with(plugin(dpkit_loss_rules=lambda: [rule("laplace-pure")]))
+def test_two_plugins_that_claim_one_name_are_both_left_out_and_a_third_works(install):
+    install("one", HEALTHY.format(name="same"), version="1.0")
+    install("two", HEALTHY.format(name="same"), version="2.5")
+    install("three", HEALTHY.format(name="other"))
+    found = load_plugins()
+    for name in ("one", "two"):
+        assert "'same' is claimed by 'one' (dpkit-one 1.0) and by 'two' (dpkit-two 2.5)" in problem_of(name, found)
+    assert not problem_of("three", found)
+    assert "other" in {rule.name for rule in found.registry.rules}
+    assert "same" not in {rule.name for rule in found.registry.rules}
+
+
+def test_a_second_rule_of_one_name_is_refused_within_one_plugin():
+    found = loaded(one=plugin(dpkit_loss_rules=lambda: [rule("same"), rule("same")]))
+    assert "claimed by 'one' twice" in problem_of("one", found)
 
 
 @pytest.mark.parametrize(
     "hooks",
+    [{"dpkit_accountants": lambda: [ZCDPAccountant()]}, {"dpkit_loss_rules": lambda: [rule("laplace-pure")]}],
+    ids=["accountant", "rule"],
+)
+def test_a_plugin_cannot_replace_a_built_in(hooks):
+    found = loaded(thief=plugin(**hooks))
+    assert "claimed by 'dpkit' (dpkit" in problem_of("thief", found)
+    assert not problem_of("dpkit", found)
+
+
+def test_the_name_best_is_taken():
+    class Best(ZCDPAccountant):
+        name = "best"
+
+    assert "'best' is claimed" in problem_of("thief", loaded(thief=plugin(dpkit_accountants=lambda: [Best()])))
+
+
+def test_an_event_class_of_a_taken_name_is_refused():
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Repeat(dpkit.Event):
+        times: int
+
+    mine = LossRule(
+        name="mine",
+        event=Repeat,
+        loss=PureDP,
+        neighbours=tuple(Neighbours),
+        because=Citation(key="dpkit", locator="a test"),
+        bound=lambda event: PureDP(epsilon=0.0),
+    )
+    assert "event name 'Repeat'" in problem_of("thief", loaded(thief=plugin(dpkit_loss_rules=lambda: [mine])))
+
+
+@pytest.mark.parametrize(
+    ("hooks", "message"),
     [
-        {"dpkit_loss_rules": lambda: [PureDP(epsilon=1.0)]},
-        {"dpkit_loss_rules": lambda: None},
-        {"dpkit_accountants": lambda: ["zcdp"]},
+        ({"dpkit_loss_rules": lambda: [PureDP(epsilon=1.0)]}, "returned a PureDP, not a LossRule"),
+        ({"dpkit_loss_rules": lambda: None}, "returned a NoneType, not a list"),
+        ({"dpkit_loss_rules": lambda: "abc"}, "returned a str, not a list"),
+        ({"dpkit_accountants": lambda: ["zcdp"]}, "returned a str, not a Accountant"),
+        ({"dpkit_accountants": lambda: 1 / 0}, "dpkit_accountants raised ZeroDivisionError"),
+        ({"dpkit_loss_rulse": lambda: []}, "there is no hook 'dpkit_loss_rulse'. Did you mean 'dpkit_loss_rules'?"),
+        ({"dpkit_loss_rules": lambda registry: []}, "wrong signature"),
     ],
 )
-def test_a_hook_that_returns_something_else_is_named(hooks):
-    with pytest.raises(PluginError, match="plugin-0"):
-        registry_with(plugin(**hooks))
+def test_a_fault_is_named_and_the_healthy_go_on(hooks, message):
+    found = loaded(bad=plugin(**hooks), good=plugin(dpkit_loss_rules=lambda: [rule("good")]))
+    assert message in problem_of("bad", found)
+    assert "good" in {rule.name for rule in found.registry.rules}
+    assert dpkit.account(dpkit.LaplaceEvent(ratio=1.0), registry=found.registry).epsilon(delta=1e-6) > 0.0
+
+
+@pytest.mark.parametrize("name", ["dpkit_loss_rules", "dpkit_loss_rule"])
+def test_a_hook_that_is_not_marked_is_found(name):
+    found = loaded(bad=SimpleNamespace(**{name: list}))
+    assert "not marked" in problem_of("bad", found) or "Did you mean" in problem_of("bad", found)
+
+
+def test_a_hook_wrapper_is_refused():
+    @dpkit.hookimpl(wrapper=True)
+    def dpkit_loss_rules():
+        return (yield)
+
+    assert "hook wrapper" in problem_of("bad", loaded(bad=SimpleNamespace(dpkit_loss_rules=dpkit_loss_rules)))
+
+
+@pytest.mark.parametrize("source", ["import nothing_of_that_name", "raise SystemExit(3)", "def broken(:"])
+def test_a_plugin_that_fails_to_import_is_reported_with_its_version(install, source):
+    install("bad", source, version="0.7")
+    install("good", HEALTHY.format(name="good"))
+    found = load_plugins()
+    assert "import of 'dpkit_bad' failed" in problem_of("bad", found)
+    assert any("'bad' (dpkit-bad 0.7) was left out" in problem for problem in found.registry.problems)
+    assert "good" in {rule.name for rule in found.registry.rules}
+
+
+def test_two_distributions_with_one_plugin_name_are_refused(install):
+    install("same", HEALTHY.format(name="a"), distribution="dpkit-here")
+    install("same", HEALTHY.format(name="b"), distribution="dpkit-there")
+    found = load_plugins()
+    problems = [plugin.problems[0] for plugin in found.plugins if plugin.name == "same"]
+    assert len(problems) == 2
+    assert "dpkit-there 1.2" in problems[0]
+
+
+def test_an_allow_list_keeps_other_modules_from_being_imported(install):
+    unwanted = install("unwanted", "raise RuntimeError('imported')")
+    install("wanted", HEALTHY.format(name="wanted"))
+    found = load_plugins(only=["wanted"])
+    assert [plugin.name for plugin in found.plugins] == ["dpkit", "wanted"]
+    assert unwanted not in sys.modules
+
+
+def test_an_allow_list_with_an_unknown_name_says_what_to_install():
+    with pytest.raises(PluginError, match="dpkit-nonsense"):
+        load_plugins(only=["nonsense"])
+
+
+def test_a_plugin_that_is_left_out_is_warned_of_and_explains_a_missing_name(install):
+    install("bad", "import nothing_of_that_name")
+    installed_plugins.cache_clear()
+    try:
+        with pytest.warns(PluginWarning, match="'bad'"):
+            registry = dpkit.default_registry()
+        with pytest.raises(dpkit.UnknownNameError, match=r"Installed but left out: The plugin 'bad' \(dpkit-bad 1.2\)"):
+            registry.accountant("bad-accountant")
+    finally:
+        installed_plugins.cache_clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PluginWarning)
+            dpkit.default_registry()
+            installed_plugins.cache_clear()
 
 
 def test_removing_an_unknown_rule_offers_the_nearest():

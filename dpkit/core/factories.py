@@ -1,0 +1,129 @@
+"""Factories: how a named thing (a mechanism, a query, an algorithm ...) is made from declared parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar, get_args
+
+from dpkit.core.algorithm import IterativeAlgorithm
+from dpkit.core.checks import nonempty_text, one_of, tuple_of
+from dpkit.core.distances import Distance
+from dpkit.core.mechanism import Mechanism
+from dpkit.core.parameters import Parameter, checked_parameters
+from dpkit.core.query import Query
+from dpkit.errors import DuplicateNameError, InvalidValueError
+
+Product = TypeVar("Product")
+
+Values = Literal["reals", "symmetric", "integers", "categories", "scores"]
+VALUES: tuple[str, ...] = get_args(Values)
+"""What a mechanism takes: arrays of numbers, symmetric matrices, arrays of integers or categories, or a vector of scores."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factory(Generic[Product]):
+    """`make(**parameters)` gives the thing of this name; the parameters are declared once, here."""
+
+    name: str
+    doc: str
+    make: Callable[..., Product]
+    parameters: tuple[Parameter, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, where=type(self).__name__)
+        where = f"{type(self).__name__}({self.name})"
+        nonempty_text(self.doc, field="doc", where=where)
+        if not callable(self.make):
+            raise InvalidValueError(field="make", found=self.make, allowed="a function of the parameters", where=where)
+        declared = tuple_of(self.parameters, Parameter, field="parameters", where=where, allowed="Parameter declarations")
+        object.__setattr__(self, "parameters", declared)
+        names = [parameter.name for parameter in self.parameters]
+        for name in names:
+            if names.count(name) > 1:
+                raise DuplicateNameError(kind=f"parameter of {where}", name=name, owners=["two declarations"])
+
+    def build(self, **values: object) -> Product:
+        """The thing, from checked parameters."""
+        return self.make(**checked_parameters(self.parameters, values, where=self.name))
+
+    def json_schema(self) -> dict[str, object]:
+        """The parameters as a JSON Schema of one object."""
+        return {
+            "type": "object",
+            "description": self.doc,
+            "properties": {parameter.name: parameter.json_schema() for parameter in self.parameters},
+            "required": [parameter.name for parameter in self.parameters if parameter.required],
+            "additionalProperties": False,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismFactory(Factory[Mechanism]):
+    """A mechanism: what values it takes, and in which metrics `event(at=...)` takes its distance, the natural one first.
+
+    `shapes` are the shapes of values that the conformance kit tries.
+    """
+
+    metrics: tuple[str, ...]
+    values: Values = "reals"
+    shapes: tuple[tuple[int, ...], ...] = ((), (3,))
+
+    def __post_init__(self) -> None:
+        Factory.__post_init__(self)
+        where = f"MechanismFactory({self.name})"
+        metrics = tuple_of(self.metrics, str, field="metrics", where=where, allowed="names of metrics, such as ('l1',)")
+        if not metrics:
+            raise InvalidValueError(field="metrics", found=(), allowed="at least one metric, such as ('l1',)", where=where)
+        object.__setattr__(self, "metrics", metrics)
+        one_of(self.values, VALUES, field="values", where=where)
+        object.__setattr__(self, "shapes", tuple(tuple(shape) for shape in self.shapes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFactory(Factory[Query]):
+    """A query with its sensitivities. `width(query)` is how many columns its rows have."""
+
+    width: Callable[[Query], int]
+
+    def __post_init__(self) -> None:
+        Factory.__post_init__(self)
+        if not callable(self.width):
+            where = f"QueryFactory({self.name})"
+            raise InvalidValueError(field="width", found=self.width, allowed="a function of the query", where=where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmFactory(Factory[IterativeAlgorithm[object]]):
+    """An iterative algorithm, which a step of an analysis runs by this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourPairs:
+    """Hard pairs of neighbouring values for the mechanism of this name, which audits try first.
+
+    `pairs(mechanism, distance)` returns pairs of values that are at most `distance` apart.
+    """
+
+    name: str
+    mechanism: str
+    pairs: Callable[[Mechanism, Distance], object]
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, where="NeighbourPairs")
+        checked_name(self.mechanism, where=f"NeighbourPairs({self.name})", field="mechanism")
+        if not callable(self.pairs):
+            where = f"NeighbourPairs({self.name})"
+            raise InvalidValueError(
+                field="pairs", found=self.pairs, allowed="a function of mechanism and distance", where=where
+            )
+
+
+def checked_name(name: object, *, where: str, field: str = "name") -> None:
+    """A name that YAML and the command line can hold: lower-case words joined by hyphens."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        allowed = "lower-case words joined by hyphens, such as 'truncated-laplace'"
+        raise InvalidValueError(field=field, found=name, allowed=allowed, where=where)

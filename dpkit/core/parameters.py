@@ -1,0 +1,182 @@
+"""Parameters, declared once: the declaration checks values and feeds YAML, the JSON Schema, `--help`, docs and test data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dpkit.core.checks import finite_number, nonempty_text, one_of, whole_number
+from dpkit.errors import InvalidValueError, UnknownNameError
+
+Kind = Literal["number", "integer", "boolean", "text", "choice", "numbers", "texts"]
+KINDS: tuple[str, ...] = get_args(Kind)
+"""`choice` is one of a few words; `numbers` and `texts` are lists."""
+
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class _Required:
+    """The default of a parameter that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of a factory: its name, kind, range, unit and what it means.
+
+    `minimum` and `maximum` bound a number (of `numbers`, each entry); with `exclusive` the minimum itself is not allowed.
+    `examples` are values that tests try first.
+    """
+
+    name: str
+    kind: Kind
+    doc: str
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    exclusive: bool = False
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    default: object = REQUIRED
+    examples: tuple[object, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"Parameter({self.name})"
+        if not isinstance(self.name, str) or not _PLAIN_NAME.fullmatch(self.name):
+            allowed = "lower-case letters, digits and _, a letter first"
+            raise InvalidValueError(field="name", found=self.name, allowed=allowed, where="Parameter")
+        one_of(self.kind, KINDS, field="kind", where=where)
+        nonempty_text(self.doc, field="doc", where=where)
+        for field in ("choices", "examples"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        if (self.kind == "choice") != bool(self.choices):
+            raise InvalidValueError(
+                field="choices", found=self.choices, allowed="words, for the kind 'choice' only", where=where
+            )
+        if not self.minimum <= self.maximum:
+            raise InvalidValueError(field="minimum", found=self.minimum, allowed=f"at most {self.maximum:g}", where=where)
+        if not self.required:
+            object.__setattr__(self, "default", self.check(self.default, where=where))
+        object.__setattr__(self, "examples", tuple(self.check(example, where=where) for example in self.examples))
+
+    @property
+    def required(self) -> bool:
+        """Whether there is no default."""
+        return self.default is REQUIRED
+
+    def check(self, value: object, *, where: str) -> object:
+        """The value, normalised, or an error that says what is allowed."""
+        if self.default is None and value is None:
+            return None
+        if self.kind in ("numbers", "texts"):
+            if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+                raise self._wrong(value, where)
+            one = self._number if self.kind == "numbers" else self._text
+            return tuple(one(item, where) for item in value)
+        if self.kind == "number":
+            return self._number(value, where)
+        if self.kind == "integer":
+            try:
+                whole = whole_number(value, field=self.name, where=where, minimum=-(2**63))
+            except InvalidValueError:
+                raise self._wrong(value, where) from None
+            return self._bounded(whole, value, where)
+        if self.kind == "boolean":
+            if not isinstance(value, bool):
+                raise self._wrong(value, where)
+            return value
+        if self.kind == "choice" and value not in self.choices:
+            raise self._wrong(value, where)
+        return self._text(value, where)
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        noun = {
+            "number": "a finite number",
+            "integer": "a whole number",
+            "boolean": "true or false",
+            "text": "a non-empty text",
+            "choice": "one of " + ", ".join(map(repr, self.choices)),
+            "numbers": "a list of finite numbers",
+            "texts": "a list of non-empty texts",
+        }[self.kind]
+        low = "" if self.minimum == -math.inf else f" {'>' if self.exclusive else '>='} {self.minimum:g}"
+        high = "" if self.maximum == math.inf else f"{' and' if low else ''} <= {self.maximum:g}"
+        none = " or nothing" if self.default is None else ""
+        return f"{noun}{' each' if (low or high) and self.kind == 'numbers' else ''}{low}{high}{none}"
+
+    def json_schema(self) -> dict[str, object]:
+        """This parameter as a JSON Schema (draft 2020-12)."""
+        schema: dict[str, object] = {"description": self.doc + (f" ({self.unit})" if self.unit else "")}
+        number: dict[str, object] = {"type": "integer" if self.kind == "integer" else "number", **self._limits()}
+        text: dict[str, object] = {"type": "string", "minLength": 1}
+        shapes: dict[str, dict[str, object]] = {
+            "number": number,
+            "integer": number,
+            "boolean": {"type": "boolean"},
+            "text": text,
+            "choice": {"enum": list(self.choices)},
+            "numbers": {"type": "array", "items": number},
+            "texts": {"type": "array", "items": text},
+        }
+        schema |= shapes[self.kind]
+        if self.default is None:
+            bare = {key: schema.pop(key) for key in list(schema) if key != "description"}
+            schema["anyOf"] = [bare, {"type": "null"}]
+        if not self.required:
+            schema["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
+        return schema
+
+    def _limits(self) -> dict[str, object]:
+        limits: dict[str, object] = {}
+        if self.minimum != -math.inf:
+            limits["exclusiveMinimum" if self.exclusive else "minimum"] = self.minimum
+        if self.maximum != math.inf:
+            limits["maximum"] = self.maximum
+        return limits
+
+    def _number(self, value: object, where: str) -> float:
+        try:
+            number = finite_number(value, field=self.name, where=where)
+        except InvalidValueError:
+            raise self._wrong(value, where) from None
+        return self._bounded(number, value, where)
+
+    def _bounded(self, number: float, value: object, where: str) -> float:
+        too_low = number <= self.minimum if self.exclusive else number < self.minimum
+        if too_low or number > self.maximum:
+            raise self._wrong(value, where)
+        return number
+
+    def _text(self, value: object, where: str) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise self._wrong(value, where)
+        return value
+
+    def _wrong(self, value: object, where: str) -> InvalidValueError:
+        return InvalidValueError(field=self.name, found=value, allowed=self.allowed, where=where)
+
+
+def checked_parameters(parameters: Sequence[Parameter], values: Mapping[str, object], *, where: str) -> dict[str, object]:
+    """Every declared parameter with its value or default; an unknown or a missing name is refused, the nearest one offered."""
+    known = {parameter.name: parameter for parameter in parameters}
+    for name in values:
+        if name not in known:
+            raise UnknownNameError(kind=f"parameter of {where}", name=name, known=known)
+    complete: dict[str, object] = {}
+    for name, parameter in known.items():
+        if name in values:
+            complete[name] = parameter.check(values[name], where=where)
+        elif parameter.required:
+            raise InvalidValueError(field=name, found="nothing", allowed=parameter.allowed, where=where)
+        else:
+            complete[name] = parameter.default
+    return complete

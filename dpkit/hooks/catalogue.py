@@ -1,0 +1,35 @@
+"""What each hook may return and where that goes in the registry: the one table that loading, listing and docs read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpkit.core.accountant import Accountant
+from dpkit.core.auditor import Auditor
+from dpkit.core.factories import AlgorithmFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.core.loss_rules import LossRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """`hook` returns items of `product`; they are kept in the registry's `field`, unique by name among their `kind`."""
+
+    hook: str
+    field: str
+    kind: str
+    product: type
+
+
+CATALOGUE: tuple[Contribution, ...] = (
+    Contribution(hook="dpkit_mechanisms", field="mechanisms", kind="mechanism", product=MechanismFactory),
+    Contribution(hook="dpkit_loss_rules", field="rules", kind="loss rule", product=LossRule),
+    Contribution(hook="dpkit_accountants", field="accountants", kind="accountant", product=Accountant),
+    Contribution(hook="dpkit_algorithms", field="algorithms", kind="algorithm", product=AlgorithmFactory),
+    Contribution(hook="dpkit_queries", field="queries", kind="query", product=QueryFactory),
+    Contribution(hook="dpkit_auditors", field="auditors", kind="auditor", product=Auditor),
+    Contribution(hook="dpkit_neighbour_pairs", field="neighbour_pairs", kind="neighbour pairs", product=NeighbourPairs),
+    Contribution(hook="dpkit_engines", field="engines", kind="engine", product=Factory),
+    Contribution(hook="dpkit_sources", field="sources", kind="source", product=Factory),
+)
+BY_HOOK: Mapping[str, Contribution] = {contribution.hook: contribution for contribution in CATALOGUE}
