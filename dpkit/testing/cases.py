@@ -1,0 +1,236 @@
+"""A mechanism under test: its factory, the registry that prices it, typical parameters, and values at a distance."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.assess import assess
+from dpkit.core.claims import Claim
+from dpkit.core.distances import Distance
+from dpkit.core.events import Event
+from dpkit.core.factories import Factory, MechanismFactory
+from dpkit.core.mechanism import Mechanism
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.parameters import Parameter
+from dpkit.core.registry import Registry
+from dpkit.errors import DpkitError, UnpricedEventError
+from dpkit.testing.conformance import LawNotApplicable
+
+Array = npt.NDArray[Any]
+DELTA = 1e-5
+"""The delta at which the kit reads an epsilon to choose distances at which a violation is visible."""
+QUICK_ACCOUNTANTS = ("pure", "gdp", "zcdp")
+"""Tried in this order: closed forms, good enough to choose a distance by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One mechanism, made from these parameters."""
+
+    parameters: dict[str, object]
+    mechanism: Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismCase:
+    """A factory of mechanisms and what the laws need beside it."""
+
+    factory: MechanismFactory
+    registry: Registry
+    seed: int = 0
+
+    def rng(self, *salt: int) -> np.random.Generator:
+        """A generator of its own for each use: laws are deterministic given the seed."""
+        return np.random.default_rng([self.seed, *salt])
+
+    def subjects(self, limit: int = 4) -> list[Subject]:
+        """Mechanisms with typical parameters: the declared examples and defaults first."""
+        found = []
+        for values in itertools.islice(_typical_parameters(self.factory), 4 * limit):
+            mechanism = built_or_none(self.factory, values)
+            if mechanism is not None:
+                found.append(Subject(parameters=values, mechanism=mechanism))
+            if len(found) == limit:
+                break
+        assert found, "no typical parameters build this mechanism: declare `examples` for its parameters"
+        return found
+
+    def claims(self, mechanism: Mechanism, at: Distance) -> list[Claim]:
+        """The proved claims, under every relation that the mechanism speaks of."""
+        claims: list[Claim] = []
+        if "neighbours" in inspect.signature(mechanism.claims).parameters:
+            method: Any = mechanism.claims
+            for relation in Neighbours:
+                claims.extend(method(at, neighbours=relation))
+        else:
+            claims.extend(mechanism.claims(at))
+        return [claim for claim in dict.fromkeys(claims) if claim.status == "proved"]
+
+    def epsilon(self, mechanism: Mechanism, at: Distance) -> float:
+        """What a release costs at this distance, by the cheapest accountant to compute that can price it."""
+        event = mechanism.event(at=at)
+        relations = {claim.neighbours for claim in self.claims(mechanism, at)} or {Neighbours.ADD_REMOVE}
+        for name in QUICK_ACCOUNTANTS:
+            try:
+                return min(self._priced(event, name, relation) for relation in relations)
+            except UnpricedEventError:
+                continue
+        return min(self._priced(event, "best", relation) for relation in relations)
+
+    def _priced(self, event: Event, accountant: str, relation: Neighbours) -> float:
+        chosen = self.registry.accountant(accountant)
+        priced = assess(event, accountant=chosen, registry=self.registry, neighbours=relation, accept=frozenset())
+        return priced.epsilon(delta=DELTA)
+
+    def distance(self, mechanism: Mechanism, *, target: float = 1.0) -> Distance:
+        """The distance in the natural metric at which a release costs about this epsilon."""
+        metric = self.factory.metrics[0]
+        if metric == "records" or self.factory.values == "categories":
+            return Distance(metric=metric, value=1)
+        whole = self.factory.values == "integers"
+        best = Distance(metric=metric, value=1.0)
+        low, high = (0.0, 40.0) if whole else (-140.0, 140.0)
+        for _ in range(24):
+            middle = (low + high) / 2.0
+            size = float(round(2.0**middle)) if whole else 2.0**middle
+            try:
+                price = self.epsilon(mechanism, Distance(metric=metric, value=size))
+            except DpkitError:  # too large to be priced
+                price = math.inf
+            if price <= target:
+                best, low = Distance(metric=metric, value=size), middle
+            else:
+                high = middle
+        return best
+
+
+def built_or_none(factory: Factory[Any], values: dict[str, object]) -> Any | None:
+    """The thing, or None where its parameters are legal one by one and not together."""
+    try:
+        return factory.build(**values)
+    except (DpkitError, ValueError):
+        return None
+
+
+def _typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
+    """Sets of typical values: all first choices, all second ones, and so on; then the mixtures."""
+    choices = [_typical_values(parameter) for parameter in factory.parameters]
+    names = [parameter.name for parameter in factory.parameters]
+    rounds = max((len(values) for values in choices), default=1)
+    for index in range(rounds):
+        yield dict(zip(names, (values[min(index, len(values) - 1)] for values in choices), strict=True))
+    for mixture in itertools.product(*choices):
+        yield dict(zip(names, mixture, strict=True))
+
+
+def _typical_values(parameter: Parameter) -> list[object]:
+    given: list[object] = [*parameter.examples, *([] if parameter.required else [parameter.default])]
+    low, high = parameter.minimum, parameter.maximum
+    match parameter.kind:
+        case "number":
+            given += [x for x in (1.0, 0.5, -1.0, 3.0) if low < x <= high] or [
+                min(high, low + 1.0) if low > -math.inf else high
+            ]
+        case "integer":
+            given += [n for n in (1, 2, 3, 5) if low <= n <= high] or [int(low) if low > -math.inf else int(high)]
+        case "boolean":
+            given += [True, False]
+        case "choice":
+            given += parameter.choices
+        case "numbers":
+            given += [(0.0, 1.0)]
+        case "text":
+            given += ["text"]
+        case "texts":
+            given += [("a", "b")]
+    return list(dict.fromkeys(given))
+
+
+def released(mechanism: Mechanism, value: Array, n: int, rng: np.random.Generator) -> Array:
+    """n outputs as a plain array; their number is what was asked for."""
+    outputs = np.asarray(mechanism.release_many(value, n, rng))
+    assert outputs.shape[:1] == (n,), "release_many(value, n) must return n outputs along the first axis"
+    return outputs
+
+
+def base_values(case: MechanismCase, subject: Subject, shape: tuple[int, ...], size: float) -> list[Array]:
+    """Values to start from: zero, an odd fraction, and the numbers among the parameters (bounds are where mistakes are)."""
+    if case.factory.values in ("integers", "categories"):
+        return [np.zeros(shape, dtype=np.int64)]
+    numbers = [float(x) for x in subject.parameters.values() if isinstance(x, float | int) and not isinstance(x, bool)]
+    centre = [sum(numbers) / len(numbers)] if numbers else []
+    starts = list(dict.fromkeys([0.0, *centre, *numbers, size / 3.0]))[:5]
+    return [np.full(shape, start) for start in starts]
+
+
+def pairs_at(case: MechanismCase, subject: Subject, at: Distance, claim: Claim) -> list[tuple[Array, Array]]:
+    """Values at this distance from each other: in one coordinate, spread over all, in both directions; plugins' own first."""
+    pairs: list[tuple[Array, Array]] = []
+    for source in case.registry.neighbour_pairs:
+        if source.mechanism == case.factory.name:
+            found: Any = source.pairs(subject.mechanism, at)
+            pairs.extend((np.asarray(one), np.asarray(other)) for one, other in found)
+    for shape in case.factory.shapes:
+        moves = _moves(case, subject, shape, at, claim)
+        for base in base_values(case, subject, shape, at.value):
+            for move in moves:
+                pairs.append((base, base + move))
+                if np.issubdtype(base.dtype, np.floating) and case.factory.values != "symmetric":
+                    pairs.append((base, base - move))
+    if not pairs:
+        raise LawNotApplicable(
+            f"the kit knows no pairs in the metric {at.metric!r}: add some by the hook dpkit_neighbour_pairs"
+        )
+    return pairs
+
+
+def _moves(case: MechanismCase, subject: Subject, shape: tuple[int, ...], at: Distance, claim: Claim) -> Sequence[Array]:
+    size, count = at.value, max(1, math.prod(shape))
+    unit = np.zeros(count)
+    unit[-1] = 1.0
+    if case.factory.values == "categories":
+        last = int(getattr(subject.mechanism, "categories", 2)) - 1
+        changed = np.zeros(count, dtype=np.int64)
+        changed[: int(size)] = last
+        return [changed.reshape(shape)]
+    if case.factory.values == "symmetric":
+        return _symmetric_moves(shape, at)
+    if case.factory.values == "integers":
+        return [(unit * int(size)).astype(np.int64).reshape(shape)]
+    signs = np.where(np.arange(count) % 2 == 0, 1.0, -1.0)
+    spread = {"l1": 1.0 / count, "l2": 1.0 / math.sqrt(count), "linf": 1.0}.get(at.metric)
+    if spread is None:
+        return []
+    shrunk = size * (1.0 - 1e-12)  # spread over coordinates, rounding must not exceed the distance
+    moves = [unit * size]
+    one_way = case.factory.values == "scores" and claim.neighbours is Neighbours.ADD_REMOVE
+    if count > 1:
+        moves.append(np.full(count, spread * shrunk))
+        if not (one_way and getattr(subject.mechanism, "monotone", False)):
+            moves.append(signs * spread * shrunk)
+    return [move.reshape(shape) for move in moves]
+
+
+def _symmetric_moves(shape: tuple[int, ...], at: Distance) -> Sequence[Array]:
+    if at.metric not in ("frobenius", "rank_one"):
+        return []
+    size, d = at.value, shape[0]
+    corner = np.zeros(shape)
+    corner[-1, -1] = size
+    moves = [corner]
+    if d > 1:
+        vector = np.ones(d) / math.sqrt(d)
+        moves.append(np.outer(vector, vector) * size * (1.0 - 1e-12))
+        if at.metric == "frobenius":
+            off = np.zeros(shape)
+            off[0, 1] = off[1, 0] = size / math.sqrt(2.0) * (1.0 - 1e-12)
+            moves.append(off)
+    return moves

@@ -1,0 +1,91 @@
+"""The laws of claims: they are what the loss rules say, they grow with the distance, and they survive a quick audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+from dpkit.core.claims import Claim
+from dpkit.core.distances import Distance
+from dpkit.core.losses import Loss
+from dpkit.errors import LossOverflowError, UnpricedLossError
+from dpkit.testing.cases import MechanismCase, Subject, pairs_at
+from dpkit.testing.quick_audit import Violation, quick_audit
+
+MOST_PAIRS = 24
+
+
+def claims_are_what_the_rules_give(case: MechanismCase) -> None:
+    """Each proved claim is the loss of a proved rule for the event, and what the accountants charge covers every claim."""
+    for subject in case.subjects():
+        at = case.distance(subject.mechanism)
+        claims = case.claims(subject.mechanism, at)
+        assert claims, "the mechanism claims nothing: `claims(at)` must return what the auditor shall try to break"
+        event = subject.mechanism.event(at=at)
+        rules = case.registry.rules_for(type(event))
+        assert rules, f"no loss rule speaks of {type(event).__name__}: register one by the hook dpkit_loss_rules"
+        for claim in claims:
+            proved = [rule.bound(event) for rule in rules if rule.status == "proved" and claim.neighbours in rule.neighbours]
+            assert claim.loss in proved, (
+                f"the claim {claim.loss!r} under {claim.neighbours} is not what any proved loss rule gives for {event!r}"
+            )
+
+
+def price_grows_with_distance(case: MechanismCase) -> None:
+    """At distance zero a release costs nothing; at a larger distance it never costs less."""
+    for subject in case.subjects():
+        at = case.distance(subject.mechanism)
+        steps = [at.times(count) for count in (0, 1, 2, 3)]
+        prices = [case.epsilon(subject.mechanism, step) for step in steps]
+        assert prices[0] == 0.0, (
+            f"a release at distance 0 costs {prices[0]:.3g}: neighbours with equal values differ in nothing"
+        )
+        assert all(near <= far * (1.0 + 1e-9) for near, far in pairwise(prices)), (
+            f"the price falls as the distance grows: {prices}"
+        )
+        assert math.isfinite(prices[1]), "no distance can be priced"
+        assert prices[3] > prices[1] or prices[1] == 0.0, f"three times the distance costs no more: {prices}"
+
+
+def claims_survive_a_quick_audit(case: MechanismCase) -> None:
+    """No event is likelier under a neighbour than a claim allows, on pairs of values that the kit searches itself."""
+    for index, subject in enumerate(case.subjects(3)):
+        for target in (0.5, 2.0):
+            _audited(case, subject, case.distance(subject.mechanism, target=target), salt=index)
+
+
+def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) -> None:
+    if not at.value:
+        return
+    by_relation: dict[object, list[Claim]] = {}
+    for claim in case.claims(subject.mechanism, at):
+        by_relation.setdefault(claim.neighbours, []).append(claim)
+    # where both relations claim the same, the pairs of replace-one are at least as hard
+    groups = {tuple(map(repr, (claim.loss for claim in claims))): claims for claims in by_relation.values()}
+    for claims in groups.values():
+        pairs = pairs_at(case, subject, at, claims[0])[:MOST_PAIRS]
+        profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
+        found: Violation | None = quick_audit(
+            subject.mechanism,
+            pairs,
+            [(str(claim.loss), profile) for claim, profile in profiles if profile],
+            rng=case.rng(21, salt),
+        )
+        assert found is None, (
+            f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least {found.likely:.4f} for one value and "
+            f"at most {found.unlikely:.4f} for its neighbour, with parameters {subject.parameters}"
+        )
+
+
+def profile_of(loss: Loss, case: MechanismCase) -> Callable[[float], float] | None:
+    """delta(epsilon) that the loss implies: the smallest that any accountant reads from it."""
+    states = []
+    for accountant in case.registry.accountants:
+        try:
+            states.append((accountant, accountant.lift(loss)))
+        except (UnpricedLossError, LossOverflowError):
+            continue
+    if not states:
+        return None
+    return lambda epsilon: min(accountant.delta(state, epsilon=epsilon) for accountant, state in states)

@@ -1,0 +1,74 @@
+"""What a law is: a function of a case that raises AssertionError where it is broken; and how laws are run and reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Outcome = Literal["passed", "failed", "skipped"]
+
+
+class LawNotApplicable(Exception):  # noqa: N818 - not an error: the law has nothing to say of this case
+    """The law does not speak of this case; the reason is the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One law on one subject."""
+
+    subject: str
+    law: str
+    run: Callable[[], None]
+
+    @property
+    def id(self) -> str:
+        """How a test report names it."""
+        return f"{self.subject}-{self.law}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What came out of one check. `detail` is the reason of a failure or of a skip; laws never put data into it."""
+
+    subject: str
+    law: str
+    outcome: Outcome
+    detail: str
+    seconds: float
+
+
+def run_check(check: Check) -> CheckResult:
+    """Run one law. Whatever a third party's code raises counts as a failure of the law that met it."""
+    start = time.perf_counter()
+    outcome: Outcome = "passed"
+    detail = ""
+    try:
+        check.run()
+    except LawNotApplicable as reason:
+        outcome, detail = "skipped", str(reason)
+    except AssertionError as broken:
+        outcome, detail = "failed", str(broken)
+    except Exception as error:  # noqa: BLE001 - see above
+        outcome, detail = "failed", f"raised {type(error).__name__}: {error}"
+    return CheckResult(
+        subject=check.subject, law=check.law, outcome=outcome, detail=detail, seconds=time.perf_counter() - start
+    )
+
+
+def parametrize_with_laws(checks: Iterable[Check]) -> Any:
+    """A pytest decorator: `@parametrize_with_laws(laws_of_plugin(my_plugin))` over `def test_laws(check): check()`."""
+    import pytest
+
+    def runner(check: Check) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                check.run()
+            except LawNotApplicable as reason:
+                pytest.skip(str(reason))
+
+        return run
+
+    listed = list(checks)
+    return pytest.mark.parametrize("check", [pytest.param(runner(check), id=check.id) for check in listed])

@@ -1,0 +1,79 @@
+"""All laws for all that a plugin adds: what `dpkit plugins check` runs, and what a plugin's own tests parametrise over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from dpkit.core.registry import Registry
+from dpkit.errors import PluginError
+from dpkit.hooks.manager import Installed, Plugin, load_plugins
+from dpkit.testing import claim_laws, release_laws, sampler_laws, sensitivity_laws
+from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
+from dpkit.testing.cases import MechanismCase
+from dpkit.testing.conformance import Check
+from dpkit.testing.sensitivity_laws import QueryCase
+
+MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
+    claim_laws.claims_are_what_the_rules_give,
+    claim_laws.price_grows_with_distance,
+    release_laws.release_refuses_nan_and_infinity,
+    release_laws.errors_show_no_value,
+    release_laws.release_does_not_change_its_input,
+    release_laws.release_is_deterministic_given_the_rng,
+    release_laws.mechanism_keeps_nothing,
+    release_laws.form_shows_nothing,
+    release_laws.noise_is_never_zero,
+    sampler_laws.draws_are_independent,
+    sampler_laws.outputs_lie_on_a_fixed_grid,
+    sampler_laws.density_integrates_to_one,
+    sampler_laws.sampler_follows_its_declared_law,
+    claim_laws.claims_survive_a_quick_audit,
+)
+QUERY_LAWS: tuple[Callable[[QueryCase], None], ...] = (
+    sensitivity_laws.a_row_contributes_by_itself,
+    sensitivity_laws.the_fast_sum_is_the_sum,
+    sensitivity_laws.no_neighbours_exceed_the_sensitivity,
+)
+
+
+def laws_of_plugin(plugin: object, *, name: str = "plugin", seed: int = 0) -> list[Check]:
+    """Every law for everything that this plugin (a module or an object with hooks) adds.
+
+    Raises where the plugin cannot be loaded beside the built-ins, with the reason.
+    """
+    return laws_of(load_plugins(discover=False, extra={name: plugin}), name, seed=seed)
+
+
+def laws_of_installed(name: str, *, seed: int = 0) -> list[Check]:
+    """The same for an installed plugin, by the name of its entry point; other plugins stay out of it."""
+    from dpkit.hooks.specs import PROJECT
+
+    return laws_of(load_plugins(only=() if name == PROJECT else (name,)), name, seed=seed)
+
+
+def laws_of(installed: Installed, name: str, *, seed: int = 0) -> list[Check]:
+    """The checks of one loaded plugin."""
+    (plugin,) = [found for found in installed.plugins if found.name == name]
+    if not plugin.healthy:
+        raise PluginError(plugin=name, reason=" ".join(plugin.problems))
+    checks = list(_checks(plugin, installed.registry, seed))
+    if not checks:
+        raise PluginError(plugin=name, reason="it adds nothing that the kit has laws for.")
+    return checks
+
+
+def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
+    for name in plugin.adds.get("mechanisms", ()):
+        case = MechanismCase(factory=registry.mechanism(name), registry=registry, seed=seed)
+        yield from _each(f"mechanism {name}", MECHANISM_LAWS, case)
+    for name in plugin.adds.get("queries", ()):
+        yield from _each(f"query {name}", QUERY_LAWS, QueryCase(factory=registry.query(name), seed=seed))
+    for name in plugin.adds.get("accountants", ()):
+        yield from _each(f"accountant {name}", ACCOUNTANT_LAWS, registry.accountant(name))
+
+
+def _each(subject: str, laws: tuple[Callable[[Any], None], ...], case: object) -> Iterator[Check]:
+    for law in laws:
+        yield Check(subject=subject, law=law.__name__, run=partial(law, case))

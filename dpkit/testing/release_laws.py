@@ -1,0 +1,168 @@
+"""The laws of a release: bad values are refused and not shown, inputs and mechanism stay as they are, form shows nothing."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import traceback
+from typing import Any
+
+import numpy as np
+
+from dpkit.testing.cases import Array, MechanismCase, Subject, base_values
+from dpkit.testing.conformance import LawNotApplicable
+
+CANARY = 4096.8203125
+"""A value that nobody would write by chance, exact in binary: where it turns up, data has leaked."""
+INTEGER_CANARY = 4093
+
+
+def release_refuses_nan_and_infinity(case: MechanismCase) -> None:
+    """A direct release of NaN or an infinity raises: it would show that record with certainty."""
+    if case.factory.values not in ("reals", "symmetric", "scores"):
+        raise LawNotApplicable("the values are whole numbers")
+    for subject in case.subjects(2):
+        for shape in case.factory.shapes:
+            for bad in (np.nan, np.inf, -np.inf):
+                value = np.zeros(shape)
+                value[(-1,) * len(shape)] = bad
+                try:
+                    subject.mechanism.release(value, case.rng(11))
+                except (ValueError, ArithmeticError):
+                    continue
+                raise AssertionError(f"release accepted {bad} in shape {shape}: refuse it with an error")
+
+
+def errors_show_no_value(case: MechanismCase) -> None:
+    """What release raises on a bad value names none of the values that came with it."""
+    for subject in case.subjects(2):
+        for value in _bad_values(case):
+            try:
+                subject.mechanism.release(value, case.rng(12))
+            except Exception as error:  # noqa: BLE001 - any error is looked at
+                shown = "".join(traceback.format_exception_only(error)) + repr(error.args)
+                for canary in (CANARY, INTEGER_CANARY):
+                    assert str(canary) not in shown, "an error message shows a value of the data"
+
+
+def release_does_not_change_its_input(case: MechanismCase) -> None:
+    """The value passed in is as it was; a read-only array is fine."""
+    for subject in case.subjects(2):
+        for value in _values(case, subject):
+            kept = value.copy()
+            subject.mechanism.release(value, case.rng(13))
+            assert np.array_equal(value, kept), "release changed its input"
+            value.setflags(write=False)
+            subject.mechanism.release(value, case.rng(13))
+
+
+def release_is_deterministic_given_the_rng(case: MechanismCase) -> None:
+    """The generator is the only randomness: equal generators give equal outputs, others give other ones."""
+    for subject in case.subjects(2):
+        value = _values(case, subject)[0]
+        for n in (None, 50):
+            one, same = (
+                np.asarray(
+                    subject.mechanism.release(value, rng) if n is None else subject.mechanism.release_many(value, n, rng)
+                )
+                for rng in (case.rng(14), case.rng(14))
+            )
+            assert np.array_equal(one, same), "two releases with equal generators differ: randomness comes from elsewhere"
+
+
+def mechanism_keeps_nothing(case: MechanismCase) -> None:
+    """A release leaves no trace in the mechanism: neither the value nor anything drawn for it."""
+    for subject in case.subjects(2):
+        before = _state(subject)
+        value = _values(case, subject)[0]
+        value = value + (np.asarray(CANARY if value.dtype.kind == "f" else 1).astype(value.dtype))
+        subject.mechanism.release(value, case.rng(15))
+        assert _state(subject) == before, "a release changed the mechanism: it keeps something of the data or of the noise"
+
+
+def form_shows_nothing(case: MechanismCase) -> None:
+    """The output's shape and dtype depend on the input's shape alone, not on its values."""
+    for subject in case.subjects(2):
+        for shape in case.factory.shapes:
+            forms = set()
+            for value in _values(case, subject, shape):
+                output = np.asarray(subject.mechanism.release(value, case.rng(16)))
+                forms.add((output.shape, output.dtype.str))
+            assert len(forms) == 1, f"shape or dtype of the output depends on the value: {sorted(forms)}"
+
+
+def noise_is_never_zero(case: MechanismCase) -> None:
+    """For no legal parameters is a cheap release a function of the value alone, asymmetric bounds included."""
+    from hypothesis import HealthCheck, given, seed, settings
+
+    from dpkit.errors import DpkitError
+    from dpkit.testing.cases import built_or_none, pairs_at
+    from dpkit.testing.parameters import factory_parameters
+
+    seen = []
+
+    @seed(case.seed)
+    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(parameters=factory_parameters(case.factory))
+    def law(parameters: dict[str, Any]) -> None:
+        mechanism = built_or_none(case.factory, parameters)
+        if mechanism is None:
+            return
+        subject = Subject(parameters=parameters, mechanism=mechanism)
+        try:
+            at = case.distance(mechanism, target=1.5)
+            claims = case.claims(mechanism, at)
+            if not claims or case.epsilon(mechanism, at) > 3.0 or not at.value:
+                return
+            pairs = pairs_at(case, subject, at, claims[0])[:6]
+        except (DpkitError, LawNotApplicable, OverflowError):
+            return
+        seen.append(parameters)
+        for value, other in pairs:
+            if not (np.isfinite(value).all() and np.isfinite(other).all()):
+                continue
+            try:
+                one = np.asarray(mechanism.release_many(value, 400, case.rng(17)))
+                two = np.asarray(mechanism.release_many(other, 400, case.rng(18)))
+            except (DpkitError, ValueError):
+                continue  # a value that this mechanism does not take
+            constant = bool((one == one[0]).all() and (two == two[0]).all())
+            # 400 equal outputs on either side, each with other values: at an epsilon of 3 a chance below 1e-9
+            assert not constant or np.array_equal(one[0], two[0]), "there is no noise: the output is a function of the value"
+
+    law()
+    if not seen:
+        raise LawNotApplicable("no parameters were found that cost an epsilon between 0 and 3")
+
+
+def _values(case: MechanismCase, subject: Subject, shape: tuple[int, ...] | None = None) -> list[Array]:
+    """Fresh arrays of ordinary and odd magnitudes."""
+    form = case.factory.shapes[-1] if shape is None else shape
+    values = [np.array(value) for value in base_values(case, subject, form, 1.0)]
+    if case.factory.values == "integers":
+        values += [np.full(form, 10**6), np.full(form, -3)]
+    elif case.factory.values == "categories":
+        values += [np.ones(form, dtype=np.int64)]
+    else:
+        values += [np.full(form, -0.0), np.full(form, 5e-324), np.full(form, 1e9), np.full(form, -123.25)]
+    return values
+
+
+def _bad_values(case: MechanismCase) -> list[Any]:
+    """Values that should be refused, each with a canary in it."""
+    shape = case.factory.shapes[-1]
+    if case.factory.values in ("integers", "categories"):
+        return [np.full(shape, CANARY), [INTEGER_CANARY, "x"], np.full(shape, INTEGER_CANARY), [[INTEGER_CANARY], [1, 2]]]
+    spoilt = np.full(shape, CANARY)
+    spoilt[(-1,) * len(shape)] = np.nan
+    return [spoilt, np.full(shape, CANARY) * np.inf, [[CANARY], [CANARY, 1.0]], [CANARY, "x"], np.full((2, 3, 4), CANARY)]
+
+
+def _state(subject: Subject) -> object:
+    """Everything that the mechanism holds, as bytes; where it cannot be pickled, as a deep copy of its attributes."""
+    try:
+        return pickle.dumps(subject.mechanism)
+    except Exception:  # noqa: BLE001 - a third party's class may refuse in any way
+        names = [name for kind in type(subject.mechanism).__mro__ for name in getattr(kind, "__slots__", ())]
+        held = {name: getattr(subject.mechanism, name, None) for name in names} | getattr(subject.mechanism, "__dict__", {})
+        return copy.deepcopy({name: repr(item) for name, item in held.items()})

@@ -1,0 +1,214 @@
+"""The laws of samplers: outputs follow the declared density, which integrates to one; draws are independent and on a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.mechanism import WhiteBox
+from dpkit.testing.cases import Array, MechanismCase, Subject, base_values, released
+from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.statistics import uniformity_gap
+
+SCALAR_DRAWS = 200_000
+"""Enough to see a scale that is off by 5%, where one grid serves all draws."""
+VECTOR_DRAWS = 4_000
+POINTS = 401
+MOST_INTEGERS = 1 << 17
+
+
+def sampler_follows_its_declared_law(case: MechanismCase) -> None:
+    """Each coordinate of an output, given the others, follows the declared density: its conditional rank is uniform."""
+    for index, subject in enumerate(case.subjects()):
+        for shape in case.factory.shapes:
+            value = base_values(case, subject, shape, 1.0)[-1]
+            _white_box(subject)
+            scalar = math.prod(shape) == 1 or case.factory.values == "scores"
+            draws = SCALAR_DRAWS if scalar else VECTOR_DRAWS
+            rng = case.rng(1, index)
+            outputs = released(subject.mechanism, value, draws, rng)
+            for coordinate in _coordinates(case, outputs.shape[1:]):
+                ranks = _conditional_ranks(case, subject, value, outputs, coordinate, rng)
+                if ranks is None:
+                    continue
+                gap, limit = uniformity_gap(ranks)
+                assert gap <= limit, (
+                    f"the outputs do not follow log_density: Kolmogorov-Smirnov distance {gap:.4f}, at most {limit:.4f} is "
+                    f"chance, in coordinate {coordinate} of shape {shape} with parameters {subject.parameters}"
+                )
+
+
+def density_integrates_to_one(case: MechanismCase) -> None:
+    """exp(log_density) is a density (or, for whole numbers, a probability): its total over one coordinate is one."""
+    for index, subject in enumerate(case.subjects()):
+        _white_box(subject)
+        shape = min(case.factory.shapes, key=math.prod)
+        value = base_values(case, subject, shape, 1.0)[-1]
+        outputs = released(subject.mechanism, value, 2_000, case.rng(2, index))
+        if math.prod(shape) != 1 and case.factory.values != "scores":
+            raise LawNotApplicable("declare a shape of one entry, so that the density can be integrated")
+        line = _line(case, subject, outputs.reshape(len(outputs)), value)
+        if line is None:
+            continue
+        grid = line.reshape(-1, *outputs.shape[1:]).astype(outputs.dtype)
+        total = float(np.sum(_weights(line, outputs.dtype) * np.exp(_log_density(subject, grid, value))))
+        assert abs(total - 1.0) < 2e-3, f"the density sums to {total:.6f}, with parameters {subject.parameters}"
+
+
+def draws_are_independent(case: MechanismCase) -> None:
+    """Successive draws are neither equal nor correlated, from `release` as from `release_many`."""
+    for index, subject in enumerate(case.subjects(2)):
+        value = base_values(case, subject, case.factory.shapes[0], 1.0)[-1]
+        rng = case.rng(3, index)
+        many = released(subject.mechanism, value, 4_000, rng)
+        flat = many.reshape(len(many), -1).astype(np.float64)
+        single = np.stack([np.asarray(subject.mechanism.release(value, rng), dtype=np.float64).ravel() for _ in range(200)])
+        varied = len(np.unique(flat[:200], axis=0))
+        distinct = len(np.unique(single, axis=0))
+        assert distinct > 1 or varied < 10, "release gives the same noise again and again: it is drawn once and reused"
+        for column in flat.T:
+            if np.ptp(column) == 0.0:
+                continue
+            ranks = _ranks(column, rng)
+            for lag in (1, 2, 7):
+                # correlation of random ranks: mean 0, deviation 1/sqrt(n), and beyond 8 deviations practically never
+                correlation = float(np.corrcoef(ranks[lag:], ranks[:-lag])[0, 1])
+                assert abs(correlation) < 8.0 / math.sqrt(len(ranks)), f"draws {lag} apart are correlated ({correlation:.3f})"
+
+
+def outputs_lie_on_a_fixed_grid(case: MechanismCase) -> None:
+    """Real outputs are multiples of one spacing, whatever the value: a naive floating-point sampler's are not.
+
+    What a floating-point number can be depends on its size, so that rounding shows the value (Mironov 2012).
+    """
+    at_least_one = False
+    for index, subject in enumerate(case.subjects(2)):
+        at = case.distance(subject.mechanism)
+        claims = case.claims(subject.mechanism, at)
+        if claims and all(any("real" in words for words in claim.assuming) for claim in claims):
+            raise LawNotApplicable("every claim says that it assumes real arithmetic")
+        spacings = set()
+        for start in (0.0, 1.0 / 3.0, 1.0):
+            shape = case.factory.shapes[0]
+            value = np.full(shape, start * at.value)
+            if case.factory.values not in ("reals", "symmetric"):
+                raise LawNotApplicable("the outputs are whole numbers")
+            outputs = released(subject.mechanism, value, 4_000, case.rng(4, index)).ravel()
+            if not np.issubdtype(outputs.dtype, np.floating):
+                raise LawNotApplicable("the outputs are whole numbers")
+            exponents = _lowest_bits(outputs.astype(np.float64))
+            finest = int(exponents.min())
+            share = float(np.mean(exponents == finest))
+            # of the multiples of a spacing every second one is odd; 0.2 is 38 deviations below that
+            assert share > 0.2, "outputs lie on no common grid: the noise is a naive floating-point sample"
+            spacings.add(finest)
+            at_least_one = True
+        assert len(spacings) == 1, "the grid of the outputs depends on the value"
+    assert at_least_one
+
+
+def _white_box(subject: Subject) -> None:
+    if not isinstance(subject.mechanism, WhiteBox):
+        raise LawNotApplicable("the mechanism declares no log_density")
+
+
+def _log_density(subject: Subject, outputs: Array, value: Array) -> npt.NDArray[np.float64]:
+    mechanism: Any = subject.mechanism
+    with np.errstate(all="ignore"):
+        return np.asarray(mechanism.log_density(outputs, value), dtype=np.float64)
+
+
+def _coordinates(case: MechanismCase, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    indices = list(np.ndindex(*shape))
+    return [index for index in indices if index[0] <= index[1]] if case.factory.values == "symmetric" else indices
+
+
+def _line(case: MechanismCase, subject: Subject, sample: Array, value: Array) -> Array | None:
+    """Points that cover the law of one coordinate, as seen in a sample; None where there are too many whole numbers."""
+    if np.issubdtype(sample.dtype, np.integer):
+        if case.factory.values == "categories":
+            return np.arange(int(getattr(subject.mechanism, "categories", 2)))
+        if case.factory.values == "scores":
+            return np.arange(value.size)
+        spread = int(8 * (np.max(sample) - np.min(sample))) + 8
+        low, high = int(np.min(sample)) - spread, int(np.max(sample)) + spread
+        return np.arange(low, high + 1) if high - low <= MOST_INTEGERS else None
+    low, high = np.quantile(sample, [0.25, 0.75])
+    scale = float(high - low)
+    if scale == 0.0:
+        return None
+    # fine near the middle, where most of the mass and any kink is, and out to 40 quartile ranges
+    arm = np.sinh(np.linspace(0.0, math.asinh(40.0 * 50.0), 40 * POINTS)) / 50.0 * scale
+    middle = float(np.median(value)) if value.size and np.ptp(value) == 0 else float(np.median(sample))
+    return np.concatenate([middle - arm[:0:-1], middle + arm])
+
+
+def _weights(line: Array, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
+    if np.issubdtype(dtype, np.integer):
+        return np.ones(len(line))
+    return np.gradient(line.astype(np.float64))
+
+
+def _conditional_ranks(
+    case: MechanismCase, subject: Subject, value: Array, outputs: Array, coordinate: tuple[int, ...], rng: np.random.Generator
+) -> npt.NDArray[np.float64] | None:
+    """The distribution function of one coordinate given the others, at the outputs; randomised within atoms."""
+    at_coordinate: tuple[Any, ...] = (..., *coordinate)
+    sample = outputs[at_coordinate]
+    line = _line(case, subject, sample, value)
+    if line is None:
+        assert np.issubdtype(sample.dtype, np.integer), "half of the outputs are equal: there is no noise"
+        return None
+    alone = outputs.shape[1:] == () or math.prod(outputs.shape[1:]) == 1
+    if not alone and len(line) > POINTS:
+        line = line[:: max(1, len(line) // POINTS)] if not np.issubdtype(sample.dtype, np.integer) else None
+        if line is None:
+            return None
+    weights = _weights(line, sample.dtype)
+    if alone:
+        grid = line.reshape(-1, *outputs.shape[1:]).astype(outputs.dtype)
+        masses = weights * np.exp(_log_density(subject, grid, value))
+        return _rank_of(sample, line, masses, rng)
+    ranks = np.empty(len(outputs))
+    step = max(1, 200_000 // len(line))
+    for start in range(0, len(outputs), step):
+        block = outputs[start : start + step]
+        moved = np.repeat(block[:, None], len(line), axis=1)
+        moved[at_coordinate] = line
+        if case.factory.values == "symmetric":
+            mirrored: tuple[Any, ...] = (..., *coordinate[::-1])
+            moved[mirrored] = line
+        logs = _log_density(subject, moved, value)
+        masses = weights * np.exp(logs - np.max(logs, axis=1, keepdims=True))
+        for row in range(len(block)):
+            ranks[start + row] = _rank_of(sample[start + row : start + row + 1], line, masses[row], rng)[0]
+    return ranks
+
+
+def _rank_of(sample: Array, line: Array, masses: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    total = np.sum(masses)
+    assert total > 0.0, "the density is zero wherever outputs are"
+    below = np.concatenate([[0.0], np.cumsum(masses)]) / total
+    if np.issubdtype(sample.dtype, np.integer):
+        place = np.clip(np.searchsorted(line, sample), 0, len(line) - 1)
+        return np.asarray(below[place] + rng.random(len(sample)) * (below[place + 1] - below[place]))
+    centred = (below[1:] + below[:-1]) / 2.0  # half of a point's own mass lies below it
+    return np.asarray(np.interp(sample, line, centred))
+
+
+def _ranks(column: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    order = np.lexsort((rng.random(len(column)), column))
+    ranks = np.empty(len(column))
+    ranks[order] = np.arange(len(column))
+    return ranks
+
+
+def _lowest_bits(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """The exponent of the lowest bit that is set in each number; zeros are left out."""
+    mantissas, exponents = np.frexp(numbers[numbers != 0.0])
+    whole = np.abs(mantissas * 2.0**53).astype(np.int64)
+    lowest = np.log2((whole & -whole).astype(np.float64)).astype(np.int64)
+    return np.asarray(exponents - 53 + lowest)

@@ -1,0 +1,259 @@
+"""The laws of queries: no pair of neighbours exceeds a declared sensitivity, and a row's contribution is its own affair."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from dpkit.core.factories import QueryFactory
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Query
+from dpkit.errors import DpkitError
+from dpkit.testing.cases import _typical_parameters, built_or_none
+from dpkit.testing.metrics import sizes_in
+
+Array = npt.NDArray[np.float64]
+
+EXTREMES = (0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan, 1e308, -1e308, 5e-324, 1e-162, 1e9)
+MOST_ROWS = 1_200
+CLIMBS = 40
+SLACK = 1e-9
+"""A relative excess that rounding explains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryCase:
+    """A factory of queries under test."""
+
+    factory: QueryFactory
+    seed: int = 0
+
+    def queries(self, limit: int = 4) -> list[tuple[dict[str, object], Query]]:
+        """Queries with typical parameters."""
+        found = []
+        for values in itertools.islice(_typical_parameters(self.factory), 4 * limit):
+            query = built_or_none(self.factory, values)
+            if query is not None:
+                found.append((values, query))
+            if len(found) == limit:
+                break
+        assert found, "no typical parameters build this query: declare `examples` for its parameters"
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    """Rows that move the sum further than declared; `other` is None where a row comes or goes."""
+
+    metric: str
+    declared: float
+    found: float
+    row: tuple[float, ...]
+    other: tuple[float, ...] | None
+
+    def __str__(self) -> str:
+        change = f"row {self.row}" if self.other is None else f"rows {self.row} and {self.other}"
+        return f"{change} give a {self.metric} distance of {self.found:.6g}, declared {self.declared:.6g}"
+
+
+def no_neighbours_exceed_the_sensitivity(case: QueryCase) -> None:
+    """Extremes first, then optimisation over the rows, then hypothesis; what is found is shrunk to something readable."""
+    for parameters, query in case.queries():
+        width = case.factory.width(query)
+        numbers = [float(x) for x in parameters.values() if isinstance(x, float | int) and not isinstance(x, bool)]
+        for relation in Neighbours:
+            found = search_excess(query, width, relation, hints=numbers, seed=case.seed)
+            assert found is None, f"under {relation}: {found}, with parameters {parameters}"
+
+
+def a_row_contributes_by_itself(case: QueryCase) -> None:
+    """A row's contribution is the same to the bit alone, among others, in another place; nothing leaks the number of rows."""
+    for parameters, query in case.queries():
+        width = case.factory.width(query)
+        rng = np.random.default_rng([case.seed, 5])
+        block = _pool(width, [float(x) for x in parameters.values() if isinstance(x, float)], rng, 257)
+        together = _contributions(query, block)
+        order = rng.permutation(len(block))
+        shuffled = _contributions(query, block[order])
+        assert np.array_equal(shuffled, together[order], equal_nan=True), "a row's contribution depends on its place"
+        for index in (0, 100, 256):
+            alone = _contributions(query, block[index : index + 1])[0]
+            message = "a row's contribution depends on the other rows, or on how many there are"
+            assert np.array_equal(alone, together[index], equal_nan=True), message
+        kept = block.copy()
+        query.rows(block)
+        assert np.array_equal(kept, block, equal_nan=True), "rows() changed its input"
+
+
+def the_fast_sum_is_the_sum(case: QueryCase) -> None:
+    """`block_sum` is the sum of `rows`, to rounding; on no rows it is zero."""
+    for parameters, query in case.queries():
+        width = case.factory.width(query)
+        rng = np.random.default_rng([case.seed, 6])
+        for count in (0, 1, 300):
+            block = _pool(width, [float(x) for x in parameters.values() if isinstance(x, float)], rng, count)
+            rows = _contributions(query, block).reshape(count, *query.shape)
+            total = np.asarray(query.total(block), dtype=np.float64)
+            assert total.shape == query.shape, f"the sum has shape {total.shape}, declared {query.shape}"
+            limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
+            assert (np.abs(total - np.sum(rows, axis=0)) <= limit).all(), "block_sum is not the sum of rows"
+
+
+def search_excess(query: Query, width: int, relation: Neighbours, *, hints: list[float], seed: int = 0) -> Excess | None:
+    """Neighbours whose sums are further apart than declared, or None where the search finds none."""
+    rng = np.random.default_rng([seed, 7])
+    for distance in query.sensitivity(relation):
+        worst = _Worst(query=query, relation=relation, metric=distance.metric, limit=distance.value)
+        pool = _pool(width, hints, rng, MOST_ROWS)
+        worst.try_all(pool)
+        worst.climb(rng)
+        if worst.excess() is None:
+            worst.ask_hypothesis(width, hints, seed)
+        found = worst.excess()
+        if found is not None:
+            return worst.shrunk()
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worst:
+    """The worst rows so far in one metric."""
+
+    query: Query
+    relation: Neighbours
+    metric: str
+    limit: float
+    size: float = -1.0
+    row: Array | None = None
+    other: Array | None = None
+
+    def try_all(self, pool: Array) -> None:
+        contributions = _contributions(self.query, pool)
+        blocks: list[tuple[Array, Array | None]] = [(contributions, None)]
+        if self.relation is Neighbours.REPLACE_ONE:
+            # the farthest from each of the outermost ones: all pairs would be a million
+            order = np.argsort(-np.nan_to_num(sizes_in(self.metric, contributions), nan=np.inf))
+            anchors = np.concatenate([order[:24], order[-4:]])
+            blocks = [(contributions - contributions[anchor], pool[anchor]) for anchor in anchors]
+        for differences, anchor_row in blocks:
+            sizes = _sized(self.metric, differences)
+            index = int(np.argmax(sizes))
+            if sizes[index] > self.size:
+                self.size, self.row, self.other = float(sizes[index]), pool[index], anchor_row
+
+    def measure(self, row: Array, other: Array | None) -> float:
+        rows = row[None] if other is None else np.stack([row, other])
+        parts = _contributions(self.query, rows)
+        return float(_sized(self.metric, parts[:1] - parts[1:] if other is not None else parts)[0])
+
+    def climb(self, rng: np.random.Generator) -> None:
+        """Coordinate moves, large and small, from the worst so far; all moves of a round are evaluated at once."""
+        if self.row is None or not math.isfinite(self.size):
+            return
+        for round_ in range(CLIMBS):
+            step = 2.0 ** -(round_ / 3.0)
+            for which in ("row", "other"):
+                start = getattr(self, which)
+                if start is None:
+                    continue
+                moved = np.repeat(start[None], 24, axis=0)
+                factor = np.exp(step * rng.standard_normal(moved.shape))
+                shift = step * rng.standard_normal(moved.shape) * (rng.random(moved.shape) < 0.5)
+                touched = rng.random(moved.shape) < 0.6
+                with np.errstate(all="ignore"):
+                    moved = np.where(touched, moved * factor + shift, moved)
+                parts = _contributions(self.query, moved)
+                fixed = self.other if which == "row" else self.row
+                if fixed is not None:
+                    parts = parts - _contributions(self.query, fixed[None])[0]
+                sizes = _sized(self.metric, parts)
+                index = int(np.argmax(sizes))
+                if sizes[index] > self.size:
+                    self.size = float(sizes[index])
+                    setattr(self, which, moved[index])
+
+    def ask_hypothesis(self, width: int, hints: list[float], start: int) -> None:
+        numbers = st.one_of(st.sampled_from([*EXTREMES, *hints, 0.25]), st.floats(-4, 4), st.floats())
+        rows = st.lists(numbers, min_size=width, max_size=width).map(lambda items: np.asarray(items, dtype=np.float64))
+        others = rows if self.relation is Neighbours.REPLACE_ONE else st.none()
+
+        @seed(start)
+        @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(row=rows, other=others)
+        def search(row: Array, other: Array | None) -> None:
+            size = self.measure(row, other)
+            if size > self.size:
+                self.size, self.row, self.other = size, row, other
+
+        search()
+
+    def excess(self) -> Excess | None:
+        if self.row is None or self.size <= self.limit * (1.0 + SLACK):
+            return None
+        other = None if self.other is None else tuple(float(x) for x in self.other)
+        row = tuple(float(x) for x in self.row)
+        return Excess(metric=self.metric, declared=self.limit, found=self.size, row=row, other=other)
+
+    def shrunk(self) -> Excess | None:
+        """The same violation with simpler numbers: each is replaced by 0, 1 or its leading digit where that still exceeds."""
+        for which in ("row", "other"):
+            array = getattr(self, which)
+            if array is None:
+                continue
+            for index, simpler in itertools.product(range(len(array)), range(4)):
+                trial = array.copy()
+                trial[index] = _simpler(float(array[index]), simpler)
+                pair = (trial, self.other) if which == "row" else (self.row, trial)
+                size = self.measure(*pair)
+                if size > self.limit * (1.0 + SLACK):
+                    self.size, array = size, trial
+                    setattr(self, which, trial)
+                    break
+        return self.excess()
+
+
+def _simpler(number: float, choice: int) -> float:
+    if choice < 2:
+        return float(choice)
+    if choice == 2:
+        return math.copysign(1.0, number)
+    return float(f"{number:.1g}")
+
+
+def _sized(metric: str, differences: Array) -> Array:
+    """Sizes, where a contribution that is not finite is infinitely far away."""
+    shaped = differences
+    sizes = sizes_in(metric, shaped)
+    return np.where(np.isfinite(shaped.reshape(len(shaped), -1)).all(axis=1), sizes, np.inf)
+
+
+def _contributions(query: Query, block: Array) -> Array:
+    try:
+        with np.errstate(all="ignore"):
+            rows = np.asarray(query.rows(block), dtype=np.float64)
+    except DpkitError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a third party's function may raise anything
+        raise AssertionError(f"rows() raised {type(error).__name__} on a value: map bad values instead") from None
+    wanted = (len(block), *query.shape)
+    assert rows.shape == wanted, f"rows() gave shape {rows.shape}, declared {wanted}"
+    return rows
+
+
+def _pool(width: int, hints: list[float], rng: np.random.Generator, count: int) -> Array:
+    """Rows to try first: constant rows and unit vectors of extreme values, then mixtures, then ordinary ones."""
+    values = np.array([*EXTREMES, *hints, *[-hint for hint in hints]])
+    rows: list[Any] = [np.full(width, value) for value in values]
+    rows += [value * np.eye(width)[j] for value in values if np.isfinite(value) for j in range(width)]
+    rows += [np.where(np.arange(width) % 2 == 0, value, -value) for value in values if np.isfinite(value)]
+    mixed = rng.choice(values, size=(count, width))
+    ordinary = rng.standard_normal((count, width)) * 10.0 ** rng.uniform(-3, 3, size=(count, 1))
+    stacked = np.concatenate([np.asarray(rows[:count]).reshape(-1, width), mixed[: count // 2], ordinary])
+    return np.asarray(stacked[:count], dtype=np.float64)

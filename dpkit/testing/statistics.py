@@ -1,0 +1,31 @@
+"""The tests that laws decide by. Each is valid at every sample size, so that the false-alarm probability is what it says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+FALSE_ALARM = 1e-9
+"""The probability with which one test of the kit accuses a right mechanism."""
+
+
+def uniformity_gap(uniforms: Array) -> tuple[float, float]:
+    """The Kolmogorov-Smirnov distance to the uniform law and its limit (Massart's constant in the DKW inequality)."""
+    ordered = np.sort(uniforms)
+    n = ordered.size
+    ranks = np.arange(n)
+    gap = max(float(np.max(ordered - ranks / n)), float(np.max((ranks + 1) / n - ordered)))
+    return gap, math.sqrt(math.log(2.0 / FALSE_ALARM) / (2.0 * n))
+
+
+def proportion_bounds(hits: int, n: int, *, alpha: float = FALSE_ALARM) -> tuple[float, float]:
+    """Clopper and Pearson's interval: each side is exceeded with probability at most alpha."""
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(hits, n - hits + 1, alpha)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n - hits, 1.0 - alpha)) if hits < n else 1.0
+    return low, high
