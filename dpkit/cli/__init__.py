@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dpkit._version import __version__
+from dpkit.cli.plugins import new_plugin, plugins
 from dpkit.errors import DpkitError
 
 
@@ -22,6 +23,10 @@ class _Verbs(click.Group):
 @click.version_option(__version__, prog_name="dpkit")
 def main() -> None:
     """Privacy accounting with plugins: every number derived from a named theorem and rounded to the safe side."""
+
+
+main.add_command(plugins)
+main.add_command(new_plugin)
 
 
 @main.group()

@@ -20,7 +20,7 @@ hello = "dpkit_hello"
 
 What a plugin returns is checked by type and by name. A plugin with any fault (an import that fails, a misspelt hook, a wrong
 signature, a name that another one has) is left out as a whole and says why, in a warning and in `dpkit plugins`; the others
-work.
+work. [Write a mechanism in an hour](write-a-mechanism.md) shows the whole way.
 
 This page is generated from `dpkit/hooks/specs.py`.
 """

@@ -74,24 +74,24 @@ class MechanismCase:
             claims.extend(mechanism.claims(at))
         return [claim for claim in dict.fromkeys(claims) if claim.status == "proved"]
 
-    def epsilon(self, mechanism: Mechanism, at: Distance) -> float:
+    def epsilon(self, mechanism: Mechanism, at: Distance, *, delta: float = DELTA) -> float:
         """What a release costs at this distance, by the cheapest accountant to compute that can price it."""
         event = mechanism.event(at=at)
         relations = {claim.neighbours for claim in self.claims(mechanism, at)} or {Neighbours.ADD_REMOVE}
         for name in QUICK_ACCOUNTANTS:
             try:
-                return min(self._priced(event, name, relation) for relation in relations)
+                return min(self._priced(event, name, relation, delta) for relation in relations)
             except UnpricedEventError:
                 continue
-        return min(self._priced(event, "best", relation) for relation in relations)
+        return min(self._priced(event, "best", relation, delta) for relation in relations)
 
-    def _priced(self, event: Event, accountant: str, relation: Neighbours) -> float:
+    def _priced(self, event: Event, accountant: str, relation: Neighbours, delta: float) -> float:
         chosen = self.registry.accountant(accountant)
         priced = assess(event, accountant=chosen, registry=self.registry, neighbours=relation, accept=frozenset())
-        return priced.epsilon(delta=DELTA)
+        return priced.epsilon(delta=delta)
 
-    def distance(self, mechanism: Mechanism, *, target: float = 1.0) -> Distance:
-        """The distance in the natural metric at which a release costs about this epsilon."""
+    def distance(self, mechanism: Mechanism, *, target: float = 1.0, delta: float = DELTA) -> Distance:
+        """The distance in the natural metric at which a release costs about this epsilon at this delta."""
         metric = self.factory.metrics[0]
         if metric == "records" or self.factory.values == "categories":
             return Distance(metric=metric, value=1)
@@ -102,7 +102,7 @@ class MechanismCase:
             middle = (low + high) / 2.0
             size = float(round(2.0**middle)) if whole else 2.0**middle
             try:
-                price = self.epsilon(mechanism, Distance(metric=metric, value=size))
+                price = self.epsilon(mechanism, Distance(metric=metric, value=size), delta=delta)
             except DpkitError:  # too large to be priced
                 price = math.inf
             if price <= target:

@@ -14,6 +14,8 @@ from dpkit.testing.cases import MechanismCase, Subject, pairs_at
 from dpkit.testing.quick_audit import Violation, quick_audit
 
 MOST_PAIRS = 24
+LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
+"""The prices, epsilon at delta, at whose distances a claim is audited."""
 
 
 def claims_are_what_the_rules_give(case: MechanismCase) -> None:
@@ -51,8 +53,10 @@ def price_grows_with_distance(case: MechanismCase) -> None:
 def claims_survive_a_quick_audit(case: MechanismCase) -> None:
     """No event is likelier under a neighbour than a claim allows, on pairs of values that the kit searches itself."""
     for index, subject in enumerate(case.subjects(3)):
-        for target in (0.5, 2.0):
-            _audited(case, subject, case.distance(subject.mechanism, target=target), salt=index)
+        # at a small delta, and at one that is large enough for a wrong delta to be seen
+        distances = {case.distance(subject.mechanism, target=target, delta=delta) for target, delta in LOOKS}
+        for at in sorted(distances, key=lambda distance: distance.value):
+            _audited(case, subject, at, salt=index)
 
 
 def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) -> None:

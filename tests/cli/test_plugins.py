@@ -1,0 +1,101 @@
+"""`dpkit plugins` lists and checks; `dpkit new-plugin` writes a plugin that passes its own tests."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dpkit.cli import main
+from dpkit.cli.scaffold import rendered
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_the_table_names_version_hooks_and_what_is_added():
+    run = invoke("plugins")
+    assert run.exit_code == 0
+    assert "dpkit_accountants" in run.output
+    assert "randomized-response" in run.output
+
+
+def test_the_json_is_one_object_a_plugin():
+    found = {plugin["name"]: plugin for plugin in json.loads(invoke("plugins", "--json").output)}
+    assert found["dpkit"]["healthy"] is True
+    assert "laplace" in found["dpkit"]["adds"]["mechanisms"]
+
+
+def test_checking_prints_a_line_a_law_and_succeeds():
+    run = invoke("plugins", "check", "dpkit", "--law", "form_shows_nothing")
+    assert run.exit_code == 0, run.output
+    assert "ok      mechanism laplace" in run.output
+    assert "7 passed, 0 failed, 0 skipped" in run.output
+
+
+def test_checking_an_unknown_plugin_is_a_user_s_mistake():
+    run = invoke("plugins", "check", "nonsense")
+    assert run.exit_code == 2
+    assert "not installed" in run.output
+
+
+def test_a_law_that_is_broken_gives_exit_code_one(tmp_path):
+    name = "leaky"
+    for path, text in rendered(name).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    module = tmp_path / "dpkit_leaky.py"
+    source = module.read_text(encoding="utf-8")
+    module.write_text(source.replace("scale=self.scale, law", "scale=self.scale / 3, law"), encoding="utf-8")
+    info = tmp_path / "dpkit_leaky-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dpkit-leaky\nVersion: 0.1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[dpkit]\nleaky = dpkit_leaky\n", encoding="utf-8")
+    law = ["--law", "sampler_follows_its_declared_law", "--law", "form_shows_nothing"]
+    run = python(tmp_path, "-m", "dpkit.cli", "plugins", "check", name, *law)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "FAILED  mechanism leaky" in run.stdout
+    assert "1 passed, 1 failed, 0 skipped" in run.stdout
+
+
+def test_the_hello_plugin_is_the_template_rendered():
+    folder = ROOT / "plugins" / "dpkit-hello"
+    files = rendered("hello")
+    for path, text in files.items():
+        assert (folder / path).read_text(encoding="utf-8") == text, f"{path}: write plugins/dpkit-hello again from the template"
+    tracked = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert {path for path in tracked if path.suffix in {".py", ".toml", ".md", ".yml"}} == set(files)
+
+
+def test_a_new_plugin_passes_its_own_tests(tmp_path):
+    run = invoke("new-plugin", "my-noise", "--into", str(tmp_path))
+    assert run.exit_code == 0, run.output
+    folder = tmp_path / "dpkit-my-noise"
+    assert (folder / "pyproject.toml").exists()
+    done = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), cwd=folder)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "class MyNoise:" in (folder / "dpkit_my_noise.py").read_text(encoding="utf-8")
+
+
+def test_an_existing_folder_is_not_touched(tmp_path):
+    (tmp_path / "dpkit-mine").mkdir()
+    run = invoke("new-plugin", "mine", "--into", str(tmp_path))
+    assert run.exit_code == 2
+    assert not list((tmp_path / "dpkit-mine").iterdir())
+
+
+@pytest.mark.parametrize("name", ["My-Noise", "../up", "a b", "1st", ""])
+def test_a_name_that_is_none_is_refused(name, tmp_path):
+    assert invoke("new-plugin", name, "--into", str(tmp_path)).exit_code == 2
+
+
+def python(path, *arguments, cwd=None):
+    paths = os.pathsep.join([str(path), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, check=False)
