@@ -90,12 +90,12 @@ if TYPE_CHECKING:
     from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
     from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
-    from dpkit.mechanisms.releasing import Simulated as Simulated
     from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
     from dpkit.numerics.exact_rounding import NoiseLaw as NoiseLaw
     from dpkit.numerics.exact_rounding import Tail as Tail
     from dpkit.numerics.exact_rounding import exactly_rounded as exactly_rounded
     from dpkit.numerics.randomness import secure_generator as secure_generator
+    from dpkit.numerics.simulated import Simulated as Simulated
 
 # Where each public name lives. A test holds this table against the imports above and against docs/api.md.
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -145,10 +145,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.mechanisms.gaussian": ("Gaussian", "GaussianEvent"),
     "dpkit.mechanisms.laplace": ("Laplace", "LaplaceEvent"),
     "dpkit.mechanisms.randomized_response": ("RandomizedResponse", "RandomizedResponseEvent"),
-    "dpkit.mechanisms.releasing": ("Simulated",),
     "dpkit.mechanisms.symmetric_gaussian": ("SymmetricGaussian",),
     "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
     "dpkit.numerics.randomness": ("secure_generator",),
+    "dpkit.numerics.simulated": ("Simulated",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

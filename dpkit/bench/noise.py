@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.numerics.discrete_noise import IntArray, add_saturating, discrete_gaussian, discrete_laplace
+from dpkit.numerics.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
 from dpkit.numerics.exact_rounding import NoiseLaw, exactly_rounded
 from dpkit.numerics.gaussian_noise import GAUSSIAN
 from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.numerics.noise_inputs import IntArray
 from dpkit.numerics.randomness import secure_generator
 
 Release = Callable[[], object]

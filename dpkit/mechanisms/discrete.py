@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative, whole_number
+from dpkit.core.checks import nonnegative
 from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.distances import Distance
@@ -18,12 +19,17 @@ from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ZCDP, PureDP
 from dpkit.core.neighbours import EITHER, Neighbours
-from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.numerics.rounding import round_up
 
 IntArray = npt.NDArray[np.int64]
+
+
+class Sampler(Protocol):
+    """Draws integer noise."""
+
+    def __call__(self, *, scale: float, size: tuple[int, ...], rng: np.random.Generator) -> IntArray: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,9 @@ class DiscreteLaplace:
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _checked_scale(self.scale, where="DiscreteLaplace"))
+        from dpkit.numerics.discrete_noise import checked_discrete_scale
+
+        object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteLaplace"))
 
     @property
     def grid(self) -> float:
@@ -92,11 +100,10 @@ class DiscreteLaplace:
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
-        """The noisy integers. Magnitudes above 2**62 - 1 raise; with `saturate`, a public limit, they are clamped to it."""
+        """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
         from dpkit.numerics.discrete_noise import discrete_laplace
 
-        source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteLaplace")
-        return _with_noise(integers, discrete_laplace(scale=self.scale, size=integers.shape, rng=source), source)
+        return _release(discrete_laplace, self.scale, value, rng, saturate, where="DiscreteLaplace.release")
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent noisy values along the first axis."""
@@ -128,7 +135,9 @@ class DiscreteGaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _checked_scale(self.scale, where="DiscreteGaussian"))
+        from dpkit.numerics.discrete_noise import checked_discrete_scale
+
+        object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteGaussian"))
 
     @property
     def grid(self) -> float:
@@ -143,11 +152,10 @@ class DiscreteGaussian:
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
-        """The noisy integers. Magnitudes above 2**62 - 1 raise; with `saturate`, a public limit, they are clamped to it."""
+        """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
         from dpkit.numerics.discrete_noise import discrete_gaussian
 
-        source, integers = releasing.generator(rng), _integers(value, saturate, where="DiscreteGaussian")
-        return _with_noise(integers, discrete_gaussian(scale=self.scale, size=integers.shape, rng=source), source)
+        return _release(discrete_gaussian, self.scale, value, rng, saturate, where="DiscreteGaussian.release")
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent noisy values along the first axis."""
@@ -179,36 +187,39 @@ def _log_theta(scale: float) -> float:
     return math.log(scale * math.sqrt(2.0 * math.pi)) + math.log(dual)
 
 
-def _checked_scale(scale: float, *, where: str) -> float:
-    from dpkit.numerics.discrete_noise import LARGEST_SCALE, SMALLEST_SCALE
-    from dpkit.numerics.noise_inputs import as_float
+def _steps(output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """How many whole steps the output is from the value; infinitely many where it is not whole, and so impossible.
 
-    number = as_float(scale)
-    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
-        raise InvalidValueError(field="scale", found=scale, allowed="a number between 2**-20 and 2**40", where=where)
-    return number
+    Integers are subtracted as such: float64 merges large ones, and unsigned ones would wrap around.
+    """
+    from dpkit.numerics.discrete_noise import LARGEST_SUM, LARGEST_VALUE
+    from dpkit.numerics.noise_inputs import checked_integers
 
-
-def _integers(value: npt.ArrayLike, saturate: float | None, *, where: str) -> npt.NDArray[np.integer]:
-    """Integers, clamped to the public limit where one is given. Floats are refused: rounding them could double a distance."""
-    from dpkit.numerics.discrete_noise import LARGEST_INTEGER
-
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
-        found = f"an array of {array.dtype}"
-        raise InvalidValueError(field="value", found=found, allowed="integers", where=f"{where}.release")
-    if saturate is None:
-        if array.size and not (int(array.min()) >= -LARGEST_INTEGER and int(array.max()) <= LARGEST_INTEGER):
-            found, allowed = "a larger magnitude", "integers of at most 2**62 - 1"
-            raise InvalidValueError(field="value", found=found, allowed=allowed, where=f"{where}.release")
-        return array
-    limit = whole_number(int(min(saturate, LARGEST_INTEGER)), field="saturate", where=f"{where}.release")
-    if array.dtype.kind == "u":
-        return np.minimum(array.astype(np.uint64), np.uint64(limit)).astype(np.int64)
-    return np.clip(array.astype(np.int64), -limit, limit)
+    where = "log_density"
+    answers = np.asarray(output)
+    center = checked_integers(releasing.whole(value), largest=LARGEST_VALUE, saturate=None, where=where)
+    if answers.dtype.kind in "iu":
+        within = checked_integers(answers, largest=LARGEST_SUM, saturate=LARGEST_SUM, where=where)
+        return np.asarray(within - center, dtype=np.float64)
+    floats = np.asarray(answers, dtype=np.float64)
+    return np.where(floats == np.rint(floats), floats - center, math.inf)
 
 
-def _with_noise(integers: npt.NDArray[np.integer], noise: IntArray, source: np.random.Generator) -> IntArray:
-    from dpkit.numerics.discrete_noise import add_saturating
+def _release(
+    sampler: Sampler,
+    scale: float,
+    value: npt.ArrayLike,
+    rng: np.random.Generator | None,
+    saturate: float | None,
+    *,
+    where: str,
+) -> IntArray:
+    from dpkit.numerics.discrete_noise import LARGEST_VALUE, add_saturating
+    from dpkit.numerics.noise_inputs import checked_integers
+    from dpkit.numerics.randomness import secure_generator
+    from dpkit.numerics.simulated import stamped
 
-    return releasing.stamped(add_saturating(integers, noise), source)
+    releasing.checked_generator(rng)
+    integers = checked_integers(value, largest=LARGEST_VALUE, saturate=saturate, where=where)
+    source = secure_generator() if rng is None else rng
+    return stamped(add_saturating(integers, sampler(scale=scale, size=integers.shape, rng=source)), source, value=value)

@@ -113,15 +113,13 @@ class Exponential:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The chosen index: an integer array without axes."""
-        source = releasing.generator(rng)
-        scores = _scores(value, saturate)
-        return releasing.stamped(np.asarray(_choices(scores, self.scale, 1, source)[0]), source)
+        chosen = _choices(value, self.scale, 1, releasing.checked_generator(rng), saturate)
+        return chosen.reshape(())
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent choices."""
         releasing.repeated(0, n)  # n is checked as everywhere
-        source = releasing.generator(rng)
-        return releasing.stamped(_choices(_scores(value, None), self.scale, n, source), source)
+        return _choices(value, self.scale, n, releasing.checked_generator(rng), None)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The pure claim and the one by bounded range."""
@@ -151,11 +149,16 @@ def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
     return scores
 
 
-def _choices(scores: FloatArray, scale: float, n: int, rng: np.random.Generator) -> IntArray:
+def _choices(value: npt.ArrayLike, scale: float, n: int, rng: np.random.Generator | None, saturate: float | None) -> IntArray:
     """n exact draws: the gap to the best score, over the scale, is the exponent."""
     from dpkit.numerics.exact_choice import exponential_choices
+    from dpkit.numerics.randomness import secure_generator
+    from dpkit.numerics.simulated import stamped
 
+    scores = _scores(value, saturate)
     best, width = Fraction(float(np.max(scores))), Fraction(scale)
+    source = secure_generator() if rng is None else rng
     with np.errstate(all="ignore"):  # nothing may be signalled that depends on a value
         gaps = (np.max(scores) - scores) / scale
-        return exponential_choices(gaps, exact=lambda i: (best - Fraction(float(scores[i]))) / width, size=n, rng=rng)
+        chosen = exponential_choices(gaps, exact=lambda i: (best - Fraction(float(scores[i]))) / width, size=n, rng=source)
+    return stamped(chosen, source, value=value)

@@ -115,8 +115,8 @@ class Gaussian:
         from dpkit.numerics.exact_rounding import exactly_rounded
         from dpkit.numerics.gaussian_noise import GAUSSIAN
 
-        source = releasing.generator(rng)
-        return releasing.stamped(exactly_rounded(value, scale=self.scale, law=GAUSSIAN, rng=source, saturate=saturate), source)
+        source = releasing.checked_generator(rng)
+        return exactly_rounded(value, scale=self.scale, law=GAUSSIAN, rng=source, saturate=saturate)
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """n independent noisy values along the first axis."""

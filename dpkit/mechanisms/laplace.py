@@ -220,8 +220,8 @@ class Laplace:
         from dpkit.numerics.exact_rounding import exactly_rounded
         from dpkit.numerics.laplace_noise import LAPLACE
 
-        source = releasing.generator(rng)
-        return releasing.stamped(exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=source, saturate=saturate), source)
+        source = releasing.checked_generator(rng)
+        return exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=source, saturate=saturate)
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """n independent noisy values along the first axis."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +68,12 @@ class RandomizedResponse:
         """e^epsilon / (e^epsilon + categories - 1)."""
         return 1.0 / (1.0 + (self.categories - 1) * math.exp(-self.epsilon))
 
+    @property
+    def lie_probability(self) -> float:
+        """(categories - 1) / (e^epsilon + categories - 1), without cancellation: accurate however rare lies are."""
+        odds = (self.categories - 1) * math.exp(-self.epsilon)
+        return odds / (1.0 + odds)
+
     def event(self, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
         """The answers of which at most so many change: `records(n)`; n entries cost n times epsilon."""
         changed = releasing.distance_in(at, metrics=("records",), where="RandomizedResponse")
@@ -79,12 +84,16 @@ class RandomizedResponse:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The randomised answers. A direct call refuses what is no category; with `saturate` it counts as the nearest one."""
-        source = releasing.generator(rng)
-        truths = self._categories(value, clamp=saturate is not None)
+        from dpkit.numerics.randomness import secure_generator
+        from dpkit.numerics.simulated import stamped
+
+        releasing.checked_generator(rng)
+        truths = self._categories(value, saturate=saturate, where="RandomizedResponse.release")
+        source = secure_generator() if rng is None else rng
         lies = self._lies(truths.size, source).reshape(truths.shape)
         others = source.integers(0, self.categories - 1, size=truths.shape, dtype=np.int64)
         others += others >= truths  # uniform over the categories that are not the truth
-        return releasing.stamped(np.where(lies, others, truths), source)
+        return stamped(np.where(lies, others, truths), source, value=value)
 
     def _lies(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         """Exact coins with probability (k-1) / (e^epsilon + k-1)."""
@@ -96,8 +105,9 @@ class RandomizedResponse:
         def lying(context: Precision, epsilon: Real) -> Real:
             return context.mpf(others) / (context.exp(epsilon) + others)
 
-        probability = np.full(count, others * math.exp(-self.epsilon) / (1.0 + others * math.exp(-self.epsilon)))
-        return coins(probability, enclosure=lambda i: enclose_decreasing(lying, Fraction(self.epsilon)), rng=rng)
+        return coins(
+            np.full(count, self.lie_probability), enclosure=lambda i: enclose_decreasing(lying, Fraction(self.epsilon)), rng=rng
+        )
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent answers along the first axis."""
@@ -122,23 +132,13 @@ class RandomizedResponse:
         lies = np.arange(count + 1)
         return float(lies[np.argmax(bdtr(lies, count, 1.0 - self.truth_probability) >= needed)])
 
-    def _categories(self, value: npt.ArrayLike, *, clamp: bool) -> IntArray:
-        array: npt.NDArray[Any] = np.asarray(value)
-        if array.dtype.kind not in "iu":
-            raise InvalidValueError(
-                field="value",
-                found=f"an array of {array.dtype}",
-                allowed="integer categories",
-                where="RandomizedResponse.release",
-            )
-        if clamp:
-            wide = np.minimum(array, np.uint64(2**62)).astype(np.int64) if array.dtype.kind == "u" else array.astype(np.int64)
-            return np.asarray(np.clip(wide, 0, self.categories - 1), dtype=np.int64)
-        if array.size and not (array.min() >= 0 and array.max() < self.categories):
-            raise InvalidValueError(
-                field="value",
-                found="a number outside the categories",
-                allowed=f"integers from 0 to {self.categories - 1}",
-                where="RandomizedResponse.release",
-            )
-        return array.astype(np.int64)
+    def _categories(self, value: npt.ArrayLike, *, saturate: float | None, where: str) -> IntArray:
+        from dpkit.numerics.noise_inputs import checked_integers
+
+        whole = checked_integers(value, largest=2**62, saturate=saturate, where=where)
+        if saturate is not None:
+            return np.clip(whole, 0, self.categories - 1)
+        if whole.size and not (whole.min() >= 0 and whole.max() < self.categories):
+            allowed = f"integers from 0 to {self.categories - 1}"
+            raise InvalidValueError(field="value", found="a number outside the categories", allowed=allowed, where=where)
+        return whole

@@ -1,8 +1,9 @@
-"""What the mechanisms share: picking a distance, the generator and its stamp, and claims from loss rules."""
+"""What the mechanisms share: picking a distance, checking the generator, claims from loss rules, and what accuracy needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,42 +22,24 @@ ASSUMING = ("the random bits are uniform", "the running time is not observed")
 """What every exact release assumes: ChaCha20 is a pseudorandom function, and the rare slow path is not timed."""
 
 
-class Simulated(np.ndarray[Any, np.dtype[Any]]):
-    """An output whose randomness came from outside dpkit: for tests and simulations, never a private release.
-
-    Arithmetic keeps the stamp; taking an entry out, stacking and `np.asarray` lose it, so stamp what is built from such parts.
-    """
-
-    simulation = True
-
-
-def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """The generator given, or a new secure one."""
-    from dpkit.numerics.randomness import secure_generator
-
-    if rng is None:
-        return secure_generator()
-    if not isinstance(rng, np.random.Generator):
+def checked_generator(rng: np.random.Generator | None) -> np.random.Generator | None:
+    """The generator given. None stands for a new secure one, which is keyed only once everything else is checked."""
+    if rng is not None and not isinstance(rng, np.random.Generator):
         raise InvalidValueError(
             field="rng", found=type(rng).__name__, allowed="a numpy.random.Generator, or None for secure bits", where="release"
         )
     return rng
 
 
-def stamped(output: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[Any]:
-    """The output as it is when its bits are secure; marked as simulated when they are not."""
-    from dpkit.numerics.randomness import is_secure
-
-    array = np.asarray(output)
-    return array if is_secure(rng) else array.view(Simulated)
-
-
 def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """The value n times along a new first axis, for `release_many`."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise InvalidValueError(field="n", found=n, allowed="a whole number >= 0", where="release_many")
-    array = np.asarray(value)
-    return np.broadcast_to(array, (int(n), *array.shape))
+    from dpkit.numerics.noise_inputs import given_array
+    from dpkit.numerics.simulated import stamped
+
+    array = given_array(value, where="release_many")
+    return stamped(np.broadcast_to(array, (int(n), *array.shape)), None, value=value)
 
 
 def distance_in(at: Distance | Sequence[Distance], *, metrics: Sequence[str], where: str) -> float:
@@ -98,6 +81,14 @@ def summed_over_value(terms: npt.NDArray[np.float64], value_axes: int) -> npt.ND
     return np.asarray(np.sum(terms, axis=axes) if axes else terms, dtype=np.float64)
 
 
+def whole(value: npt.ArrayLike) -> npt.ArrayLike:
+    """The value of a density, with floats that are whole numbers as integers; anything else as it is, to be checked."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and np.all((array == np.rint(array)) & (np.abs(array) <= 2.0**53)):
+        return array.astype(np.int64)
+    return value
+
+
 def checked_confidence(confidence: float) -> float:
     """A confidence strictly between 0 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.floating) or not 0.0 < confidence < 1.0:
@@ -106,12 +97,23 @@ def checked_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def entries(shape: Sequence[int] | int) -> int:
-    """How many numbers an array of this shape holds; at least one."""
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    total = 1
+def checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:
+    """A shape as a tuple of whole numbers."""
+    sizes = (shape,) if not isinstance(shape, Iterable) else tuple(shape)
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise InvalidValueError(field="shape", found=shape, allowed="whole numbers >= 0", where="accuracy")
-        total *= int(size)
-    return max(1, total)
+    return tuple(int(size) for size in sizes)
+
+
+def entries(shape: Sequence[int] | int) -> int:
+    """How many numbers an array of this shape holds; at least one."""
+    return max(1, math.prod(checked_shape(shape)))
+
+
+def log_tail(count: int, confidence: float) -> float:
+    """ln of the tail probability that each of `count` independent errors may have: 1 - confidence^(1/count), for any count."""
+    rate = -math.log(checked_confidence(confidence))
+    log_share = math.log(rate) - math.log(count)  # an integer's logarithm knows no overflow
+    # 1 - e^-x is x to within rounding when x is that small
+    return log_share if log_share < -40.0 else math.log(-math.expm1(-rate / count))

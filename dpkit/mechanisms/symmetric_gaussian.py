@@ -52,8 +52,10 @@ class SymmetricGaussian:
         from dpkit.numerics.exact_rounding import exactly_rounded
         from dpkit.numerics.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
         from dpkit.numerics.noise_inputs import checked_value
+        from dpkit.numerics.randomness import secure_generator
+        from dpkit.numerics.simulated import stamped
 
-        source = releasing.generator(rng)
+        releasing.checked_generator(rng)
         matrices = checked_value(value, saturate=saturate, where="SymmetricGaussian.release")
         size = _size(matrices.shape)
         if saturate is None and not np.array_equal(matrices, np.swapaxes(matrices, -1, -2)):
@@ -62,6 +64,7 @@ class SymmetricGaussian:
             )
         # equal entries average to themselves; unequal ones must not count for more than their Frobenius distance
         matrices = 0.5 * matrices + 0.5 * np.swapaxes(matrices, -1, -2)
+        source = secure_generator() if rng is None else rng
         output = np.empty(matrices.shape)
         diagonal = np.arange(size)
         rows, columns = np.triu_indices(size, k=1)
@@ -73,7 +76,7 @@ class SymmetricGaussian:
         )
         output[..., rows, columns] = upper
         output[..., columns, rows] = upper
-        return releasing.stamped(output, source)
+        return stamped(output, source, value=value)
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """n independent noisy matrices along the first axis."""

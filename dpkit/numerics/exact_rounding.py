@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.lazy_uniform import LazyUniform, Precision, Real, enclose_decreasing, last_true, new_context
 from dpkit.numerics.noise_inputs import FloatArray, checked_grid, checked_scale, checked_value
-from dpkit.numerics.randomness import random_words
+from dpkit.numerics.randomness import random_words, secure_generator
+from dpkit.numerics.simulated import stamped
 
 GRID_BITS = 20
 """The default grid is this many bits below the leading bit of the scale."""
@@ -80,7 +81,7 @@ def exactly_rounded(
     *,
     scale: float,
     law: NoiseLaw,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     grid: float | None = None,
     saturate: float | None = None,
 ) -> FloatArray:
@@ -90,14 +91,20 @@ def exactly_rounded(
     multiple itself below 2**53 grid steps, and always on the grid), so it is a function of that multiple alone.
 
     Non-finite or overflowing values and wrong types raise before any randomness is drawn. With `saturate`, a public
-    limit, nothing raises on a value: magnitudes are clamped to the limit first, and NaN counts as zero.
+    limit, nothing raises on a value: magnitudes are clamped to the limit first, and NaN counts as zero. Without a generator
+    the bits come from a new secure one; with any that `secure_generator` did not make, the answer is stamped `Simulated`.
     """
     scale = checked_scale(scale, where=_WHERE)
     grid = grid_for(scale) if grid is None else checked_grid(grid, scale=scale, where=_WHERE)
     values = checked_value(value, saturate=saturate, where=_WHERE)
     steps = StepRounder(law=law, steps_per_scale=scale / grid)
+    if rng is not None and not hasattr(rng, "integers"):
+        raise InvalidValueError(
+            field="rng", found=type(rng).__name__, allowed="a numpy.random.Generator, or None for secure bits", where=_WHERE
+        )
     with np.errstate(all="ignore"):  # nothing may be signalled that depends on a value
-        return _rounded(values.reshape(-1), steps, grid, rng).reshape(values.shape)
+        noisy = _rounded(values.reshape(-1), steps, grid, secure_generator() if rng is None else rng).reshape(values.shape)
+    return stamped(noisy, rng, value=value)
 
 
 def _rounded(values: FloatArray, steps: StepRounder, grid: float, rng: np.random.Generator) -> FloatArray:

@@ -51,7 +51,8 @@ class Precision(Protocol):
 
 
 Enclosure = Callable[[Precision], tuple[Real, Real]]
-"""A real number, given as an interval around it whose relative width is at most 2**-(prec - GUARD_BITS - 1)."""
+"""A real number in [0, 1], as an interval around it. Being inside is what exactness needs; that the interval is at most about
+2**-(prec - GUARD_BITS - 1) wide is what ends a comparison soon."""
 
 
 def new_context() -> Precision:

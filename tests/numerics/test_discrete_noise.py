@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpkit.errors import InvalidValueError
 from dpkit.numerics import discrete_noise, exact_bernoulli
-from dpkit.numerics.discrete_noise import LARGEST_INTEGER, add_saturating, discrete_gaussian, discrete_laplace
+from dpkit.numerics.discrete_noise import LARGEST_SUM, LARGEST_VALUE, add_saturating, discrete_gaussian, discrete_laplace
 from dpkit.numerics.exact_bernoulli import exponential_coins
 from dpkit.numerics.laplace_noise import LAPLACE
 
@@ -49,7 +49,7 @@ def fits(judges, sampler, scale, draws, seed=1, span=60):
 
 
 @each_sampler
-@pytest.mark.parametrize("scale", [1e-3, 0.2, 0.5, 1.0, 1.5, 10.0])
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.2, 0.5, 1.0, 1.5, 10.0])
 def test_every_integer_has_its_exact_probability(judges, sampler, scale):
     fits(judges, sampler, scale, 300_000)
 
@@ -79,7 +79,7 @@ def test_refining_by_low_bits_leaves_the_law_as_it_is(judges, monkeypatch):
 
 
 @each_sampler
-@pytest.mark.parametrize("scale", [0.3, 1.0, 1000.0, 1e9])
+@pytest.mark.parametrize("scale", [1e-9, 0.3, 1.0, 1000.0, 1e9, 1e12])
 def test_the_exact_fallback_agrees_with_the_fast_path_bit_for_bit(monkeypatch, sampler, scale):
     fast = sampler(scale=scale, size=60, rng=np.random.default_rng(3))
     monkeypatch.setattr(discrete_noise, "LAPLACE", replace(LAPLACE, upper=replace(LAPLACE.upper, error=1e9)))
@@ -103,7 +103,7 @@ def test_shapes_and_determinism(sampler, size):
 
 
 @each_sampler
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**-21, 2.0**41, "1", None])
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**-31, 2.0**41, "1", None])
 def test_a_scale_that_is_out_of_range_is_refused(sampler, scale):
     with pytest.raises(InvalidValueError, match="scale"):
         sampler(scale=scale, size=1, rng=None)
@@ -157,15 +157,73 @@ def test_a_zero_that_is_counted_twice_is_caught(judges, monkeypatch):
         fits(judges, discrete_laplace, 1.0, 300_000)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
-def test_sums_saturate_instead_of_wrapping_around(dtype):
-    limits = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype=dtype)
-    noise = np.array([-(2**63), 2**63 - 1])
-    exact = [
-        max(min(int(v), LARGEST_INTEGER), -LARGEST_INTEGER) + max(min(int(n), LARGEST_INTEGER), -LARGEST_INTEGER)
-        for v, n in zip(limits, noise, strict=True)
-    ]
-    assert add_saturating(limits, noise).tolist() == exact
+@each_sampler
+def test_a_million_draws_fit_in_the_body_and_in_the_tails(judges, sampler):
+    noise = sampler(scale=3.0, size=1_000_000, rng=np.random.default_rng(7))
+    judges.assert_counts_fit(noise, law_of(sampler, 3.0), -60, 61)
+    below = law_of(sampler, 3.0)
+    for tail in (noise, -noise):
+        share = 1 - float(below(12))
+        assert stats.binomtest(int((tail >= 12).sum()), tail.size, share).pvalue > 1e-6
+
+
+@each_sampler
+@pytest.mark.parametrize("scale", [1e-9, 2.0**-30, 2e-3, 1.0])
+def test_the_slow_path_is_rare_at_small_scales_too(monkeypatch, sampler, scale):
+    slow = []
+    exact = discrete_noise.StepRounder.exact
+    monkeypatch.setattr(
+        discrete_noise.StepRounder, "exact", lambda self, words, *rest: slow.append(len(words)) or exact(self, words, *rest)
+    )
+    sampler(scale=scale, size=1_000_000, rng=np.random.default_rng(8))
+    assert sum(slow) <= 30
+
+
+def clamped_exactly(value: int, noise: int) -> int:
+    total = max(-LARGEST_VALUE, min(LARGEST_VALUE, value)) + noise
+    return max(-LARGEST_SUM, min(LARGEST_SUM, total))
+
+
+def assert_sums_are_clamped_exactly(add):
+    near = [limit + step for limit in (0, 2**60, LARGEST_VALUE, LARGEST_SUM) for step in (-1, 0, 1)]
+    noises = [-(2**63), 2**63 - 1, *near, *(-noise for noise in near)]
+    for dtype in (np.int8, np.uint8, np.int64, np.uint64):
+        ends = [np.iinfo(dtype).min, np.iinfo(dtype).max, 5]
+        values, drawn = np.meshgrid(np.array(ends, dtype=dtype), np.array(noises))
+        expected = [clamped_exactly(int(v), int(n)) for v, n in zip(values.flat, drawn.flat, strict=True)]
+        assert add(values, drawn).ravel().tolist() == expected
+
+
+def test_the_exact_sum_is_clamped_and_nothing_wraps_around():
+    assert_sums_are_clamped_exactly(add_saturating)
+
+
+def test_noise_that_is_clamped_before_it_is_added_is_caught():
+    """The mutant's largest answer tells the value."""
+
+    def clamps_first(value, noise):
+        return add_saturating(value, np.clip(noise, -LARGEST_VALUE, LARGEST_VALUE))
+
+    with pytest.raises(AssertionError):
+        assert_sums_are_clamped_exactly(clamps_first)
+
+
+def test_noise_beyond_a_machine_word_is_carried_exactly_until_it_is_accepted(monkeypatch):
+    """Nobody can wait for such a draw, so the exact path is made to answer with it."""
+    huge = [2**41, 2**41 + 1, 2**62, 2**70, -(2**70)]
+    monkeypatch.setattr(
+        discrete_noise.StepRounder, "fast", lambda self, words, offset: (np.zeros(words.size), np.zeros(words.size, bool))
+    )
+    monkeypatch.setattr(
+        discrete_noise.StepRounder, "exact", lambda self, words, *rest: [huge[i % len(huge)] for i in range(words.size)]
+    )
+    for scale, bits in ((1.0, 0), (2.0**40, 21)):
+        proposed = discrete_noise._propose_laplace(scale, 10, np.random.default_rng(1))
+        assert {abs(int(number)) >> bits for number in proposed} == {abs(number) for number in huge}
+        noise = discrete_laplace(scale=scale, size=10, rng=np.random.default_rng(1))
+        assert np.abs(noise).max() == 2**63 - 1
+        assert add_saturating(np.full(10, 2**60), noise).max() == LARGEST_SUM
+    assert not discrete_noise._propose_gaussian(1e9, 10, np.random.default_rng(1)).size
 
 
 def test_only_integers_take_integer_noise():

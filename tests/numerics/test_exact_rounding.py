@@ -259,6 +259,12 @@ def test_a_bad_scale_is_refused(scale):
         exactly_rounded(0.0, scale=scale, law=LAPLACE, rng=Untouchable())
 
 
+@pytest.mark.parametrize("rng", [0, "seed", np.random, np.random.RandomState(1)], ids=["int", "str", "module", "legacy"])
+def test_what_is_not_a_generator_is_refused(rng):
+    with pytest.raises(InvalidValueError, match="rng"):
+        exactly_rounded(0.0, scale=1.0, law=LAPLACE, rng=rng)
+
+
 @pytest.mark.parametrize("grid", [0.0, -1.0, 0.3, 3.0, math.nan, math.inf, 5e-324, 2.0**-41, 2.0**41])
 def test_a_bad_grid_is_refused(grid):
     with pytest.raises(InvalidValueError, match="grid"):

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpkit.numerics.lazy_uniform import LazyUniform, enclose_decreasing, last_true, new_context
@@ -24,6 +24,7 @@ def uniform(judges, words, leading=0, bits=0):
     return LazyUniform(leading=leading, bits=bits, rng=rng, context=new_context()), rng
 
 
+@settings(deadline=None)  # a busy machine is no counterexample
 @given(word=st.integers(0, 2**64 - 1), numerator=st.integers(1, 2**40), denominator=st.integers(2**40, 2**60))
 def test_it_compares_as_the_number_its_bits_spell(judges, word, numerator, denominator):
     real = Fraction(numerator, denominator)
@@ -64,6 +65,7 @@ def test_bisection_on_it_is_uniform(judges, seed):
     judges.assert_counts_fit(cells, lambda n: n / 16, 0, 16)
 
 
+@settings(deadline=None)  # a busy machine is no counterexample
 @given(answer=st.integers(-(10**9), 10**9), near=st.integers(-(10**9), 10**9))
 def test_the_search_finds_the_last_integer_that_passes(answer, near):
     asked = []
