@@ -59,7 +59,7 @@ def test_the_slope_bounds_what_a_relative_change_of_the_tail_can_move(law):
 
 
 @each_law
-@pytest.mark.parametrize("z", ["1e-30", "0.001", "1", "4.9", "37.5", "1e3", "1e6"])
+@pytest.mark.parametrize("z", ["1e-30", "0.001", "1", "4.9", "37.5", "1e3", "1e6", "1.1e9", "1e12"])
 def test_the_exact_survival_function_keeps_its_relative_precision(law, z):
     context = mpmath.MPContext()
     for precision in (160, 400):
@@ -89,3 +89,19 @@ def test_the_margin_leaves_nearly_everything_to_the_fast_path_and_covers_its_par
     parts = steps * (tail.error + tail.slope * (2.0**-53 + 2.0**-64 / tail.smallest)) + 2 * steps * largest * 2.0**-53
     assert parts < _margin(tail, steps) < 4 * parts
     assert _margin(tail, steps) < 2e-6
+
+
+def test_numpy_s_exponential_is_well_within_its_assumed_relative_error():
+    """Assumption A5: 2**-50 relative where the result is a normal number, 2**-1022 absolute below."""
+    rng = np.random.default_rng(2)
+    special = np.concatenate([np.arange(0.0, 750.0), np.log(2.0) * np.arange(0.5, 1070.0), 2.0 ** np.arange(-60.0, 10.0)])
+    exponents = np.concatenate(
+        [special, np.nextafter(special, 0.0), rng.uniform(0, 750, 3_000), 2.0 ** rng.uniform(-60, 10, 2_000)]
+    )
+    with np.errstate(under="ignore"):
+        found = np.exp(-exponents)
+        assert np.exp(-np.array([750.0, 1e300, np.inf])).tolist() == [0.0] * 3
+    for exponent, value in zip(exponents.tolist(), found.tolist(), strict=True):
+        truth = oracle.exp(-oracle.mpf(exponent))
+        allowed = max(truth * oracle.ldexp(1, -51), oracle.ldexp(1, -1022))  # half of what is assumed
+        assert abs(oracle.mpf(value) - truth) <= allowed
