@@ -114,18 +114,17 @@ class DiscreteLaplace:
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """ln probability of the output, summed over the entries of the value."""
-        center = np.asarray(value, dtype=np.float64)  # unsigned integers would wrap around
-        distance = np.abs(np.asarray(output, dtype=np.float64) - center)
+        """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
+        distance = np.abs(_steps(output, value))
         normaliser = math.log(math.tanh(0.5 / self.scale))  # (1 - q)/(1 + q), q = exp(-1/scale)
-        return releasing.summed_over_value(normaliser - distance / self.scale, center.ndim)
+        return releasing.summed_over_value(normaliser - distance / self.scale, np.ndim(value))
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error over the shape at this confidence."""
         # P(|X| > t) = 2 q^(t+1)/(1+q) must be at most 1 - c^(1/m)
-        tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / releasing.entries(shape))
-        needed = self.scale * (math.log(2.0 / tail) - math.log1p(math.exp(-1.0 / self.scale))) - 1.0
-        return float(max(0, math.ceil(needed * (1.0 + 1e-12))))
+        log_tail = releasing.log_tail(releasing.entries(shape), confidence)
+        needed = self.scale * (math.log(2.0) - log_tail - math.log1p(math.exp(-1.0 / self.scale)))
+        return float(max(0, math.ceil(needed * (1.0 + 1e-12) - 1.0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +165,9 @@ class DiscreteGaussian:
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """ln probability of the output, summed over the entries of the value."""
-        center = np.asarray(value, dtype=np.float64)  # unsigned integers would wrap around
-        z = (np.asarray(output, dtype=np.float64) - center) / self.scale
-        return releasing.summed_over_value(-0.5 * z * z - _log_theta(self.scale), center.ndim)
+        """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
+        z = _steps(output, value) / self.scale
+        return releasing.summed_over_value(-0.5 * z * z - _log_theta(self.scale), np.ndim(value))
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """A bound on the largest absolute error over the shape: the tail is at most that of continuous noise, one step on.

@@ -126,11 +126,14 @@ class Exponential:
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
-        """ln probability of each chosen index."""
+        """ln probability of each chosen index; minus infinity for what is no index, -1 included."""
         scores = _scores(value, None)
+        chosen = np.asarray(output, dtype=np.float64)
+        possible = (chosen >= 0) & (chosen < scores.size) & (chosen == np.floor(chosen))
+        index = np.where(possible, chosen, 0).astype(np.int64)
         with np.errstate(all="ignore"):
             gaps = (scores - np.max(scores)) / self.scale  # first the difference: a common shift must cancel exactly
-            return np.asarray(gaps[np.asarray(output)] - math.log(float(np.sum(np.exp(gaps)))), dtype=np.float64)
+            return np.where(possible, gaps[index] - math.log(float(np.sum(np.exp(gaps)))), -math.inf)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """How far below the best score the chosen one is, at most, at this confidence (DR14, Theorem 3.11)."""

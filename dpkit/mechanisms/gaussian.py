@@ -140,7 +140,7 @@ class Gaussian:
 
 def gaussian_accuracy(scale: float, count: int, confidence: float) -> float:
     """t with P(all of `count` independent N(0, scale^2) are within t) = confidence, rounded up."""
-    from scipy.special import ndtri
+    from scipy.special import ndtri_exp
 
-    tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / count)
-    return -scale * float(ndtri(tail / 2.0)) * (1.0 + 1e-12)
+    log_tail = releasing.log_tail(count, confidence)
+    return -scale * float(ndtri_exp(log_tail - math.log(2.0))) * (1.0 + 1e-12)

@@ -239,6 +239,6 @@ class Laplace:
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error over the shape, rounding included, at this confidence: exact for independent entries."""
-        # P(all within t) = (1 - e^(-t/b))^m; 1 - c^(1/m) = -expm1(ln(c)/m) keeps its digits
-        tail = -math.expm1(math.log(releasing.checked_confidence(confidence)) / releasing.entries(shape))
-        return -self.scale * math.log(tail) * (1.0 + 1e-12) + self.grid / 2.0
+        # P(all within t) = (1 - e^(-t/b))^m
+        log_tail = releasing.log_tail(releasing.entries(shape), confidence)
+        return -self.scale * log_tail * (1.0 + 1e-12) + self.grid / 2.0

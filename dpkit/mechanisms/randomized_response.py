@@ -118,19 +118,33 @@ class RandomizedResponse:
         return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """ln probability of the answers, summed over the entries of the value."""
-        truths = np.asarray(value)
-        lie = math.log(self.truth_probability) - self.epsilon
-        terms = np.where(np.asarray(output) == truths, math.log(self.truth_probability), lie)
-        return releasing.summed_over_value(terms, truths.ndim)
+        """ln probability of the answers, summed over the entries of the value; minus infinity for what is no category."""
+        truths = self._categories(releasing.whole(value), saturate=None, where="RandomizedResponse.log_density")
+        answers = np.asarray(output, dtype=np.float64)
+        truth = -math.log1p((self.categories - 1) * math.exp(-self.epsilon))
+        terms = np.where(answers == truths, truth, truth - self.epsilon)
+        possible = (answers >= 0) & (answers < self.categories) & (answers == np.floor(answers))
+        return releasing.summed_over_value(np.where(possible, terms, -math.inf), truths.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """How many of the answers differ from the truth, at most, at this confidence: the exact binomial quantile."""
-        from scipy.special import bdtr
+        from scipy.special import betainc
 
         count, needed = releasing.entries(shape), releasing.checked_confidence(confidence)
-        lies = np.arange(count + 1)
-        return float(lies[np.argmax(bdtr(lies, count, 1.0 - self.truth_probability) >= needed)])
+        if count > 2**53:
+            raise InvalidValueError(field="shape", found=shape, allowed="at most 2**53 answers in all", where="accuracy")
+
+        def too_few(lies: int) -> bool:
+            """Whether more lies than these are likelier than allowed, by the smaller of the two tails: it keeps its digits."""
+            if needed < 0.5:
+                return bool(betainc(count - lies, lies + 1, self.truth_probability) < needed)
+            return bool(betainc(lies + 1, count - lies, self.lie_probability) > 1.0 - needed)
+
+        low, high = -1, count  # too few, and enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if too_few(middle) else (low, middle)
+        return float(high)
 
     def _categories(self, value: npt.ArrayLike, *, saturate: float | None, where: str) -> IntArray:
         from dpkit.numerics.noise_inputs import checked_integers

@@ -76,7 +76,11 @@ def claims_of(
 
 
 def summed_over_value(terms: npt.NDArray[np.float64], value_axes: int) -> npt.NDArray[np.float64]:
-    """Sum the log densities of independent entries over the axes of the value; the axes before them count outputs."""
+    """Sum the log densities of independent entries over the axes of the value; the axes before them count outputs.
+
+    An output that is no number is impossible, as no release is.
+    """
+    terms = np.where(np.isnan(terms), -math.inf, terms)
     axes = tuple(range(terms.ndim - value_axes, terms.ndim))
     return np.asarray(np.sum(terms, axis=axes) if axes else terms, dtype=np.float64)
 

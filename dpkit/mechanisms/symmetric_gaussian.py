@@ -88,21 +88,25 @@ class SymmetricGaussian:
         return Gaussian(scale=self.scale).claims(at=Distance(metric="frobenius", value=distance), neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """ln density of the unrounded upper triangle, with respect to Lebesgue measure on its d(d+1)/2 entries."""
-        center = np.asarray(value, dtype=np.float64)
-        gap = np.asarray(output, dtype=np.float64) - center
+        """ln density of the unrounded upper triangle, with respect to Lebesgue measure on its d(d+1)/2 entries.
+
+        An output that is not symmetric is impossible: minus infinity.
+        """
+        center, answers = np.asarray(value, dtype=np.float64), np.asarray(output, dtype=np.float64)
         size = _size(center.shape)
+        possible = np.all(answers == np.swapaxes(answers, -1, -2), axis=(-2, -1))  # NaN is unequal to itself
+        gap = answers - center
         diagonal = np.arange(size)
         rows, columns = np.triu_indices(size, k=1)
         squares = np.sum(gap[..., diagonal, diagonal] ** 2, axis=-1) + 2.0 * np.sum(gap[..., rows, columns] ** 2, axis=-1)
         free = size * (size + 1) // 2
         constant = free * math.log(self.scale * math.sqrt(2.0 * math.pi)) - 0.5 * len(rows) * math.log(2.0)
-        terms = np.asarray(-0.5 * squares / self.scale**2 - constant, dtype=np.float64)
+        terms = np.where(possible, -0.5 * squares / self.scale**2 - constant, -math.inf)
         return releasing.summed_over_value(terms, center.ndim - 2)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error of an entry at this confidence (off-diagonals, which have less noise, counted alike)."""
-        sizes = (shape, shape) if isinstance(shape, int | np.integer) else tuple(shape)
+        sizes = releasing.checked_shape((shape, shape) if isinstance(shape, int | np.integer) else shape)
         size = _size(sizes)
         free = releasing.entries(sizes[:-2]) * max(1, size * (size + 1) // 2)
         return gaussian_accuracy(self.scale, free, confidence) + self.grid / 2.0
