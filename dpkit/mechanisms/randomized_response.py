@@ -23,10 +23,15 @@ from dpkit.numerics.rounding import next_up
 
 IntArray = npt.NDArray[np.int64]
 
+FIXED_SHAPE = "the number of answers is public: an absent record has a fixed category"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponseEvent(Event):
-    """An answer that is `e^epsilon` times as likely under its own truth as under any other; `categories` answers in all."""
+    """An answer that is `e^epsilon` times as likely under its own truth as under any other; `categories` possible answers.
+
+    The number of answers is the same for all neighbours: a record that comes or goes changes an answer, it adds none.
+    """
 
     epsilon: float
     categories: int
@@ -51,7 +56,12 @@ RULES: tuple[LossRule, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponse:
-    """Each entry, a category 0 .. categories-1, is answered truthfully at odds of e^epsilon to 1 against each other one."""
+    """Each entry, a category 0 .. categories-1, is answered truthfully at odds of e^epsilon to 1 against each other one.
+
+    An entry is one person's category, and how many answers there are is released as it is. So neighbours differ in entries, not
+    in their number: replace-one, for which this is stated by default. Under add-remove it holds where everyone on a public list
+    answers, and a record that is absent has a fixed category; its claims say so.
+    """
 
     epsilon: float
     categories: int = 2
@@ -113,9 +123,10 @@ class RandomizedResponse:
         """n independent answers along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """The pure claim."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.REPLACE_ONE) -> tuple[Claim, ...]:
+        """The pure claim; under add-remove, with what it assumes about absent records."""
+        assuming = releasing.ASSUMING + (FIXED_SHAPE,) * (neighbours is Neighbours.ADD_REMOVE)
+        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours, assuming=assuming)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the answers, summed over the entries of the value; minus infinity for what is no category."""

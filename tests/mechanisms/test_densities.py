@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpkit
 from dpkit import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -14,6 +15,7 @@ from dpkit import (
     Gaussian,
     InvalidValueError,
     Laplace,
+    Neighbours,
     RandomizedResponse,
     SymmetricGaussian,
 )
@@ -127,3 +129,28 @@ def test_accuracy_works_for_any_number_of_entries(count, confidence):
 def test_a_shape_is_made_of_whole_numbers(mechanism, shape):
     with pytest.raises(InvalidValueError):
         mechanism.accuracy(shape, 0.9)
+
+
+def test_randomised_response_speaks_of_changed_answers_and_says_so():
+    """How many answers there are is released as it is: neighbours by default have equally many."""
+    mechanism = RandomizedResponse(epsilon=1.0)
+    (claim,) = mechanism.claims(at=dpkit.records(1))
+    assert claim.neighbours is Neighbours.REPLACE_ONE
+    assert not any("absent" in assumption for assumption in claim.assuming)
+    (claim,) = mechanism.claims(at=dpkit.records(1), neighbours=Neighbours.ADD_REMOVE)
+    assert any("absent record has a fixed category" in assumption for assumption in claim.assuming)
+
+
+@pytest.mark.parametrize("changed", [1, 2])
+def test_answers_that_change_cost_what_the_claim_says(changed):
+    """Exact, over every transcript of three answers and every pair of values that differ in so many entries."""
+    mechanism = RandomizedResponse(epsilon=0.8, categories=3)
+    every = np.stack(np.meshgrid(*[np.arange(3)] * 3), axis=-1).reshape(-1, 3)
+    (claim,) = mechanism.claims(at=dpkit.records(changed))
+    worst = max(
+        float(np.abs(mechanism.log_density(every, one) - mechanism.log_density(every, other)).max())
+        for one in every
+        for other in every
+        if np.count_nonzero(one != other) <= changed
+    )
+    assert claim.loss.epsilon * (1 - 1e-12) <= worst <= claim.loss.epsilon * (1 + 1e-12)
