@@ -17,6 +17,7 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError, LossOverflowError
 from dpkit.numerics.rounding import round_up
+from dpkit.numerics.simulated import stamped
 
 ASSUMING = ("the random bits are uniform", "the running time is not observed")
 """What every exact release assumes: ChaCha20 is a pseudorandom function, and the rare slow path is not timed."""
@@ -31,12 +32,19 @@ def checked_generator(rng: np.random.Generator | None) -> np.random.Generator | 
     return rng
 
 
+def generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """The generator given, or a new secure one. Call it after the value was checked: bad input draws nothing."""
+    from dpkit.numerics.randomness import secure_generator
+
+    given = checked_generator(rng)
+    return secure_generator() if given is None else given
+
+
 def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """The value n times along a new first axis, for `release_many`."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise InvalidValueError(field="n", found=n, allowed="a whole number >= 0", where="release_many")
     from dpkit.numerics.noise_inputs import given_array
-    from dpkit.numerics.simulated import stamped
 
     array = given_array(value, where="release_many")
     return stamped(np.broadcast_to(array, (int(n), *array.shape)), None, value=value)

@@ -55,10 +55,7 @@ class Hello:
 
     def release(self, value, rng=None, *, saturate=None):
         """The noisy value, of the same shape."""
-        source = releasing.generator(rng)
-        return releasing.stamped(
-            dpkit.exactly_rounded(value, scale=self.scale, law=LOGISTIC, rng=source, saturate=saturate), source
-        )
+        return dpkit.exactly_rounded(value, scale=self.scale, law=LOGISTIC, rng=rng, saturate=saturate)
 
     def release_many(self, value, n, rng=None):
         """n independent noisy values along the first axis."""
