@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class MechanismCase:
     factory: MechanismFactory
     registry: Registry
     seed: int = 0
+    _memory: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Distances and accountants that were found before: pricing is the slow part of most laws."""
 
     def rng(self, *salt: int) -> np.random.Generator:
         """A generator of its own for each use: laws are deterministic given the seed."""
@@ -78,11 +80,14 @@ class MechanismCase:
         """What a release costs at this distance, by the cheapest accountant to compute that can price it."""
         event = mechanism.event(at=at)
         relations = {claim.neighbours for claim in self.claims(mechanism, at)} or {Neighbours.ADD_REMOVE}
-        for name in QUICK_ACCOUNTANTS:
+        known = self._memory.get(type(event))  # asked first: to be refused by the others costs more than the answer
+        for name in dict.fromkeys([*([known] if isinstance(known, str) else []), *QUICK_ACCOUNTANTS]):
             try:
-                return min(self._priced(event, name, relation, delta) for relation in relations)
+                price = min(self._priced(event, name, relation, delta) for relation in relations)
             except UnpricedEventError:
                 continue
+            self._memory[type(event)] = name
+            return price
         return min(self._priced(event, "best", relation, delta) for relation in relations)
 
     def _priced(self, event: Event, accountant: str, relation: Neighbours, delta: float) -> float:
@@ -90,25 +95,41 @@ class MechanismCase:
         priced = assess(event, accountant=chosen, registry=self.registry, neighbours=relation, accept=frozenset())
         return priced.epsilon(delta=delta)
 
-    def distance(self, mechanism: Mechanism, *, target: float = 1.0, delta: float = DELTA) -> Distance:
-        """The distance in the natural metric at which a release costs about this epsilon at this delta."""
+    def distance(self, subject: Subject, *, target: float = 1.0, delta: float = DELTA) -> Distance:
+        """The distance in the natural metric at which a release costs about this epsilon at this delta, and not more."""
+        key = (repr(subject.parameters), target, delta)
+        found = self.remembered(key, lambda: self._searched(subject.mechanism, target, delta))
+        assert isinstance(found, Distance)
+        return found
+
+    def remembered(self, key: object, compute: Callable[[], object]) -> object:
+        """What was computed under this key before, or now."""
+        if key not in self._memory:
+            self._memory[key] = compute()
+        return self._memory[key]
+
+    def _searched(self, mechanism: Mechanism, target: float, delta: float) -> Distance:
         metric = self.factory.metrics[0]
         if metric == "records" or self.factory.values == "categories":
             return Distance(metric=metric, value=1)
         whole = self.factory.values == "integers"
-        best = Distance(metric=metric, value=1.0)
         low, high = (0.0, 40.0) if whole else (-140.0, 140.0)
+        best, middle = Distance(metric=metric, value=1.0), 0.0
         for _ in range(24):
-            middle = (low + high) / 2.0
             size = float(round(2.0**middle)) if whole else 2.0**middle
             try:
                 price = self.epsilon(mechanism, Distance(metric=metric, value=size), delta=delta)
             except DpkitError:  # too large to be priced
                 price = math.inf
             if price <= target:
-                best, low = Distance(metric=metric, value=size), middle
+                best, low = Distance(metric=metric, value=size), max(low, middle)
             else:
-                high = middle
+                high = min(high, middle)
+            if 0.98 * target <= price <= target or high - low < 1e-5:
+                break
+            # most prices are nearly proportional to the distance; where that leads out of the bracket, it is halved
+            guess = middle + math.log2(0.99 * target / price) if 0.0 < price < math.inf else math.inf
+            middle = guess if low < guess < high else (low + high) / 2.0
         return best
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
-from dpkit.core.losses import Loss
+from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.errors import LossOverflowError, UnpricedLossError
 from dpkit.testing.cases import MechanismCase, Subject, pairs_at
 from dpkit.testing.quick_audit import Violation, quick_audit
@@ -21,7 +21,7 @@ LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
 def claims_are_what_the_rules_give(case: MechanismCase) -> None:
     """Each proved claim is the loss of a proved rule for the event, and what the accountants charge covers every claim."""
     for subject in case.subjects():
-        at = case.distance(subject.mechanism)
+        at = case.distance(subject)
         claims = case.claims(subject.mechanism, at)
         assert claims, "the mechanism claims nothing: `claims(at)` must return what the auditor shall try to break"
         event = subject.mechanism.event(at=at)
@@ -37,7 +37,7 @@ def claims_are_what_the_rules_give(case: MechanismCase) -> None:
 def price_grows_with_distance(case: MechanismCase) -> None:
     """At distance zero a release costs nothing; at a larger distance it never costs less."""
     for subject in case.subjects():
-        at = case.distance(subject.mechanism)
+        at = case.distance(subject)
         steps = [at.times(count) for count in (0, 1, 2, 3)]
         prices = [case.epsilon(subject.mechanism, step) for step in steps]
         assert prices[0] == 0.0, (
@@ -54,7 +54,7 @@ def claims_survive_a_quick_audit(case: MechanismCase) -> None:
     """No event is likelier under a neighbour than a claim allows, on pairs of values that the kit searches itself."""
     for index, subject in enumerate(case.subjects(3)):
         # at a small delta, and at one that is large enough for a wrong delta to be seen
-        distances = {case.distance(subject.mechanism, target=target, delta=delta) for target, delta in LOOKS}
+        distances = {case.distance(subject, target=target, delta=delta) for target, delta in LOOKS}
         for at in sorted(distances, key=lambda distance: distance.value):
             _audited(case, subject, at, salt=index)
 
@@ -62,12 +62,7 @@ def claims_survive_a_quick_audit(case: MechanismCase) -> None:
 def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) -> None:
     if not at.value:
         return
-    by_relation: dict[object, list[Claim]] = {}
-    for claim in case.claims(subject.mechanism, at):
-        by_relation.setdefault(claim.neighbours, []).append(claim)
-    # where both relations claim the same, the pairs of replace-one are at least as hard
-    groups = {tuple(map(repr, (claim.loss for claim in claims))): claims for claims in by_relation.values()}
-    for claims in groups.values():
+    for claims in grouped_claims(case, subject, at):
         pairs = pairs_at(case, subject, at, claims[0])[:MOST_PAIRS]
         profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
         found: Violation | None = quick_audit(
@@ -75,6 +70,7 @@ def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) 
             pairs,
             [(str(claim.loss), profile) for claim, profile in profiles if profile],
             rng=case.rng(21, salt),
+            epsilons=own_epsilons(claims),
         )
         assert found is None, (
             f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least {found.likely:.4f} for one value and "
@@ -92,4 +88,25 @@ def profile_of(loss: Loss, case: MechanismCase) -> Callable[[float], float] | No
             continue
     if not states:
         return None
-    return lambda epsilon: min(accountant.delta(state, epsilon=epsilon) for accountant, state in states)
+
+    def profile(epsilon: float) -> float:
+        least = case.remembered(
+            ("profile", loss, epsilon), lambda: min(accountant.delta(state, epsilon=epsilon) for accountant, state in states)
+        )
+        assert isinstance(least, float)
+        return least
+
+    return profile
+
+
+def grouped_claims(case: MechanismCase, subject: Subject, at: Distance) -> list[list[Claim]]:
+    """The claims by relation; where both relations claim the same, once: the pairs of replace-one are at least as hard."""
+    by_relation: dict[object, list[Claim]] = {}
+    for claim in case.claims(subject.mechanism, at):
+        by_relation.setdefault(claim.neighbours, []).append(claim)
+    return list({tuple(repr(claim.loss) for claim in claims): claims for claims in by_relation.values()}.values())
+
+
+def own_epsilons(claims: Sequence[Claim]) -> list[float]:
+    """The epsilons at which claims themselves speak: the most telling ones to read a profile at."""
+    return [claim.loss.epsilon for claim in claims if isinstance(claim.loss, PureDP | ApproxDP)]

@@ -9,7 +9,7 @@ from typing import Any
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
-from dpkit.testing import claim_laws, release_laws, sampler_laws, sensitivity_laws
+from dpkit.testing import claim_laws, promise_laws, release_laws, sampler_laws, sensitivity_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check
@@ -29,6 +29,9 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     sampler_laws.outputs_lie_on_a_fixed_grid,
     sampler_laws.density_integrates_to_one,
     sampler_laws.sampler_follows_its_declared_law,
+    promise_laws.release_many_is_many_releases,
+    promise_laws.density_keeps_the_claims,
+    promise_laws.accuracy_covers_the_error,
     claim_laws.claims_survive_a_quick_audit,
 )
 QUERY_LAWS: tuple[Callable[[QueryCase], None], ...] = (
