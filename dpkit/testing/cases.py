@@ -192,25 +192,35 @@ def base_values(case: MechanismCase, subject: Subject, shape: tuple[int, ...], s
     return [np.full(shape, start) for start in starts]
 
 
-def pairs_at(case: MechanismCase, subject: Subject, at: Distance, claim: Claim) -> list[tuple[Array, Array]]:
-    """Values at this distance from each other: in one coordinate, spread over all, in both directions; plugins' own first."""
+def pairs_at(
+    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, *, most: int = 1_000
+) -> list[tuple[Array, Array]]:
+    """Values at this distance from each other: in one coordinate, spread over all, in both directions; plugins' own first.
+
+    Of more than `most`, each shape keeps its share.
+    """
     pairs: list[tuple[Array, Array]] = []
     for source in case.registry.neighbour_pairs:
         if source.mechanism == case.factory.name:
             found: Any = source.pairs(subject.mechanism, at)
             pairs.extend((np.asarray(one), np.asarray(other)) for one, other in found)
+    by_shape = [pairs]
     for shape in case.factory.shapes:
+        pairs = []
+        by_shape.append(pairs)
         moves = _moves(case, subject, shape, at, claim)
         for base in base_values(case, subject, shape, at.value):
             for move in moves:
                 pairs.append((base, base + move))
                 if np.issubdtype(base.dtype, np.floating) and case.factory.values != "symmetric":
                     pairs.append((base, base - move))
-    if not pairs:
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*by_shape))
+    found_pairs = [pair for pair in turns if pair is not None][:most]
+    if not found_pairs:
         raise LawNotApplicable(
             f"the kit knows no pairs in the metric {at.metric!r}: add some by the hook dpkit_neighbour_pairs"
         )
-    return pairs
+    return found_pairs
 
 
 def _moves(case: MechanismCase, subject: Subject, shape: tuple[int, ...], at: Distance, claim: Claim) -> Sequence[Array]:

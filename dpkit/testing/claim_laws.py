@@ -63,7 +63,7 @@ def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) 
     if not at.value:
         return
     for claims in grouped_claims(case, subject, at):
-        pairs = pairs_at(case, subject, at, claims[0])[:MOST_PAIRS]
+        pairs = pairs_at(case, subject, at, claims[0], most=MOST_PAIRS)
         profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
         found: Violation | None = quick_audit(
             subject.mechanism,

@@ -66,7 +66,7 @@ def _compared(case: MechanismCase, subject: Subject, at: Distance, claims: list[
         for epsilon in (*EPSILONS, *own_epsilons([claim]))
     ]
     count = 0
-    for value, neighbour in pairs_at(case, subject, at, claims[0])[:MOST_PAIRS]:
+    for value, neighbour in pairs_at(case, subject, at, claims[0], most=MOST_PAIRS):
         if value.size > 1 and case.factory.values != "scores":
             continue
         try:

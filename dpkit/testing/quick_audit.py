@@ -49,6 +49,7 @@ class _Candidate:
     score: float
     value: Array
     neighbour: Array
+    features: Features
     feature: str
     words: str
     threshold: float
@@ -78,7 +79,7 @@ def quick_audit(
         except ValueError:
             continue  # a value that this mechanism does not take
         features = _features(mechanism, value, neighbour)
-        best = _most_telling(value, neighbour, features(here), features(there), bounds)
+        best = _most_telling((value, neighbour), (here, there), features, bounds)
         if best is not None:
             candidates.append(best)
     for candidate in sorted(candidates, key=lambda found: -found.score)[:CHOSEN]:
@@ -102,16 +103,18 @@ def _features(mechanism: Mechanism, value: Array, neighbour: Array) -> Features:
             density: Any = mechanism.log_density
             with np.errstate(all="ignore"):
                 ratio = np.asarray(density(outputs, value)) - np.asarray(density(outputs, neighbour))
-            found["the declared log likelihood ratio"] = np.nan_to_num(ratio, nan=0.0, posinf=1e300, neginf=-1e300)
+            # its last digits are rounding, which depends on the value that the output came from: no news of the density
+            found["the declared log likelihood ratio"] = np.round(np.clip(np.nan_to_num(ratio, nan=0.0), -1e4, 1e4), 9)
         return found
 
     return features
 
 
 def _most_telling(
-    value: Array, neighbour: Array, here: dict[str, FloatArray], there: dict[str, FloatArray], bounds: Sequence[Bound]
+    pair: tuple[Array, Array], outputs: tuple[Array, Array], features: Features, bounds: Sequence[Bound]
 ) -> _Candidate | None:
     """The event that exceeds what is allowed by the most standard deviations, in either direction."""
+    (value, neighbour), here, there = pair, features(outputs[0]), features(outputs[1])
     best: _Candidate | None = None
     allowed = np.array([[epsilon, delta] for _, epsilon, delta in bounds])
     for name, ours in here.items():
@@ -125,6 +128,7 @@ def _most_telling(
                     score=float(scores[index]),
                     value=first,
                     neighbour=second,
+                    features=features,
                     feature=name,
                     words=words,
                     threshold=threshold,
@@ -156,10 +160,9 @@ def _events(one: FloatArray, other: FloatArray) -> tuple[list[tuple[str, float]]
 
 
 def _decide(mechanism: Mechanism, candidate: _Candidate, bounds: Sequence[Bound], rng: np.random.Generator) -> Violation | None:
-    features = _features(mechanism, candidate.value, candidate.neighbour)
     hits = []
     for value in (candidate.value, candidate.neighbour):
-        sample = features(np.asarray(mechanism.release_many(value, DECIDING, rng)))[candidate.feature]
+        sample = candidate.features(np.asarray(mechanism.release_many(value, DECIDING, rng)))[candidate.feature]
         hits.append(int(np.sum(_happens(sample, candidate.words, candidate.threshold))))
     low = proportion_bounds(hits[0], DECIDING, alpha=FALSE_ALARM / 2.0)[0]
     high = proportion_bounds(hits[1], DECIDING, alpha=FALSE_ALARM / 2.0)[1]

@@ -116,7 +116,7 @@ def noise_is_never_zero(case: MechanismCase) -> None:
             claims = case.claims(mechanism, at)
             if not claims or case.epsilon(mechanism, at) > 3.0 or not at.value:
                 return
-            pairs = pairs_at(case, subject, at, claims[0])[:6]
+            pairs = pairs_at(case, subject, at, claims[0], most=8)
         except (DpkitError, LawNotApplicable, OverflowError):
             return
         seen.append(parameters)
