@@ -1,0 +1,69 @@
+"""The accuracy is that of a single entry, whatever the shape."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import dpkit
+from dpkit.core.neighbours import EITHER
+from dpkit.mechanisms import releasing
+from dpkit.numerics.laplace_noise import LAPLACE
+
+CAUGHT_BY = "accuracy_covers_the_error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyOfOneEntryEvent(dpkit.Event):
+    ratio: float
+
+
+RULES = (
+    dpkit.LossRule(
+        name="accuracy-of-one-entry-pure",
+        event=AccuracyOfOneEntryEvent,
+        loss=dpkit.PureDP,
+        neighbours=EITHER,
+        because=dpkit.Citation(key="DMNS06", locator="Proposition 1"),
+        bound=lambda event: dpkit.PureDP(epsilon=event.ratio),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyOfOneEntry:
+    scale: float
+
+    def event(self, at):
+        return AccuracyOfOneEntryEvent(ratio=releasing.ratio_up(at.value, self.scale))
+
+    def release(self, value, rng):
+        return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
+
+    def release_many(self, value, n, rng):
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+
+    def accuracy(self, shape, confidence):
+        return -self.scale * float(np.log1p(-confidence))
+
+
+@dpkit.hookimpl
+def dpkit_mechanisms():
+    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
+    return [
+        dpkit.MechanismFactory(
+            name="accuracy-of-one-entry",
+            doc="Laplace noise.",
+            make=AccuracyOfOneEntry,
+            parameters=(scale,),
+            metrics=("l1",),
+            shapes=((), (20,)),
+        )
+    ]
+
+
+@dpkit.hookimpl
+def dpkit_loss_rules():
+    return RULES

@@ -1,0 +1,38 @@
+"""`np.clip` keeps NaN: one such row makes the whole sum NaN."""
+
+import numpy as np
+
+import dpkit
+
+CAUGHT_BY = "no_neighbours_exceed_the_sensitivity"
+
+
+def clip_lets_nan_through(bound):
+    def rows(block):
+        return np.clip(block[:, 0], -bound, bound)
+
+    def sensitivity(neighbours):
+        size = 2.0 * bound if neighbours is dpkit.Neighbours.REPLACE_ONE else bound
+        return [dpkit.l1(size), dpkit.l2(size)]
+
+    return dpkit.Query(
+        name="clip-lets-nan-through",
+        rows=rows,
+        shape=(),
+        sensitivity=sensitivity,
+        because=dpkit.Citation(key="DMNS06", locator="Example 1"),
+    )
+
+
+@dpkit.hookimpl
+def dpkit_queries():
+    bound = dpkit.Parameter(name="bound", kind="number", doc="The bound.", minimum=0.1, maximum=1e6, examples=(1.0, 2.5))
+    return [
+        dpkit.QueryFactory(
+            name="clip-lets-nan-through",
+            doc="A sum of clipped numbers.",
+            make=clip_lets_nan_through,
+            parameters=(bound,),
+            width=lambda query: 1,
+        )
+    ]
