@@ -1,0 +1,98 @@
+"""The kit finds: each wrong plugin fails the law that names its mistake, each right one passes every law, at every seed."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dpkit.testing.conformance import run_check
+from dpkit.testing.plugin_laws import laws_of_plugin
+
+HERE = Path(__file__).parent
+WRONG = sorted(path.stem for path in (HERE / "plugins").glob("*.py"))
+RIGHT = sorted(path.stem for path in (HERE / "right_plugins").glob("*.py"))
+FAST_SEEDS = (1, 2, 3)
+LONG_SEEDS = 200
+FAST_LAWS = (
+    "draws_are_independent",
+    "outputs_lie_on_a_fixed_grid",
+    "sampler_follows_its_declared_law",
+    "accuracy_covers_the_error",
+)
+SEEDLESS = (
+    "claims_are_what_the_rules_give",
+    "price_grows_with_distance",
+    "release_refuses_nan_and_infinity",
+    "errors_show_no_value",
+)
+"""Laws that draw nothing: another seed asks them the same question again."""
+
+
+@cache
+def plugin(folder, name):
+    """The module in that file, registered so that pickle finds its classes."""
+    qualified = f"kit_quality_{folder}_{name}"
+    spec = importlib.util.spec_from_file_location(qualified, HERE / folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[qualified] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def results(folder, name, *, seed=0, laws=None, without=()):
+    checks = laws_of_plugin(plugin(folder, name), name=name.replace("_", "-"), seed=seed)
+    chosen = [check for check in checks if (laws is None or check.law in laws) and check.law not in without]
+    return [run_check(check) for check in chosen]
+
+
+def failures(outcomes):
+    return [f"{found.subject}: {found.law}: {found.detail}" for found in outcomes if found.outcome == "failed"]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_plugin_fails_the_law_that_names_its_mistake(name):
+    outcomes = results("plugins", name, laws=(plugin("plugins", name).CAUGHT_BY,))
+    assert [found.outcome for found in outcomes] == ["failed"]
+    assert "raised" not in outcomes[0].detail or name == "rows_that_raise"  # it was judged, it did not merely crash
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_plugin_passes_every_law(name):
+    outcomes = results("right_plugins", name)
+    assert failures(outcomes) == []
+    assert all(found.detail for found in outcomes if found.outcome == "skipped")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_no_false_alarm_at_a_few_seeds(name):
+    for seed in FAST_SEEDS:
+        assert failures(results("right_plugins", name, seed=seed, laws=FAST_LAWS)) == []
+
+
+def test_there_are_enough_of_both():
+    assert len(WRONG) >= 18
+    assert len(RIGHT) >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRONG)
+def test_what_else_a_wrong_plugin_fails(name):
+    failed = {found.law for found in results("plugins", name) if found.outcome == "failed"}
+    print(f"{name}: {', '.join(sorted(failed))}")
+    assert plugin("plugins", name).CAUGHT_BY in failed
+
+
+SEEDED = [name for name in RIGHT if not name.endswith("accountant")]
+"""The laws of accountants are derandomised: one run of them says all."""
+IN_FULL = 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(LONG_SEEDS))
+def test_no_false_alarm_at_many_seeds(seed):
+    """Every plugin at every seed; the slow laws by turns, each plugin at every fourth seed, so that this takes no whole day."""
+    for index, name in enumerate(SEEDED):
+        laws = None if (seed + index) % IN_FULL == 0 else FAST_LAWS
+        assert failures(results("right_plugins", name, seed=seed, laws=laws, without=SEEDLESS)) == []
