@@ -72,7 +72,7 @@ RULES: tuple[LossRule, ...] = (
         loss=PureDP,
         neighbours=(Neighbours.ADD_REMOVE,),
         because=Citation(key="DuR19", locator="monotone scores: half the range, under add-remove"),
-        bound=lambda event: PureDP(epsilon=event.range / 2.0) if event.monotone else None,
+        bound=lambda event: PureDP(epsilon=round_up(Fraction(event.range) / 2)) if event.monotone else None,
     ),
     LossRule(
         name="monotone-range-zcdp",
@@ -80,7 +80,7 @@ RULES: tuple[LossRule, ...] = (
         loss=ZCDP,
         neighbours=(Neighbours.ADD_REMOVE,),
         because=Citation(key="CR21", locator="Lemma 3.2, at half the range for monotone scores under add-remove"),
-        bound=lambda event: _zcdp(event.range / 2.0) if event.monotone else None,
+        bound=lambda event: _zcdp(round_up(Fraction(event.range) / 2)) if event.monotone else None,
     ),
 )
 

@@ -134,7 +134,9 @@ class Gaussian:
         return releasing.summed_over_value(-0.5 * z * z - math.log(self.scale * math.sqrt(2.0 * math.pi)), center.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
-        """The largest absolute error over the shape, rounding included, at this confidence: exact for independent entries."""
+        """The largest absolute error over the shape at this confidence: exact for independent entries, rounding to the grid
+        included. Beyond 2**53 grid steps a float64 cannot hold the answer, and its own rounding comes on top.
+        """
         return gaussian_accuracy(self.scale, releasing.entries(shape), confidence) + self.grid / 2.0
 
 

@@ -238,7 +238,9 @@ class Laplace:
         return releasing.summed_over_value(-distance / self.scale - math.log(2.0 * self.scale), center.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
-        """The largest absolute error over the shape, rounding included, at this confidence: exact for independent entries."""
+        """The largest absolute error over the shape at this confidence: exact for independent entries, rounding to the grid
+        included. Beyond 2**53 grid steps a float64 cannot hold the answer, and its own rounding comes on top.
+        """
         # P(all within t) = (1 - e^(-t/b))^m
         log_tail = releasing.log_tail(releasing.entries(shape), confidence)
         return -self.scale * log_tail * (1.0 + 1e-12) + self.grid / 2.0

@@ -23,6 +23,10 @@ ASSUMING = ("the random bits are uniform", "the running time is not observed")
 """What every exact release assumes: ChaCha20 is a pseudorandom function, and the rare slow path is not timed."""
 
 
+MOST_DRAWS = 10**12
+"""More would not fit into any memory; numpy's own error for it is of another kind."""
+
+
 def checked_generator(rng: np.random.Generator | None) -> np.random.Generator | None:
     """The generator given. None stands for a new secure one, which is keyed only once everything else is checked."""
     if rng is not None and not isinstance(rng, np.random.Generator):
@@ -42,8 +46,8 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
 
 def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """The value n times along a new first axis, for `release_many`."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise InvalidValueError(field="n", found=n, allowed="a whole number >= 0", where="release_many")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= MOST_DRAWS:
+        raise InvalidValueError(field="n", found=n, allowed=f"a whole number from 0 to {MOST_DRAWS:g}", where="release_many")
     from dpkit.numerics.noise_inputs import given_array
 
     array = given_array(value, where="release_many")
@@ -52,7 +56,7 @@ def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
 
 def distance_in(at: Distance | Sequence[Distance], *, metrics: Sequence[str], where: str) -> float:
     """The value of the first distance given whose metric the mechanism understands, in the mechanism's order of preference."""
-    given = (at,) if isinstance(at, Distance) else tuple(at)
+    given = (at,) if isinstance(at, Distance) or not isinstance(at, Iterable) else tuple(at)
     for metric in metrics:
         for distance in given:
             if isinstance(distance, Distance) and distance.metric == metric:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +63,6 @@ class SymmetricGaussian:
             raise InvalidValueError(
                 field="value", found="a matrix that is not symmetric", allowed="symmetric matrices", where="SymmetricGaussian"
             )
-        # equal entries average to themselves; unequal ones must not count for more than their Frobenius distance
-        matrices = 0.5 * matrices + 0.5 * np.swapaxes(matrices, -1, -2)
         source = secure_generator() if rng is None else rng
         output = np.empty(matrices.shape)
         diagonal = np.arange(size)
@@ -71,8 +70,9 @@ class SymmetricGaussian:
         output[..., diagonal, diagonal] = exactly_rounded(
             matrices[..., diagonal, diagonal], scale=self.scale, law=GAUSSIAN, rng=source, grid=self.grid
         )
+        above, below = matrices[..., rows, columns], matrices[..., columns, rows]
         upper = exactly_rounded(
-            matrices[..., rows, columns], scale=self.scale, law=HALF_VARIANCE_GAUSSIAN, rng=source, grid=self.grid
+            above, scale=self.scale, law=HALF_VARIANCE_GAUSSIAN, rng=source, grid=self.grid, between=_averages(above, below)
         )
         output[..., rows, columns] = upper
         output[..., columns, rows] = upper
@@ -110,6 +110,16 @@ class SymmetricGaussian:
         size = _size(sizes)
         free = releasing.entries(sizes[:-2]) * max(1, size * (size + 1) // 2)
         return gaussian_accuracy(self.scale, free, confidence) + self.grid / 2.0
+
+
+def _averages(above: npt.NDArray[np.float64], below: npt.NDArray[np.float64]) -> dict[int, Fraction]:
+    """The exact average of mirrored entries that are unequal, by their place: its distance is at most the Frobenius distance.
+
+    A float64 would round it, and two rounded averages can be sqrt(2) times as far apart as the matrices were.
+    """
+    unequal = np.flatnonzero(above.reshape(-1) != below.reshape(-1))
+    pairs = zip(above.reshape(-1)[unequal].tolist(), below.reshape(-1)[unequal].tolist(), strict=True)
+    return {place: (Fraction(one) + Fraction(other)) / 2 for place, (one, other) in zip(unequal.tolist(), pairs, strict=True)}
 
 
 def _size(shape: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,6 +84,7 @@ def exactly_rounded(
     rng: np.random.Generator | None = None,
     grid: float | None = None,
     saturate: float | None = None,
+    between: Mapping[int, Fraction] | None = None,
 ) -> FloatArray:
     """Return value + scale * Z, each entry with its own independent Z, rounded to the nearest multiple of the grid.
 
@@ -93,21 +94,27 @@ def exactly_rounded(
     Non-finite or overflowing values and wrong types raise before any randomness is drawn. With `saturate`, a public
     limit, nothing raises on a value: magnitudes are clamped to the limit first, and NaN counts as zero. Without a generator
     the bits come from a new secure one; with any that `secure_generator` did not make, the answer is stamped `Simulated`.
+
+    `between` has values that no float64 holds, by their place in the flattened value: they are taken instead of what stands
+    there, and rounded by exact arithmetic.
     """
     scale = checked_scale(scale, where=_WHERE)
     grid = grid_for(scale) if grid is None else checked_grid(grid, scale=scale, where=_WHERE)
     values = checked_value(value, saturate=saturate, where=_WHERE)
     steps = StepRounder(law=law, steps_per_scale=scale / grid)
-    if rng is not None and not hasattr(rng, "integers"):
+    if rng is not None and (isinstance(rng, type) or not hasattr(rng, "integers")):
         raise InvalidValueError(
             field="rng", found=type(rng).__name__, allowed="a numpy.random.Generator, or None for secure bits", where=_WHERE
         )
     with np.errstate(all="ignore"):  # nothing may be signalled that depends on a value
-        noisy = _rounded(values.reshape(-1), steps, grid, secure_generator() if rng is None else rng).reshape(values.shape)
+        source = secure_generator() if rng is None else rng
+        noisy = _rounded(values.reshape(-1), steps, grid, source, between or {}).reshape(values.shape)
     return stamped(noisy, rng, value=value)
 
 
-def _rounded(values: FloatArray, steps: StepRounder, grid: float, rng: np.random.Generator) -> FloatArray:
+def _rounded(
+    values: FloatArray, steps: StepRounder, grid: float, rng: np.random.Generator, between: Mapping[int, Fraction]
+) -> FloatArray:
     total = np.empty(values.size)
     words = np.empty(values.size, dtype=np.uint64)
     undecided: list[NDArray[np.intp]] = []
@@ -121,18 +128,23 @@ def _rounded(values: FloatArray, steps: StepRounder, grid: float, rng: np.random
         np.add(whole, noise, out=total[block])  # correctly rounded, so a function of the exact integer alone
         if not decided.all():
             undecided.append(np.flatnonzero(~decided) + start)
+    if between:
+        undecided.append(np.fromiter(between, dtype=np.intp))
     if undecided:
-        where = np.concatenate(undecided)
-        total[where] = _exact_totals(words[where], values[where], steps, grid, rng)
+        where = np.unique(np.concatenate(undecided))
+        exact = [
+            between.get(index, Fraction(value)) for index, value in zip(where.tolist(), values[where].tolist(), strict=True)
+        ]
+        total[where] = _exact_totals(words[where], exact, steps, grid, rng)
     total += 0.0  # minus zero would tell on which side of zero the parts were
     total *= grid
     return total
 
 
 def _exact_totals(
-    words: NDArray[np.uint64], values: FloatArray, steps: StepRounder, grid: float, rng: np.random.Generator
+    words: NDArray[np.uint64], values: Sequence[Fraction], steps: StepRounder, grid: float, rng: np.random.Generator
 ) -> list[float]:
-    centres = (Fraction(value) / Fraction(grid) for value in values.tolist())
+    centres = (value / Fraction(grid) for value in values)
     # An answer beyond 2**1000 is clamped: that acts on the exact integer, so it is post-processing.
     most = int(min(Fraction(2) ** 1000, Fraction(2) ** 1000 / Fraction(grid)))
     return [float(min(max(total, -most), most)) for total in steps.exact(words, centres, rng)]

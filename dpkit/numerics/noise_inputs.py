@@ -120,7 +120,7 @@ def as_float(number: float) -> float:
 
 def _without_large_integers(numbers: NDArray[Any], *, saturate: bool, where: str) -> NDArray[Any]:
     """Python's numbers as float64, with the integers that it cannot hold exactly refused, or clamped to those it can."""
-    if not all(_is_integer(number) or isinstance(number, float) for number in numbers.flat):
+    if not all(_is_integer(number) or isinstance(number, float | np.floating | bool | np.bool_) for number in numbers.flat):
         return numbers
     most = _LARGEST_EXACT_INTEGER
     if not saturate and any(_is_integer(number) and abs(number) > most for number in numbers.flat):

@@ -55,6 +55,9 @@ class Simulated(np.ndarray[Any, np.dtype[Any]]):
     def nonzero(self) -> Any:
         return _passed_on(super().nonzero())
 
+    def round(self, *arguments: Any, **options: Any) -> Any:
+        return _passed_on(super().round(*arguments, **options))
+
     def searchsorted(self, *arguments: Any, **options: Any) -> Any:
         return _passed_on(super().searchsorted(*arguments, **options))
 
