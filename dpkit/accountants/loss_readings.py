@@ -12,7 +12,7 @@ from dpkit.accountants.loss_moments import Terms, chernoff_delta, real_moments
 from dpkit.core.compositions import OPTIMAL_COUNT_LIMIT, optimal_delta, optimal_epsilon
 from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
-from dpkit.core.loss_pairs import LossDirection, LossPair, PurePair
+from dpkit.core.loss_pairs import LossDirection, LossPair, Profile, PurePair
 from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_up
 from dpkit.numerics.special import asfloat
 
@@ -20,6 +20,9 @@ PairTerms = Sequence[tuple[LossPair, int]]
 
 _FIRST_LOOK = 1e-3
 """The width at which directions are compared before the larger one is looked at closely."""
+
+_SMALL_ERROR = 1e-9
+"""A profile in closed form is taken where its error is at most this, relatively; elsewhere the releases are composed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +98,13 @@ def closed_delta(terms: PairTerms, epsilon: float) -> Bounds | None:
 
 def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bounds:
     """The smallest epsilon whose upper delta is at most this one; with `both`, the largest whose lower delta is above it."""
-    if len(terms) == 1 and terms[0][1] == 1:
-        return _one_release(terms[0][0], delta)
+    known = _known_profile(terms)
+    if known is not None:
+        closed = _inverted(known, terms, delta, both=both)
+        if terms[0][1] == 1 or closed.errors[0][1] <= _SMALL_ERROR:
+            return closed
     found = reader(terms, delta=delta, width=width)
-    largest = round_up(sum((Fraction(n) * Fraction(d.top()) for d, n in terms), Fraction(0))) if _bounded(terms) else math.inf
-    upper = min(largest, _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
+    upper = min(_total_top(terms), _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
     errors = found.upper(upper)[1] if math.isfinite(upper) else ()
     lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
     lower *= 1.0 - 1e-13  # lattice points are rounded to floats
@@ -108,10 +113,12 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
 
 def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
     """Bounds on delta at one epsilon; the contour is tuned for the Chernoff bound there."""
-    if len(terms) == 1 and terms[0][1] == 1:
-        value, error = terms[0][0].profile(asfloat([epsilon]))
-        low, high = max(0.0, float(value[0] - error[0])), min(1.0, float(value[0] + error[0]))
-        return Bounds(lower=low, upper=high, route="closed form", note="one release: its profile")
+    known = _known_profile(terms)
+    if known is not None:
+        value, error = (float(part[0]) for part in known(asfloat([epsilon])))
+        if terms[0][1] == 1 or error <= _SMALL_ERROR * value:
+            low, high = max(0.0, value - error), min(1.0, value + error)
+            return Bounds(lower=low, upper=high, route="closed form", note=_copies(terms))
     guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
     if guess < 2e-300:
         return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
@@ -122,21 +129,32 @@ def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
     )
 
 
-def _one_release(direction: LossDirection, delta: float) -> Bounds:
-    """One release needs no composition: its profile is inverted."""
+def _known_profile(terms: Terms) -> Profile | None:
+    return terms[0][0].repeated_profile(terms[0][1]) if len(terms) == 1 else None
+
+
+def _copies(terms: Terms) -> str:
+    return "one release: its profile" if terms[0][1] == 1 else f"{terms[0][1]} equal releases: their profile"
+
+
+def _inverted(profile: Profile, terms: Terms, delta: float, *, both: bool) -> Bounds:
+    """A profile that is known needs no composition: it is inverted."""
 
     def upper(at: float) -> float:
-        value, error = direction.profile(asfloat([at]))
+        value, error = profile(asfloat([at]))
         return float(value[0] + error[0])
 
     def lower(at: float) -> float:
-        value, error = direction.profile(asfloat([at]))
+        value, error = profile(asfloat([at]))
         return float(value[0] - error[0])
 
-    start = min(direction.top(), max(direction.reach(delta)[1], 1e-300))
-    high = min(direction.top(), _crossing(upper, delta, start=start))
-    low = _crossing_below(lower, delta, start=high) if 0.0 < high < math.inf else 0.0
-    return Bounds(lower=min(low, high), upper=high, route="closed form", note="one release: its profile")
+    direction, count = terms[0]
+    top = _total_top(terms)
+    start = min(top, max(direction.reach(delta)[1], 1e-300)) if count == 1 else top
+    high = min(top, _crossing(upper, delta, start=start))
+    low = _crossing_below(lower, delta, start=high) if both and 0.0 < high < math.inf else 0.0
+    errors = (("rounding", float(profile(asfloat([high]))[1][0]) / delta if math.isfinite(high) else 0.0),)
+    return Bounds(lower=min(low, high), upper=high, route="closed form", errors=errors, note=_copies(terms))
 
 
 def worst(directions: Sequence[Callable[..., Bounds]], *, width: float) -> Bounds:
@@ -229,6 +247,11 @@ def _identical_pure(terms: PairTerms) -> tuple[float, int] | None:
 
 def _bounded(terms: Terms) -> bool:
     return all(math.isfinite(direction.top()) for direction, _ in terms)
+
+
+def _total_top(terms: Terms) -> float:
+    """The largest total loss, rounded up; infinity when there is none."""
+    return round_up(sum((Fraction(n) * Fraction(d.top()) for d, n in terms), Fraction(0))) if _bounded(terms) else math.inf
 
 
 def _exact_largest(terms: PairTerms) -> Fraction:

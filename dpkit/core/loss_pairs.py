@@ -21,6 +21,8 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
 
 Complex = np.typing.NDArray[np.complex128]
+Profile = Callable[[Array], tuple[Array, Array]]
+"""Epsilons -> values of a profile, and bounds on their errors."""
 
 
 class LossDirection(ABC):
@@ -70,6 +72,13 @@ class LossDirection(ABC):
         """ln E_P[e^(tilt L)] for tilts > 0, or a bound from above; None if not known."""
         known = self.log_moment(tilts.astype(np.complex128))
         return None if known is None else asfloat(known.real)
+
+    def repeated_profile(self, count: int) -> Profile | None:
+        """The profile of so many independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
+
+        Its errors may be large: where they are, the copies are composed.
+        """
+        return self.profile if count == 1 else None
 
     def log_decay(self, tilt: float, height: float) -> float:
         """ln of the supremum, over |y| >= height, of |E e^((tilt+iy)L)| / E e^(tilt L): 0 where nothing is known."""

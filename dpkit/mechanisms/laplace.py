@@ -15,12 +15,13 @@ from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.distances import Distance
 from dpkit.core.events import Event
-from dpkit.core.loss_pairs import Complex, LossDirection, LossPair
+from dpkit.core.loss_pairs import Complex, LossDirection, LossPair, Profile
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import ZCDP, PureDP, RenyiCurve
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import broadcast_total
 from dpkit.mechanisms import releasing
+from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, asfloat, expm1_minus
 
@@ -120,6 +121,9 @@ class _LaplaceDirection(LossDirection):
 
     def atoms(self) -> tuple[float, ...]:
         return (self.ratio,)
+
+    def repeated_profile(self, count: int) -> Profile | None:
+        return self.profile if count == 1 else repeated_laplace(self.ratio, count)
 
     def log_moment(self, z: Complex) -> Complex:
         return _laplace_log_moment(np.array([self.ratio]), np.array([1.0]), z)
