@@ -102,7 +102,7 @@ def _lattice_holds(direction: LossDirection, tail: float) -> bool:
 
 def _chernoff(moments: RealMoments, *, delta: float) -> Reader:
     """For losses beyond what e^loss can hold: the Chernoff bound, with no lower one."""
-    tilt, epsilon = saddle_at_delta(moments, delta)
+    tilt, epsilon = saddle_at_delta(moments, delta, relative=1e-3)
 
     moment = float(moments(np.array([tilt]))[0])
     shape = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
@@ -258,7 +258,10 @@ def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float
 
 def _beyond(direction: LossDirection, law: LatticeLaw, step: float) -> float:
     """What the profile still is at the last point: the mass that may lie above it."""
-    value, error = direction.profile(np.array([(law.first + law.masses.size - 1) * step]))
+    last = (law.first + law.masses.size - 1) * step
+    if direction.top() <= last:
+        return 0.0
+    value, error = direction.profile(np.array([last]))
     return float(value[0] + error[0]) if value[0] > 0.0 else 0.0
 
 

@@ -21,6 +21,8 @@ ALIAS = 3e-9
 
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])
 _COARSE = 2000
+_CLOSE_ENOUGH = 0.3
+"""The relative width at which the search for a tilt stops: any tilt is valid, and near the best one little depends on it."""
 
 
 def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection], list[int]]]:
@@ -47,11 +49,19 @@ def complex_log_moment(terms: Terms, z: Complex) -> Complex | None:
 
 def real_moments(terms: Terms, *, tail: float) -> RealMoments:
     """Log moments for real tilts: closed forms where they are known, a coarse lattice (from above) elsewhere."""
-    probe = np.ones(1, dtype=np.complex128)
-    known = [(d, n) for d, n in terms if d.log_moment(probe) is not None]
-    rest = [(d, n) for d, n in terms if d.log_moment(probe) is None]
-    bounded = [(d, n) for d, n in rest if d.real_log_moment(np.ones(1)) is not None]
-    laws = [(*coarse_law(d, tail), n) for d, n in rest if d.real_log_moment(np.ones(1)) is None]
+    known: list[tuple[LossDirection, int]] = []
+    bounded: list[tuple[LossDirection, int]] = []
+    laws: list[tuple[LatticeLaw, float, int]] = []
+    for kind, directions, counts in grouped(terms):
+        members = list(zip(directions, counts, strict=True))
+        if kind.total_log_moment(directions, counts, np.ones(1, dtype=np.complex128)) is not None:
+            known += members
+            continue
+        for direction, count in members:
+            if direction.real_log_moment(np.ones(1)) is not None:
+                bounded.append((direction, count))
+            else:
+                laws.append((*coarse_law(direction, tail), count))
 
     def log_moment(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -76,7 +86,7 @@ def coarse_law(direction: LossDirection, tail: float) -> tuple[LatticeLaw, float
     return upper_masses(profile, errors, first=first, step=step), step
 
 
-def saddle_at_delta(log_moment: RealMoments, delta: float) -> tuple[float, float]:
+def saddle_at_delta(log_moment: RealMoments, delta: float, *, relative: float = _CLOSE_ENOUGH) -> tuple[float, float]:
     """The tilt at which the Chernoff bound at this delta is smallest, and the epsilon that it gives (CKS20, Prop 12)."""
 
     def bound(tilts: Array) -> Array:
@@ -84,7 +94,7 @@ def saddle_at_delta(log_moment: RealMoments, delta: float) -> tuple[float, float
             value = (log_moment(tilts) - math.log(delta) + _shape(tilts)) / tilts
         return np.where(np.isnan(value), np.inf, value)
 
-    tilt = minimise(bound, low=1e-2, high=1e3, relative=0.02)  # any tilt is valid
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=relative, coarse=13, zoom=7)  # any tilt is valid
     return tilt, float(bound(np.array([tilt]))[0])
 
 
@@ -96,7 +106,7 @@ def chernoff_delta(log_moment: RealMoments, epsilon: float) -> float:
             value = log_moment(tilts) - tilts * epsilon + _shape(tilts)
         return np.where(np.isnan(value), np.inf, value)
 
-    tilt = minimise(bound, low=1e-2, high=1e3, relative=0.02)  # any tilt is valid
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=_CLOSE_ENOUGH, coarse=13, zoom=7)  # any tilt is valid
     return math.exp(max(-690.0, min(0.0, float(bound(np.array([tilt]))[0]))))
 
 

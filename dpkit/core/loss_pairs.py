@@ -200,9 +200,19 @@ class _PureDirection(LossDirection):
         return (self.epsilon,)
 
     def log_moment(self, z: Complex) -> Complex:
+        return type(self).total_log_moment((self,), (1,), z)
+
+    @classmethod
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex:
         # p e^(ze) + q e^(-ze) = e^(ze) [1 + q (e^(-2ze) - 1)], which keeps its digits for small losses
-        down = 1.0 / (1.0 + math.exp(min(self.epsilon, 700.0)))
-        return np.asarray(z * self.epsilon + np.log1p(down * np.expm1(-2.0 * z * self.epsilon)), dtype=np.complex128)
+        epsilons, times = np.array([d.epsilon for d in directions]), np.array(counts, dtype=np.float64)
+        down = 1.0 / (1.0 + np.exp(np.minimum(epsilons, 700.0)))
+        total = z * float(times @ epsilons)
+        step = max(1, (1 << 17) // max(1, z.size))
+        for block in (slice(start, start + step) for start in range(0, epsilons.size, step)):
+            bent = np.expm1(np.multiply.outer(-2.0 * epsilons[block], z))
+            total = total + times[block] @ np.log1p(down[block, None] * bent)
+        return np.asarray(total, dtype=np.complex128)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

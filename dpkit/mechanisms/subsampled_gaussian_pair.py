@@ -84,9 +84,8 @@ class _Joining(LossDirection):
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
-        width = self.ratio - float(ndtri(max(tail, 1e-300)))
-        exponent = self.ratio * width - 0.5 * self.ratio**2
-        return math.log1p(-self.rate), float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent))
+        far = -float(ndtri(max(tail, 1e-300)))
+        return _loss_at(self.rate, self.ratio, -far), _loss_at(self.rate, self.ratio, self.ratio + far)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +120,19 @@ class _Leaving(LossDirection):
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
-        exponent = -self.ratio * float(ndtri(max(tail, 1e-300))) - 0.5 * self.ratio**2
-        low = -float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent))
-        return low, -math.log1p(-self.rate)
+        far = -float(ndtri(max(tail, 1e-300)))
+        return -_loss_at(self.rate, self.ratio, far), -_loss_at(self.rate, self.ratio, -far)
 
     def top(self) -> float:
         return -math.log1p(-self.rate) * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
+
+def _loss_at(rate: float, ratio: float, place: float) -> float:
+    """ln(1 - q + q e^(m w - m^2/2)), to the digits that an end of a lattice needs."""
+    exponent = ratio * place - 0.5 * ratio * ratio
+    if exponent < 1.0:
+        return math.log1p(rate * math.expm1(exponent))
+    return float(np.logaddexp(math.log1p(-rate), math.log(rate) + exponent))
 
 
 def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:

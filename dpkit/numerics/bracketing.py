@@ -66,34 +66,43 @@ def _scaled(position: float, log_factor: float) -> float | None:
     return math.exp(exponent)
 
 
-def minimise(curve: Callable[[Array], Array], *, low: float, high: float, relative: float = 1e-8) -> float:
+def minimise(
+    curve: Callable[[Array], Array],
+    *,
+    low: float,
+    high: float,
+    relative: float = 1e-8,
+    coarse: int = _COARSE,
+    zoom: int = _ZOOM,
+) -> float:
     """Where a curve of upper bounds over (0, inf) is smallest, by zooming a geometric grid, wide of [low, high] if needed.
 
     Every point of the curve is a valid bound, so a minimum that is missed costs tightness and never soundness. A zoom
     shrinks the window sixfold and stops at a relative width, by default of 1e-8, where a smooth minimum is flat to rounding.
+    `coarse` and `zoom` are how many points the first grid and the later ones have: fewer suit a curve that is dear.
     """
-    grid, values, best = _widened(curve, low, high)
+    grid, values, best = _widened(curve, low, high, coarse)
     champion, smallest = float(grid[best]), float(values[best])
     while True:
         left, right = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
         if right <= left * (1.0 + relative):
             return champion
-        grid = np.geomspace(left, right, _ZOOM)
+        grid = np.geomspace(left, right, zoom)
         values = curve(grid)
         best = _smallest(values)
         if values[best] < smallest:
             champion, smallest = float(grid[best]), float(values[best])
 
 
-def _widened(curve: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array, int]:
+def _widened(curve: Callable[[Array], Array], low: float, high: float, coarse: int) -> tuple[Array, Array, int]:
     """A grid whose smallest value is not at an end, as far as positive floats go."""
     while True:
-        grid = np.geomspace(low, high, _COARSE)
+        grid = np.geomspace(low, high, coarse)
         values = curve(grid)
         best = _smallest(values)
         if best == 0 and low > 1e-290:
             low, high = max(low * 1e-8, 1e-300), float(grid[1])
-        elif best == _COARSE - 1 and high < 1e290:
+        elif best == coarse - 1 and high < 1e290:
             low, high = float(grid[-2]), min(high * 1e8, 1e300)
         else:
             return grid, values, best
