@@ -154,7 +154,7 @@ class LossDistributionAccountant(Accountant[LossState]):
         printed = format_up(-lower, digits=10).lstrip("-")  # rounded down
         found = f"between {printed} and {format_up(bounds.upper, digits=10)}; {bounds.describe()}"
         if bounds.upper - lower > 2.0 * self.width:
-            found += "; the lower bound is farther than asked for: losses lie between lattice points, or the lattice is coarse"
+            found += "; the lower bound is farther than asked for: losses fit no common lattice, or it is coarse"
         return Reading(epsilon=bounds.upper, because=_PROOF, note=found)
 
     def interval(self, state: LossState, *, delta: float) -> tuple[float, float] | None:

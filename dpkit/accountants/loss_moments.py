@@ -9,7 +9,7 @@ import numpy as np
 
 from dpkit.core.loss_pairs import Complex, LossDirection
 from dpkit.numerics.bracketing import minimise
-from dpkit.numerics.loss_lattice import LatticeLaw, log_moments, upper_masses
+from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, upper_masses
 from dpkit.numerics.special import Array, asfloat
 
 Terms = Sequence[tuple[LossDirection, int]]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpkit.accountants.loss_composition import ErrorTerms, reader
+from dpkit.accountants.loss_composition import reader
 from dpkit.accountants.loss_moments import Terms, chernoff_delta, real_moments
+from dpkit.accountants.loss_reader import ErrorTerms
 from dpkit.core.compositions import OPTIMAL_COUNT_LIMIT, optimal_delta, optimal_epsilon
 from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
@@ -124,9 +125,8 @@ def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
         return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
     found = reader(terms, delta=guess, width=width)
     upper, errors = found.upper(epsilon)
-    return Bounds(
-        lower=max(0.0, found.lower(epsilon)), upper=min(1.0, upper), route=found.route, errors=errors, note=found.note
-    )
+    lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13)))  # lattice points are rounded to floats
+    return Bounds(lower=lower, upper=min(1.0, upper), route=found.route, errors=errors, note=found.note)
 
 
 def _known_profile(terms: Terms) -> Profile | None:

@@ -1,8 +1,6 @@
-"""A law of privacy losses on a lattice: bounds of a profile from both sides, composed by one Fourier transform.
+"""Laws on a lattice, composed by one Fourier transform: exact but for rounding, which is bounded.
 
-From values of a profile at lattice points, `upper_masses` makes a law on the lattice whose profile is nowhere below it
-(connect the dots), `lower_masses` one whose profile is nowhere above it (tangents). Both are second order in the step.
-`LatticeSum` composes them exactly but for rounding, which it bounds (docs/proofs/pld.md, theorems 3 to 6).
+docs/proofs/pld.md, theorems 5 and 6.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array
 
@@ -33,72 +32,6 @@ _FALL = 600.0
 
 _FEW = 2048
 """Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LatticeLaw:
-    """Mass masses[i] at the loss (first + i) * step."""
-
-    first: int
-    masses: Array
-
-
-def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> LatticeLaw:
-    """The law whose profile interpolates these values, linearly in e^epsilon: a convex function lies below its chords.
-
-    `profile[0]` stands at the lattice point `first - 1`. What the loss may be below goes to the lowest point, and what it
-    may be above must be negligible for the caller. The survival function is rounded up, so that the law only gets larger.
-    """
-    shrink = -math.expm1(-step)
-    survival = profile[1:] + (profile[:-1] - profile[1:]) / shrink
-    survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
-    survival[0] = 1.0
-    survival = np.minimum(np.maximum.accumulate(survival[::-1])[::-1], 1.0)
-    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF))
-
-
-def lower_masses(
-    middles: Array, errors: Array, slopes: Array, *, first: int, step: float, top: int | None = None, atom: float = 0.0
-) -> LatticeLaw:
-    """A law whose profile lies below: at each lattice point the smaller of the tangents at the midpoints on its two sides.
-
-    `middles[i]` and `slopes[i]` (the profile, and Q(L > .)) stand at the midpoint (first - 3/2 + i) * step. Tangents of a
-    convex function lie below it, and so do the chords between points that lie below two tangents each. `top` is the lattice
-    point of the largest loss, where that is one: from there on the profile is 0 exactly, whatever rounding says; the last
-    chord, which ends there, lies below the tangent at the top, whose slope is `atom`, the mass that Q has there.
-    """
-    centres = (first - 1.5 + np.arange(middles.size)) * step
-    odds = np.exp(centres)
-    tangent_up = middles - odds * math.expm1(step / 2.0) * slopes * (1.0 + 2.0**-38)  # half a step above each midpoint
-    tangent_down = middles - odds * math.expm1(-step / 2.0) * slopes * (1.0 - 2.0**-38)
-    points = np.minimum(tangent_up[:-1] - errors[:-1], tangent_down[1:] - errors[1:])
-    points -= 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * step * slopes[1:])
-    # Below zero nothing is claimed. A chord must lie below the tangent between its ends, so it may end at 0 only where that
-    # tangent is still positive: the point before one that fell below zero is given up, too.
-    if top is not None:
-        place = max(0, top - first + 1)
-        points[place:] = 0.0
-        last = math.exp(top * step) * -math.expm1(-step) * atom * (1.0 - 2.0**-38)
-        points[max(0, place - 1) : place] = np.minimum(points[max(0, place - 1) : place], last)
-    below = points < 0.0
-    points[below] = 0.0
-    points[:-1][below[1:]] = 0.0
-    shrink = -math.expm1(-step)
-    survival = points[1:] + (points[:-1] - points[1:]) / shrink
-    survival -= 8.0 * UNIT_ROUNDOFF * points[:-1] / shrink
-    survival = np.maximum(np.minimum.accumulate(np.minimum(survival, 1.0)), 0.0)
-    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 - 4.0 * UNIT_ROUNDOFF))
-
-
-def log_moments(law: LatticeLaw, step: float, tilts: Array) -> Array:
-    """ln sum of mass * e^(tilt * loss), for a few tilts."""
-    held = np.flatnonzero(law.masses)
-    if not held.size:
-        return np.full(tilts.shape, -np.inf)
-    losses = (law.first + np.arange(law.masses.size)) * step
-    top = float(losses[held[-1]])  # a point without mass would let everything underflow
-    losses = np.minimum(losses, top)
-    return np.array([tilt * top + math.log(float(np.sum(law.masses * np.exp(tilt * (losses - top))))) for tilt in tilts])
 
 
 class LatticeSum:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.accountants import loss_composition, loss_moments
+from dpkit.accountants.loss_reader import Reader
 from dpkit.core.loss_pairs import PLD, LossDirection, LossPair
 from dpkit.numerics.special import Array, asfloat
 
@@ -112,7 +113,7 @@ def composition_brackets_enumeration(tables: Sequence[tuple[PLD, int]], epsilons
             bounds_hold(found, at, exact(at), 0.0)
 
 
-def bounds_hold(found: loss_composition.Reader, at: float, exact: float, error: float) -> None:
+def bounds_hold(found: Reader, at: float, exact: float, error: float) -> None:
     """lower <= exact <= upper, but for the rounding of the oracle."""
     allowed = error + ROUNDING * exact + 1e-300
     upper, lower = found.upper(at)[0], found.lower(at)

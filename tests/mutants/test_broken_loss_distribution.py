@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpkit.accountants import loss_composition, loss_distribution
+from dpkit.accountants import loss_composition, loss_distribution, loss_on_lattice
 from dpkit.accountants.loss_distribution import LossDistributionAccountant
 from dpkit.core.gaussian_pair import GaussianPair
 from dpkit.core.loss_pairs import PLD, PurePair
@@ -15,8 +15,8 @@ from dpkit.core.losses import ApproxDP
 from dpkit.core.neighbours import Neighbours
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
-from dpkit.numerics import loss_lattice
-from dpkit.numerics.loss_lattice import LatticeLaw
+from dpkit.numerics import lattice_laws
+from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.testing import loss_laws as laws
 
 SKEWED = PLD(
@@ -87,7 +87,7 @@ LAWS = (
 
 def drops_aliases(patch):
     patch.setattr(loss_composition, "alias_period", lambda *_, **__: 0.9)
-    patch.setattr(loss_composition, "alias_bound", lambda *_, **__: 0.0)
+    patch.setattr(loss_on_lattice, "alias_bound", lambda *_, **__: 0.0)
 
 
 def drops_rounding_of_a_coarse_transform(patch):
@@ -98,25 +98,25 @@ def drops_rounding_of_a_coarse_transform(patch):
 def forgets_the_tail(patch):
     direction = GaussianPair(mu=1.0).forward().__class__
     patch.setattr(direction, "reach", lambda self, tail: (self.mu**2 / 2 - 2 * self.mu, self.mu**2 / 2 + 2 * self.mu))
-    patch.setattr(loss_composition, "_beyond", lambda *_: 0.0)
+    patch.setattr(loss_on_lattice, "_beyond", lambda *_: 0.0)
 
 
 def puts_dots_in_the_middle(patch):
-    whole = loss_lattice.upper_masses
+    whole = lattice_laws.upper_masses
 
     def halved(profile, errors, *, first, step):
         law = whole(profile, errors, first=first, step=step)
         moved = 0.5 * (law.masses + np.append(law.masses[1:], 0.0))
         return LatticeLaw(first=first, masses=moved)
 
-    patch.setattr(loss_composition, "upper_masses", halved)
+    patch.setattr(loss_on_lattice, "upper_masses", halved)
 
 
 def takes_chords_for_tangents(patch):
     def chords(middles, errors, slopes, *, first, step, **_):
-        return loss_lattice.upper_masses(0.5 * (middles[1:] + middles[:-1]), errors[1:], first=first, step=step)
+        return lattice_laws.upper_masses(0.5 * (middles[1:] + middles[:-1]), errors[1:], first=first, step=step)
 
-    patch.setattr(loss_composition, "lower_masses", chords)
+    patch.setattr(loss_on_lattice, "lower_masses", chords)
 
 
 def reads_one_direction(patch):

@@ -12,7 +12,8 @@ from dpkit.core.gaussian_pair import GaussianPair
 from dpkit.core.loss_pairs import PLD, PurePair, SymmetricPair
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
-from dpkit.numerics.loss_lattice import LatticeLaw, LatticeSum, log_moments, lower_masses, upper_masses
+from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
+from dpkit.numerics.loss_lattice import LatticeSum
 from dpkit.testing import loss_laws as laws
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

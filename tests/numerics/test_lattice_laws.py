@@ -1,0 +1,74 @@
+"""Laws of lower bounds whose atoms fit no lattice: they stay below, and near."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dpkit import Compose, LaplaceEvent, PureEvent, Repeat, account
+from dpkit.core.loss_pairs import PurePair
+from dpkit.mechanisms.laplace import LaplacePair
+from dpkit.numerics import lattice_laws
+from dpkit.testing import loss_laws as laws
+
+EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@EXAMPLES
+@given(
+    epsilon=st.floats(0.05, 3.0),
+    step=st.floats(1e-4, 0.02),
+    kind=st.sampled_from([lambda x: PurePair(epsilon=x), lambda x: LaplacePair(ratio=x)]),
+)
+def test_a_lower_law_loses_of_its_mean_what_a_few_steps_cost(epsilon, step, kind):
+    # slopes capped at a dent would cost a share of the mass itself, however fine the step
+    direction = kind(epsilon).forward()
+    first, last = math.floor(-epsilon / step) - 1, math.ceil(epsilon / step) + 1
+    middles = (np.arange(first - 1, last + 2) - 0.5) * step
+    law = lattice_laws.lower_masses(*direction.profile(middles), direction.slope(middles), first=first, step=step)
+    places = (first + np.arange(law.masses.size)) * step
+    exact = float(direction.log_moment(np.ones(1, dtype=np.complex128))[0].real)
+    assert exact - 6.0 * step <= math.log(float(np.sum(law.masses * np.exp(places)))) <= exact + 1e-12
+    for at in (*np.linspace(-epsilon, epsilon, 41).tolist(), -epsilon - step, -10.0):
+        value = float(direction.profile(np.array([at]))[0][0])
+        below = math.fsum(law.masses * -np.expm1(np.minimum(at - places, 0.0)))
+        assert below <= value * (1.0 + 1e-12) + 1e-300
+
+
+@EXAMPLES
+@given(dents=st.lists(st.tuples(st.integers(1, 198), st.floats(0.0, 1e-3)), max_size=5), curved=st.booleans())
+def test_the_values_of_a_dented_profile_become_convex_and_only_fall(dents, curved):
+    places = np.linspace(-1.0, 1.0, 200)
+    points = (1.0 - np.exp(0.5 * (places - 1.0))) if curved else 0.7 * (math.e - np.exp(places)) / math.e
+    for place, depth in dents:
+        points[place] = max(0.0, points[place] - depth)
+    below = lattice_laws._convex_below(points, places)
+    assert np.all(below <= points)
+    slopes = np.diff(below) / np.diff(np.exp(places))
+    assert np.all(np.diff(slopes) >= -2e-7 * np.abs(slopes[:-1]))
+    assert below[0] >= points[0] * (1.0 - 1e-6)
+    assert np.max(points - below) <= 2.0 * sum(depth for _, depth in dents) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "width"),
+    [((0.5, 0.31234, 0.7771), 1e-4), ((0.1, 0.2111, 0.33333, 0.471, 0.05), 2e-4), ((1.0, 1e-4, 3e-3), 1e-6)],
+)
+@pytest.mark.parametrize("delta", [0.3, 1e-2, 1e-6])
+def test_different_pure_losses_are_enclosed_closely(epsilons, width, delta):
+    lower, upper = account(Compose(events=tuple(PureEvent(epsilon=e) for e in epsilons)), "pld").interval(delta=delta)
+    tables = [((e, 1.0 / (1.0 + math.exp(-e))), (-e, 1.0 / (1.0 + math.exp(e)))) for e in epsilons]
+    exact = laws.enumerated([(table, 1) for table in tables])
+    assert exact(upper) <= delta * (1.0 + 1e-12)
+    assert lower == 0.0 or exact(lower) >= delta * (1.0 - 1e-12)
+    assert upper - lower <= width
+
+
+def test_fifty_different_losses_are_enclosed_to_a_few_thousandths():
+    many = Compose(events=tuple(PureEvent(epsilon=0.01 * (i + 1) ** 1.1) for i in range(50)))
+    mixed = Compose(events=(many, Repeat(event=LaplaceEvent(ratio=0.0731), times=30)))
+    for event in (many, mixed):
+        lower, upper = account(event, "pld").interval(delta=1e-6)
+        assert 0.0 < upper - lower < 1e-2
