@@ -34,6 +34,15 @@ _FEW = 2048
 """Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
 
 
+def transform_rounding(size: int) -> float:
+    """How far each value of a Fourier transform of this length is off, relatively to the sum of the moduli that enter it.
+
+    Each input reaches each output through log2(size) stages of a twiddle factor and a few additions: less than 8 units of
+    rounding a stage for lengths of 2, 3 and 5 alone, and twice that is allowed (docs/proofs/pld.md, theorem 5).
+    """
+    return 16.0 * UNIT_ROUNDOFF * math.log2(max(2, size))
+
+
 class LatticeSum:
     """The composition of lattice laws, each `count` times, tilted by e^(tilt * loss), read at any epsilon.
 
@@ -99,7 +108,7 @@ class LatticeSum:
         law *= self.size
         first = math.floor((near - min(0.1 * self.size * self.step, 0.5 * _FALL / (self.tilt + 1.0))) / self.step)
         law = np.roll(law, -((first - self._offset) % self.size))
-        transform = 16.0 * UNIT_ROUNDOFF * math.log2(self.size) * float(np.sum(np.abs(self._terms)))
+        transform = transform_rounding(self.size) * float(np.sum(np.abs(self._terms)))
         return _Window.build(
             law, first=first, step=self.step, tilt=self.tilt, blur=float(np.sum(self._spread)) + self._dropped + transform
         )
@@ -165,8 +174,7 @@ def _product(
 
     A few transforms are held, and only the frequencies that count are raised to their powers; of many, one at a time is.
     """
-    # Every path through a transform of this size multiplies and adds log2(size) times (theorem 5).
-    blur = 16.0 * UNIT_ROUNDOFF * math.log2(max(2, size))
+    blur = transform_rounding(size)
     bound = np.ones(size // 2 + 1)
     running = None if few else np.ones(size // 2 + 1, dtype=np.complex128)
     held: list[tuple[Complex, int]] = []

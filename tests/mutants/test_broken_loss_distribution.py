@@ -15,7 +15,7 @@ from dpkit.core.losses import ApproxDP
 from dpkit.core.neighbours import Neighbours
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
-from dpkit.numerics import lattice_laws
+from dpkit.numerics import lattice_laws, loss_lattice
 from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.testing import loss_laws as laws
 
@@ -52,6 +52,19 @@ def small_deltas_are_bracketed():
         laws.bounds_hold(found, at, exact, 0.0)
 
 
+def sums_hold_far_from_their_tilt():
+    # a tilt that suits epsilon 1 leaves little but rounding at epsilon 19, and the sum says so
+    up = 1.0 / (1.0 + math.exp(-1.0))
+    law = LatticeLaw(first=-1, masses=np.array([1.0 - up, 0.0, up]))
+    total = loss_lattice.LatticeSum([(law, 20)], step=1.0, tilt=0.05, size=4096, near=1.0)
+    for at in (1.5, 18.5, 19.5):
+        exact = math.fsum(
+            math.comb(20, n) * up ** (20 - n) * (1.0 - up) ** n * -math.expm1(min(at - (20 - 2 * n), 0.0)) for n in range(21)
+        )
+        value, error, log_scale = total.scaled_delta(at)
+        assert abs(value * math.exp(log_scale) - exact) <= error * math.exp(log_scale) + 1e-14 * exact
+
+
 def add_remove_covers_both_directions():
     accountant = LossDistributionAccountant()
     for pair in (SKEWED, PLD(losses=SKEWED.backward().losses, masses=SKEWED.backward().masses)):
@@ -79,6 +92,7 @@ LAWS = (
     lattice_brackets_profiles,
     compositions_bracket_enumeration,
     small_deltas_are_bracketed,
+    sums_hold_far_from_their_tilt,
     add_remove_covers_both_directions,
     replace_one_covers_mixed_directions,
     slack_is_counted,
@@ -93,6 +107,16 @@ def drops_aliases(patch):
 def drops_rounding_of_a_coarse_transform(patch):
     whole = np.fft.rfft
     patch.setattr(np.fft, "rfft", lambda values, *rest: whole(values, *rest).astype(np.complex64).astype(np.complex128))
+
+
+def drops_the_rounding_term(patch):
+    whole = loss_lattice.LatticeSum.scaled_delta
+
+    def scaled_delta(self, epsilon):
+        value, _, log_scale = whole(self, epsilon)
+        return value, 0.0, log_scale
+
+    patch.setattr(loss_lattice.LatticeSum, "scaled_delta", scaled_delta)
 
 
 def forgets_the_tail(patch):
@@ -140,6 +164,7 @@ def forgets_the_slack(patch):
 BROKEN = {
     drops_aliases: compositions_bracket_enumeration,
     drops_rounding_of_a_coarse_transform: small_deltas_are_bracketed,
+    drops_the_rounding_term: sums_hold_far_from_their_tilt,
     forgets_the_tail: lattice_brackets_profiles,
     puts_dots_in_the_middle: lattice_brackets_profiles,
     takes_chords_for_tangents: lattice_brackets_profiles,
