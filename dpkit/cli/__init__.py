@@ -61,18 +61,23 @@ def noise(as_json: bool, into: str | None, draws: int, repeats: int) -> None:
 @bench.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the accounting section of this Markdown page."
+    "--into",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Also replace the accounting and imports sections of this page.",
 )
 @click.option("--repeats", default=5, show_default=True, help="Runs, of which the median is reported.")
 def accounting(as_json: bool, into: str | None, repeats: int) -> None:
-    """`pld` beside dp-accounting on the public workloads, at the same tightness or better.
+    """`pld` beside dp-accounting on the public workloads, at the same tightness or better; and how long importing takes.
 
     Example: dpkit bench accounting --into docs/benchmarks.md
     """
     from dpkit.bench.accounting import as_markdown, measure_accounting
+    from dpkit.bench.importing import imports_as_markdown, measure_imports
     from dpkit.bench.tables import as_json_text, replace_section
 
+    imports = measure_imports(repeats=repeats)
     rows = measure_accounting(repeats=repeats)
-    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
-    if into is not None:
-        replace_section(into, "accounting", as_markdown(rows))
+    tables = {"accounting": as_markdown(rows), "imports": imports_as_markdown(imports)}
+    click.echo(as_json_text([*rows, *imports]) if as_json else "\n\n".join(tables.values()))
+    for name, table in tables.items() if into is not None else ():
+        replace_section(str(into), name, table)
