@@ -7,6 +7,8 @@ contour), lattice (any profile). Each gives a lower and an upper bound; docs/pro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +37,9 @@ _SMALLEST_SPREAD = 1e-5
 _LARGEST_LOSS = 600.0
 """e to this can still be multiplied by probabilities."""
 
+_SINGLES = 64
+"""So many single releases are looked at for a lower bound where nothing better is known."""
+
 _CONTOUR_WORK = 40_000_000
 """Nodes times distinct mechanisms that a contour may cost; above, the lattice is tried."""
 
@@ -45,20 +50,26 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     tail = delta * 1e-13 / max(1, releases)
     moments, tilt, epsilon = tuned(tuple(terms), delta, tail)
     if not math.isfinite(epsilon):
-        return _chernoff(moments, delta=delta)
+        return _chernoff(terms, moments, delta=delta)
     period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
     found = _contour(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
-    if found is None and (releases > _MOST_RELEASES or not all(_lattice_holds(d, tail) for d, _ in terms)):
-        return _chernoff(moments, delta=delta)
-    if found is None:
-        # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
-        tilt = min(tilt, _LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
-        period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
-    return (
-        found
-        if found is not None
-        else lattice_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, tail=tail, width=width)
-    )
+    if found is not None:
+        return found
+    if releases > _MOST_RELEASES or not all(_lattice_holds(d, tail) for d, _ in terms):
+        return _chernoff(terms, moments, delta=delta)
+    bound = _chernoff_at(moments, tilt)
+    # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
+    tilt = min(tilt, _LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
+    period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
+    lattice = lattice_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, tail=tail, width=width)
+
+    def upper(at: float) -> tuple[float, ErrorTerms]:
+        """Far from what a lattice was tuned for its rounding takes over, and a Chernoff bound is smaller."""
+        value, errors = lattice.upper(at)
+        other = bound(at)
+        return (value, errors) if value <= other else (other, (("a Chernoff bound, not the lattice", 0.0),))
+
+    return replace(lattice, upper=upper)
 
 
 @lru_cache(maxsize=8)
@@ -74,26 +85,38 @@ def _lattice_holds(direction: LossDirection, tail: float) -> bool:
     return max(abs(low), abs(high)) < _LARGEST_LOSS and high - low > _SMALLEST_SPREAD
 
 
-def _chernoff(moments: RealMoments, *, delta: float) -> Reader:
-    """For losses beyond what e^loss can hold: the Chernoff bound, with no lower one."""
+def _chernoff(terms: Terms, moments: RealMoments, *, delta: float) -> Reader:
+    """For losses beyond what e^loss can hold: the Chernoff bound; from below, the largest profile of a single release."""
     tilt, epsilon = saddle_at_delta(moments, delta, relative=1e-3)
+    bound = _chernoff_at(moments, tilt)
+    largest = sorted((direction for direction, _ in terms), key=lambda d: -d.reach(0.5 * delta)[1])[:_SINGLES]
 
-    moment = float(moments(np.array([tilt]))[0])
-    shape = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
-
-    def upper(at: float) -> tuple[float, ErrorTerms]:
-        exponent = moment - tilt * at + shape
-        exponent += 1e-9 + 1e-13 * (abs(moment) + tilt * at + abs(shape))
-        return (math.exp(exponent) if exponent < 0.0 else 1.0), ()
+    def lower(at: float) -> float:
+        profiles = [direction.profile(np.array([at])) for direction in largest]
+        found = [float(value[0] - error[0]) for value, error in profiles]
+        return max((value for value in found if math.isfinite(value)), default=0.0)
 
     return Reader(
-        upper=upper,
-        lower=lambda at: 0.0,
+        upper=lambda at: (bound(at), ()),
+        lower=lower,
         route="chernoff",
         start=epsilon,
         tilt=tilt,
-        note="beyond what a lattice can hold: a Chernoff bound",
+        note="beyond what a lattice can hold: a Chernoff bound, and one release from below",
     )
+
+
+def _chernoff_at(moments: RealMoments, tilt: float) -> Callable[[float], float]:
+    """The Chernoff bound on delta at one tilt, rounded up; any tilt is valid."""
+    moment = float(moments(np.array([tilt]))[0])
+    shape = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
+
+    def bound(at: float) -> float:
+        exponent = moment - tilt * at + shape
+        exponent += 1e-9 + 1e-13 * (abs(moment) + tilt * abs(at) + abs(shape))
+        return math.exp(exponent) if exponent < 0.0 else 1.0
+
+    return bound
 
 
 def _contour(terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float) -> Reader | None:

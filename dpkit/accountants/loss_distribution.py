@@ -200,7 +200,9 @@ class LossDistributionAccountant(Accountant[LossState]):
         closed = closed_delta(state.terms, epsilon)
         if closed is not None:
             return closed
-        return worst([partial(read_delta, terms, epsilon) for terms in loss_directions(state.terms)], width=self.width)
+        return worst(
+            [partial(read_delta, terms, epsilon, both=False) for terms in loss_directions(state.terms)], width=self.width
+        )
 
 
 def _ordered(counts: Mapping[LossPair, int]) -> tuple[tuple[LossPair, int], ...]:

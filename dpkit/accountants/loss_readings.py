@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpkit.accountants.loss_composition import reader
@@ -21,6 +21,9 @@ PairTerms = Sequence[tuple[LossPair, int]]
 
 _FIRST_LOOK = 1e-3
 """The width at which directions are compared before the larger one is looked at closely."""
+
+_FAR = 1e6
+"""An epsilon beyond which deltas are not told apart."""
 
 _SMALL_ERROR = 1e-9
 """A profile in closed form is taken where its error is at most this, relatively; elsewhere the releases are composed."""
@@ -104,7 +107,9 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
         closed = _inverted(known, terms, delta, both=both)
         if terms[0][1] == 1 or closed.errors[0][1] <= _SMALL_ERROR:
             return closed
-    found = reader(terms, delta=delta, width=width)
+    found = reader(terms, delta=min(delta, 0.5), width=width)  # a lattice for a larger delta is a worse one
+    if found.route == "chernoff" and delta > 0.5:
+        found = reader(terms, delta=delta, width=width)
     upper = min(_total_top(terms), _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
     errors = found.upper(upper)[1] if math.isfinite(upper) else ()
     lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
@@ -112,8 +117,10 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
     return Bounds(lower=max(0.0, min(lower, upper)), upper=upper, route=found.route, errors=errors, note=found.note)
 
 
-def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
-    """Bounds on delta at one epsilon; the contour is tuned for the Chernoff bound there."""
+def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bounds:
+    """Bounds on delta at one epsilon, from above or with `both` from below, too; tuned for the Chernoff bound there."""
+    if epsilon > _FAR:  # products with it overflow; delta falls, so it is not above what it is here
+        return replace(read_delta(terms, _FAR, width=width, both=False), lower=0.0)
     known = _known_profile(terms)
     if known is not None:
         value, error = (float(part[0]) for part in known(asfloat([epsilon])))
@@ -125,7 +132,7 @@ def read_delta(terms: Terms, epsilon: float, *, width: float) -> Bounds:
         return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
     found = reader(terms, delta=guess, width=width)
     upper, errors = found.upper(epsilon)
-    lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13)))  # lattice points are rounded to floats
+    lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13))) if both else 0.0  # lattice points are rounded to floats
     return Bounds(lower=lower, upper=min(1.0, upper), route=found.route, errors=errors, note=found.note)
 
 
@@ -209,10 +216,10 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
 def _crossing_below(delta_of: Callable[[float], float], delta: float, *, start: float) -> float:
     """The largest epsilon found at which a bound from below is at least delta, starting from an upper bound of it."""
     gap = 1e-12 * start
-    while delta_of(start - gap) < delta:
-        gap *= 4.0
+    while not delta_of(start - gap) >= delta:
         if gap >= start:
             return 0.0
+        gap = min(4.0 * gap, start)
     low, high = start - gap, start - gap / 4.0
     for _ in range(12):
         middle = 0.5 * (low + high)
