@@ -98,9 +98,12 @@ def _lower_sum(
     steeper: dict[float, float] = {}
 
     def log_moment(tilts: Array) -> Array:
-        for one in tilts.tolist():
-            if one not in steeper:
-                steeper[one] = sum(n * float(log_moments(law, step, np.array([one]))[0]) for law, n in below)
+        new = np.array([one for one in tilts.tolist() if one not in steeper])
+        if new.size:
+            found = np.zeros(new.size)
+            for law, n in below:
+                found += n * log_moments(law, step, new)
+            steeper.update(zip(new.tolist(), found.tolist(), strict=True))
         return np.array([steeper[one] for one in tilts.tolist()])
 
     return LatticeSum(below, step=step, tilt=tilt, size=size, near=start), log_moment
