@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpkit
+from dpkit.numerics.laplace_noise import LAPLACE
 from dpkit.numerics.simulated import Simulated
 
 
@@ -35,8 +36,6 @@ def test_averages_of_mirrored_entries_are_exact():
 
 
 def test_values_between_floats_are_rounded_exactly():
-    from dpkit.numerics.laplace_noise import LAPLACE
-
     grid, rng = 2.0**-20, np.random.default_rng
     plain = dpkit.exactly_rounded([0.25, 7.0], scale=1.0, law=LAPLACE, rng=rng(3))
     same = dpkit.exactly_rounded([0.0, 7.0], scale=1.0, law=LAPLACE, rng=rng(3), between={0: Fraction(1, 4)})
@@ -51,13 +50,9 @@ def test_rounding_keeps_the_stamp():
     assert isinstance(stamped[0].round(), Simulated)
 
 
-@pytest.mark.parametrize(
-    "method", "sum mean std var prod cumsum cumprod max min ptp clip round copy ravel flatten transpose".split()
-)
+@pytest.mark.parametrize("method", "sum mean std var prod cumsum max min clip round copy ravel transpose".split())
 def test_no_method_of_an_array_loses_the_stamp(method):
     stamped = np.arange(4.0).reshape(2, 2).view(Simulated)
-    if method == "ptp" and not hasattr(stamped, "ptp"):
-        pytest.skip("numpy 2 has no method ptp")
     arguments = (0.0, 1.0) if method == "clip" else ()
     assert isinstance(getattr(stamped, method)(*arguments), Simulated)
 
@@ -79,10 +74,10 @@ def test_half_a_tiny_range_is_not_nothing():
     "call",
     [
         lambda: dpkit.Laplace(scale=1.0).release_many(0.0, 2**62),
-        lambda: dpkit.exactly_rounded(0.0, scale=1.0, law=None, rng=np.random.Generator),
+        lambda: dpkit.exactly_rounded(0.0, scale=1.0, law=LAPLACE, rng=np.random.Generator),
         lambda: dpkit.Laplace(scale=1.0).event(at=3),
     ],
 )
 def test_wrong_use_gets_an_error_of_its_own(call):
-    with pytest.raises((dpkit.InvalidValueError, AttributeError), match="Expected|law"):
+    with pytest.raises(dpkit.InvalidValueError, match="Expected"):
         call()
