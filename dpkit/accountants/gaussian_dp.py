@@ -11,9 +11,10 @@ from dpkit.core.accountant import Accountant, Reading
 from dpkit.core.claims import Citation
 from dpkit.core.conversions import Conversion, gaussian_delta, gaussian_epsilon
 from dpkit.core.filters import FilterTheorem, largest_parameter
+from dpkit.core.gauges import Gauge
 from dpkit.core.losses import GDP, ApproxDP, Loss
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up, sqrt_up
+from dpkit.numerics.rounding import exact_sum, format_up, sqrt_down, sqrt_up
 
 _FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")
 _PROFILE = Citation(key="DRS22", locator="Corollary 1 (the profile of BW18, Theorem 5)")
@@ -102,6 +103,17 @@ class GaussianDPAccountant(Accountant[GaussianState]):
             return None
         mu = largest_parameter(lambda mu: gaussian_epsilon(mu, delta=budget.delta), epsilon=budget.epsilon)
         return None if mu is None else FilterTheorem(accountant=self, limit=GDP(mu=mu), because=_FILTER)
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """The square of mu."""
+        if not isinstance(limit, GDP):
+            return None
+        return Gauge(
+            names=("mu squared",),
+            limits=(Fraction(limit.mu) ** 2,),
+            measure=lambda state: (state.mu_squared,),
+            loss=lambda amounts, up: GDP(mu=sqrt_up(amounts[0]) if up else sqrt_down(amounts[0])),
+        )
 
     def weight(self, state: GaussianState, total: GaussianState, *, delta: float) -> Fraction:
         """The square of mu."""

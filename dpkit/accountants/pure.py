@@ -11,6 +11,7 @@ from dpkit.core.accountant import Accountant, Reading
 from dpkit.core.claims import Citation
 from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
 from dpkit.core.filters import FilterTheorem
+from dpkit.core.gauges import Gauge, shown
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum, round_up
@@ -102,6 +103,17 @@ class PureAccountant(Accountant[BasicState]):
             return None
         return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
 
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """Epsilon and delta."""
+        if not isinstance(limit, PureDP | ApproxDP):
+            return None
+        return Gauge(
+            names=("epsilon", "delta"),
+            limits=(Fraction(limit.epsilon), Fraction(limit.delta) if isinstance(limit, ApproxDP) else Fraction(0)),
+            measure=lambda state: (state.epsilon, state.delta),
+            loss=lambda amounts, up: _pair(shown(amounts[0], up), shown(amounts[1], up)),
+        )
+
     def weight(self, state: BasicState, total: BasicState, *, delta: float) -> Fraction:
         """Epsilon."""
         return state.epsilon
@@ -111,4 +123,8 @@ class PureAccountant(Accountant[BasicState]):
         epsilon, delta = round_up(state.epsilon), round_up(state.delta)
         if math.isinf(epsilon) or delta >= 1.0:
             return None
-        return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)
+        return _pair(epsilon, delta)
+
+
+def _pair(epsilon: float, delta: float) -> Loss:
+    return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)

@@ -25,10 +25,11 @@ from dpkit.core.conversions import (
     renyi_epsilon,
 )
 from dpkit.core.filters import FilterTheorem
+from dpkit.core.gauges import Gauge, log_slack_limit, shown, shown_slack
 from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
 from dpkit.core.renyi_curves import MaxCurve, MinCurve, SumCurve
 from dpkit.core.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
-from dpkit.errors import UnpricedLossError
+from dpkit.errors import LossOverflowError, UnpricedLossError
 from dpkit.numerics.rounding import exact_sum
 from dpkit.numerics.special import Array
 
@@ -160,6 +161,25 @@ class RenyiAccountant(Accountant[RenyiState]):
             return None
         rdp = RDP(orders=(fixed,), epsilons=(limit,), delta=slack_limit(reserved))
         return FilterTheorem(accountant=self, limit=rdp, because=_FILTER)
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """The divergence at the filter's one order, and the sum of log slacks."""
+        if not isinstance(limit, RDP) or len(limit.orders) != 1:
+            return None
+        order = limit.orders[0]
+        return Gauge(
+            names=(f"divergence at order {order:.6g}", "log slack"),
+            limits=(Fraction(limit.epsilons[0]), log_slack_limit(limit.delta)),
+            measure=lambda state: (self._exactly_at(state, order), state.log_slack),
+            loss=lambda amounts, up: RDP(orders=(order,), epsilons=(shown(amounts[0], up),), delta=shown_slack(amounts[1], up)),
+        )
+
+    def _exactly_at(self, state: RenyiState, order: float) -> Fraction:
+        """An upper bound of the divergence, which is a float: sums of such bounds bound the sum."""
+        value = self._at(state, order)
+        if not math.isfinite(value):
+            raise LossOverflowError(notion=f"divergence at order {order:.6g}")
+        return Fraction(value)
 
     def within(self, state: RenyiState, budget: Loss) -> bool:
         """A Rényi budget is met order by order, its slack apart."""

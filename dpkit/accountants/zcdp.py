@@ -25,6 +25,7 @@ from dpkit.core.conversions import (
     zcdp_epsilon_simple,
 )
 from dpkit.core.filters import FilterTheorem, largest_parameter
+from dpkit.core.gauges import Gauge, log_slack_limit, shown, shown_slack
 from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.core.renyi_curves import LinearCurve
 from dpkit.core.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
@@ -153,6 +154,17 @@ class ZCDPAccountant(Accountant[ZCDPState]):
             None
             if rho is None
             else FilterTheorem(accountant=self, limit=ZCDP(rho=rho, delta=slack_limit(reserved)), because=_FILTER)
+        )
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """Rho and the sum of log slacks."""
+        if not isinstance(limit, ZCDP):
+            return None
+        return Gauge(
+            names=("rho", "log slack"),
+            limits=(Fraction(limit.rho), log_slack_limit(limit.delta)),
+            measure=lambda state: (state.rho, state.log_slack),
+            loss=lambda amounts, up: ZCDP(rho=shown(amounts[0], up), delta=shown_slack(amounts[1], up)),
         )
 
     def weight(self, state: ZCDPState, total: ZCDPState, *, delta: float) -> Fraction:

@@ -22,6 +22,7 @@ from dpkit.errors import InvalidValueError, UnpricedLossError
 
 if TYPE_CHECKING:
     from dpkit.core.filters import FilterTheorem
+    from dpkit.core.gauges import Gauge
     from dpkit.core.guarantee import Guarantee
 
 S = TypeVar("S")
@@ -159,6 +160,10 @@ class Accountant(ABC, Generic[S]):
 
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """The limit that keeps fully adaptive spending within the budget; None where no theorem covers it."""
+        return None
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """How a filter with this limit counts its states exactly; None where it cannot, and then it serves no ledger."""
         return None
 
     def no_filter_reason(self, budget: Loss) -> str:

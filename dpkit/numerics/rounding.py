@@ -93,6 +93,14 @@ def sqrt_up(exact: Fraction) -> float:
     return root
 
 
+def sqrt_down(exact: Fraction) -> float:
+    """The square root of an exact rational, rounded down to a float."""
+    root = sqrt_up(exact)
+    while root > 0.0 and (math.isinf(root) or Fraction(root) ** 2 > exact):
+        root = math.nextafter(root, 0.0)
+    return root
+
+
 _LARGEST = math.ldexp(1.0 - 2.0**-53, 1024)
 
 
