@@ -64,11 +64,20 @@ if TYPE_CHECKING:
     from dpkit.errors import DpkitError as DpkitError
     from dpkit.errors import DuplicateNameError as DuplicateNameError
     from dpkit.errors import InvalidValueError as InvalidValueError
+    from dpkit.errors import LedgerBusyError as LedgerBusyError
+    from dpkit.errors import LedgerCorruptError as LedgerCorruptError
+    from dpkit.errors import LedgerDisagreementError as LedgerDisagreementError
+    from dpkit.errors import LedgerError as LedgerError
+    from dpkit.errors import LedgerExistsError as LedgerExistsError
+    from dpkit.errors import LedgerStorageError as LedgerStorageError
     from dpkit.errors import LossOverflowError as LossOverflowError
     from dpkit.errors import NoFilterTheoremError as NoFilterTheoremError
     from dpkit.errors import NoIntervalError as NoIntervalError
+    from dpkit.errors import NotALedgerError as NotALedgerError
+    from dpkit.errors import PlanExceededError as PlanExceededError
     from dpkit.errors import PluginError as PluginError
     from dpkit.errors import PluginWarning as PluginWarning
+    from dpkit.errors import RunStateError as RunStateError
     from dpkit.errors import SerialisationError as SerialisationError
     from dpkit.errors import UnknownNameError as UnknownNameError
     from dpkit.errors import UnpricedEventError as UnpricedEventError
@@ -96,6 +105,8 @@ if TYPE_CHECKING:
     from dpkit.numerics.exact_rounding import exactly_rounded as exactly_rounded
     from dpkit.numerics.randomness import secure_generator as secure_generator
     from dpkit.numerics.simulated import Simulated as Simulated
+    from dpkit.running.ledger import Ledger as Ledger
+    from dpkit.running.ledger_terms import ExpectedTerms as ExpectedTerms
 
 # Where each public name lives. A test holds this table against the imports above and against docs/api.md.
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -127,10 +138,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "DpkitError",
         "DuplicateNameError",
         "InvalidValueError",
+        "LedgerBusyError",
+        "LedgerCorruptError",
+        "LedgerDisagreementError",
+        "LedgerError",
+        "LedgerExistsError",
+        "LedgerStorageError",
         "LossOverflowError",
         "NoFilterTheoremError",
         "NoIntervalError",
+        "NotALedgerError",
+        "PlanExceededError",
         "PluginError",
+        "RunStateError",
         "SerialisationError",
         "UnknownNameError",
         "UnpricedEventError",
@@ -149,6 +169,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
     "dpkit.numerics.randomness": ("secure_generator",),
     "dpkit.numerics.simulated": ("Simulated",),
+    "dpkit.running.ledger": ("Ledger",),
+    "dpkit.running.ledger_terms": ("ExpectedTerms",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

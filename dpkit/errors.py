@@ -155,3 +155,59 @@ class NoIntervalError(DpkitError):
         super().__init__(
             f"The accountant {accountant!r} proves an upper bound and no lower one: use .epsilon(delta=...) for it."
         )
+
+
+class LedgerError(DpkitError):
+    """The root of what a ledger refuses. Whatever was asked did not happen: nothing was charged, nothing may be released."""
+
+    def __init__(self, *, path: object, reason: str, fix: str = "") -> None:
+        self.path = str(path)
+        self.reason = reason
+        super().__init__(f"The ledger {str(path)!r}: {reason}{' ' + fix if fix else ''}")
+
+
+class NotALedgerError(LedgerError):
+    """There is no such file, or it is not a ledger, or it is of a version that this dpkit cannot read."""
+
+
+class LedgerExistsError(LedgerError):
+    """A ledger is created once; what is there is never overwritten."""
+
+
+class LedgerBusyError(LedgerError):
+    """Another process held the file for longer than the caller was willing to wait."""
+
+
+class LedgerStorageError(LedgerError):
+    """The file cannot be written: a full disk, a read-only file, a failing device."""
+
+
+class LedgerCorruptError(LedgerError):
+    """The file is damaged, or its log is not what was written."""
+
+
+class LedgerDisagreementError(LedgerError):
+    """What the ledger fixed, at its creation or for a run, is not what this caller says; both values are in the message."""
+
+    def __init__(self, *, path: object, field: str, ledger: object, given: object, fix: str = "") -> None:
+        self.field = field
+        self.ledger = ledger
+        self.given = given
+        super().__init__(path=path, reason=f"its `{field}` is {ledger!r}, and {given!r} was given.", fix=fix)
+
+
+class RunStateError(LedgerError):
+    """A run or a charge is not in a state that allows this: it is closed, unknown, already released, or given up."""
+
+
+class PlanExceededError(BudgetError):
+    """A run asks for more than the plan that it reserved. Nothing was charged."""
+
+    def __init__(self, *, run: str, plan: str, asked: str) -> None:
+        self.run = run
+        self.plan = plan
+        self.asked = asked
+        super().__init__(
+            f"The run {run!r} reserved {plan}, and with this release would have asked for {asked}: "
+            "its plan does not cover what it does. Nothing was charged; plan for more, or ask for less."
+        )

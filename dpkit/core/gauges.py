@@ -51,14 +51,18 @@ class Gauge:
         return self.loss(left, False)
 
 
-def plus(*several: Amounts) -> Amounts:
+def plus(first: Amounts, *others: Amounts) -> Amounts:
     """The sum, exactly."""
-    return tuple(sum(parts, Fraction(0)) for parts in zip(*several, strict=True))
+    total = first
+    for other in others:
+        # most slacks are 0, and adding fractions is slow
+        total = tuple((a + b if a else b) if b else a for a, b in zip(total, other, strict=True))
+    return total
 
 
 def minus(one: Amounts, other: Amounts) -> Amounts:
     """The difference, exactly."""
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+    return tuple(a - b if b else a for a, b in zip(one, other, strict=True))
 
 
 def larger(one: Amounts, other: Amounts) -> Amounts:

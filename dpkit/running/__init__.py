@@ -1,0 +1,1 @@
+"""What turns a priced plan into a release: the ledger, which charges before anything goes out."""

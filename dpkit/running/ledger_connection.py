@@ -1,0 +1,161 @@
+"""One process's connection to a ledger file: transactions, forks, and SQLite's errors in words that say what to do."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from dpkit.errors import LedgerBusyError, LedgerCorruptError, LedgerError, LedgerStorageError, NotALedgerError
+
+Durability = Literal["full", "normal"]
+"""`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
+
+
+class LedgerConnection:
+    """Opens the file when it is first needed, and again in each process: SQLite's locks do not survive a fork.
+
+    Calls of several threads take turns.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability, timeout: float, read_only: bool) -> None:
+        self.path = path
+        self.durability = durability
+        self.timeout = timeout
+        self.read_only = read_only
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+        _OPEN.add(self)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the only write lock from its beginning: what is read in it is still true when it commits."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one moment of the ledger and blocks nobody."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, self.translated():
+            connection = self.current()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # a failed COMMIT may have ended the transaction by itself
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """SQLite's errors as ledger errors."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ledger_error(error, self.path) from error
+
+    def current(self) -> sqlite3.Connection:
+        """This process's connection."""
+        if self._connection is not None and self._pid != os.getpid():
+            # forked behind our back: closing it here would drop the locks that this process takes from now on
+            _INHERITED.append(self._connection)
+            self._connection, self._lock = None, threading.RLock()
+        if self._connection is None:
+            self._connection, self._pid = self._connect(), os.getpid()
+        return self._connection
+
+    def close(self) -> None:
+        """Let go of the file; the next call opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            if self._pid == os.getpid():
+                with self.translated():
+                    connection.close()
+            else:
+                _INHERITED.append(connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            raise NotALedgerError(
+                path=self.path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
+            )
+        mode = "ro" if self.read_only else "rw"
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode={mode}",
+            uri=True,
+            timeout=self.timeout,
+            isolation_level=None,  # transactions begin where this file says so
+            check_same_thread=False,  # the lock above takes its place
+        )
+        try:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.durability == 'full' else 'NORMAL'}")
+            connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
+    """What an error of SQLite means for a ledger. SQLite's own words hold no values."""
+    name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LedgerBusyError(
+            path=path, reason="another process holds it.", fix="Nothing was charged. Wait for it to finish, then try again."
+        )
+    if name == "SQLITE_NOTADB":
+        return NotALedgerError(path=path, reason="it is not a ledger (nor any SQLite file).", fix="Check the path.")
+    if name.startswith("SQLITE_CORRUPT"):
+        return LedgerCorruptError(
+            path=path,
+            reason=f"the file is damaged ({error}).",
+            fix="Nothing was charged. Run `dpkit ledger verify`, and go back to a copy together with its exported head.",
+        )
+    if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return LedgerStorageError(
+            path=path,
+            reason=f"it cannot be written or read ({error}).",
+            fix="Nothing was charged, and nothing may be released. Make room on the disk, or the file and its folder writable.",
+        )
+    return LedgerError(path=path, reason=f"SQLite refused ({name}: {error}).")
+
+
+_OPEN: weakref.WeakSet[LedgerConnection] = weakref.WeakSet()
+_INHERITED: list[sqlite3.Connection] = []
+_WAITING: list[LedgerConnection] = []
+
+
+def _before_fork() -> None:
+    """Finish what other threads have begun, and close: a child must inherit no open file of SQLite."""
+    for each in list(_OPEN):
+        each._lock.acquire()
+        _WAITING.append(each)
+        if each._connection is not None and not each._connection.in_transaction:
+            with suppress(LedgerError):
+                each.close()
+
+
+def _after_fork() -> None:
+    while _WAITING:
+        _WAITING.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
