@@ -26,7 +26,7 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError, LedgerCorruptError, SerialisationError
 from dpkit.hooks.manager import default_registry
-from dpkit.running.ledger_chain import Head, canonical
+from dpkit.running.ledger_chain import START, Head, canonical, chained
 from dpkit.running.ledger_connection import Durability, LedgerConnection
 from dpkit.running.ledger_entries import Charge, Entry, Run
 from dpkit.running.ledger_log import Log, now
@@ -60,6 +60,8 @@ class Ledger:
         prepare(connection)
         with connection.reading() as raw:
             first = self._log.entry(raw, 0)
+        if first.hash != chained(START, first.text):
+            raise LedgerCorruptError(path=connection.path, reason="its terms are not what was written when it was created.")
         try:
             self.id, self.terms = _terms(first, registry)
         except SerialisationError as error:

@@ -1,0 +1,96 @@
+"""The finder finds: each law catches a ledger that was broken in the way which the law forbids."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dpkit.running import ledger_chain, ledger_schema
+from dpkit.running.ledger import Ledger
+from dpkit.running.ledger_connection import LedgerConnection
+from dpkit.running.ledger_entries import Charge
+from dpkit.running.ledger_protocol import LedgerProtocol
+from dpkit.running.ledger_runs import RunAmounts
+from dpkit.testing import ledger_laws as laws
+
+
+def caught(law, kind, folder):
+    with pytest.raises(AssertionError):
+        law(kind, Path(folder))
+
+
+def test_check_then_insert_without_a_transaction(monkeypatch, tmp_path):
+    @contextmanager
+    def unlocked(self):
+        with self.translated():
+            yield self.current()
+
+    def at_the_end(connection, *, seq, run, key, body, value, hash):
+        """As such code does it: whoever comes later is appended, whatever both had read."""
+        connection.execute("INSERT INTO entries SELECT max(seq) + 1, ?, ?, ?, ?, ? FROM entries", (run, key, body, value, hash))
+        connection.execute("INSERT OR REPLACE INTO head SELECT 1, max(seq), ? FROM entries", (hash,))
+
+    monkeypatch.setattr(LedgerConnection, "writing", unlocked)
+    monkeypatch.setattr("dpkit.running.ledger_log.append", at_the_end)
+    caught(laws.grants_exactly_what_fits, Ledger, tmp_path)
+
+
+def test_a_ledger_that_forgets_reservations(monkeypatch, tmp_path):
+    monkeypatch.setattr(RunAmounts, "held", property(lambda self: self.spent))
+    caught(laws.reservations_count, Ledger, tmp_path)
+
+
+def test_a_ledger_that_never_gives_back(monkeypatch, tmp_path):
+    monkeypatch.setattr(RunAmounts, "closed", lambda self: self)
+    caught(laws.reservations_count, Ledger, tmp_path)
+
+
+def test_a_ledger_that_refunds_what_failed(monkeypatch, tmp_path):
+    monkeypatch.setattr(RunAmounts, "spent", property(lambda self: self.live))
+    caught(laws.the_charge_precedes_the_release, Ledger, tmp_path)
+
+
+def test_a_run_without_a_plan_s_limit(monkeypatch, tmp_path):
+    monkeypatch.setattr(RunAmounts, "covers", lambda self, price: True)
+    caught(laws.a_run_keeps_to_its_plan, Ledger, tmp_path)
+
+
+def test_a_chain_that_does_not_cover_the_state(monkeypatch, tmp_path):
+    whole = ledger_chain.chained
+
+    def forgetful(previous, body):
+        said = json.loads(body)
+        return whole(previous, ledger_chain.canonical({k: v for k, v in said.items() if k not in ("totals", "account")}))
+
+    for module in (ledger_chain, ledger_schema):
+        monkeypatch.setattr(module, "chained", forgetful)
+    monkeypatch.setattr("dpkit.running.ledger.chained", forgetful)
+    caught(laws.a_charge_trusts_no_changed_total, Ledger, tmp_path)
+
+
+class ChargesAfterTheRelease(Ledger):
+    """The order that costs privacy: what is asked for is written down once it has gone out."""
+
+    def charge(self, run, event, *, key):
+        return Charge(run=run, key=key, seq=0, value=event)
+
+    def released(self, charge, value):
+        super().released(super().charge(charge.run, charge.value, key=charge.key), value)
+        return value
+
+
+def test_a_charge_after_the_release(tmp_path):
+    caught(laws.the_charge_precedes_the_release, ChargesAfterTheRelease, tmp_path)
+
+
+def test_a_ledger_that_draws_again_for_nothing(monkeypatch, tmp_path):
+    """A resumed run that gets a fresh value under an old charge."""
+    honest = LedgerProtocol.charge
+
+    def forgetful(self, raw, run, key, priced):
+        found = honest(self, raw, run, key, priced)
+        return Charge(run=run, key=key, seq=found.seq)
+
+    monkeypatch.setattr(LedgerProtocol, "charge", forgetful)
+    caught(laws.what_was_released_comes_back_unpaid, Ledger, tmp_path)
