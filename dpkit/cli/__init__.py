@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dpkit._version import __version__
+from dpkit.cli.ledger import ledger
 from dpkit.cli.plugins import new_plugin, plugins
 from dpkit.errors import DpkitError
 
@@ -27,6 +28,7 @@ def main() -> None:
 
 main.add_command(plugins)
 main.add_command(new_plugin)
+main.add_command(ledger)
 
 
 @main.group()
@@ -81,3 +83,25 @@ def accounting(as_json: bool, into: str | None, repeats: int) -> None:
     click.echo(as_json_text([*rows, *imports]) if as_json else "\n\n".join(tables.values()))
     for name, table in tables.items() if into is not None else ():
         replace_section(str(into), name, table)
+
+
+@bench.command("ledger")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the ledger section of this Markdown page."
+)
+@click.option("--charges", default=4000, show_default=True, help="Charges in one run, by all processes together.")
+@click.option("--processes", default=8, show_default=True, help="Processes that charge one ledger at the same time.")
+@click.option("--repeats", default=5, show_default=True, help="Runs, of which the median is reported.")
+def ledger_speed(as_json: bool, into: str | None, charges: int, processes: int, repeats: int) -> None:
+    """Charges a second against one ledger, beside bare locked inserts into SQLite.
+
+    Example: dpkit bench ledger --into docs/benchmarks.md
+    """
+    from dpkit.bench.ledger import measure_ledger
+    from dpkit.bench.tables import as_json_text, as_markdown, replace_section
+
+    rows = measure_ledger(charges=charges, processes=processes, repeats=repeats)
+    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    if into is not None:
+        replace_section(into, "ledger", as_markdown(rows))
