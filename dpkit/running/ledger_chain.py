@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dpkit.core.gauges import Amounts
 from dpkit.errors import SerialisationError
@@ -47,7 +48,9 @@ def read_amounts(written: object) -> Amounts:
         raise SerialisationError(reason="an amount is not a fraction.") from None
 
 
+@lru_cache(maxsize=4096)
 def _fraction(text: str) -> Fraction:
+    # the same few numbers stand in every entry
     numerator, _, denominator = text.partition("/")
     return Fraction(int(numerator), int(denominator))
 

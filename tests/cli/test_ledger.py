@@ -1,0 +1,135 @@
+"""`dpkit ledger`: create, show, verify, export; mistakes are messages and exit code 2, a failed check is exit code 1."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from dpkit.cli import main
+from dpkit.running.ledger import Ledger
+from dpkit.testing.ledger_laws import UNIT, tamper
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, ["ledger", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "flights.ledger"
+    run("create", path, "--dataset", "flights", "--rho", "0.5", "--column", "passenger", "--at-most", "3")
+    with Ledger.open(path, who="ada") as ledger:
+        ledger.reserve("first")
+        ledger.released(ledger.charge("first", UNIT, key="0"), 1.5)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "accountant"),
+    [
+        (("--epsilon", "1"), "PureDP", "pure"),
+        (("--epsilon", "1", "--delta", "1e-6"), "ApproxDP", "zcdp"),
+        (("--epsilon", "1", "--delta", "1e-6", "--accountant", "rdp"), "ApproxDP", "rdp"),
+        (("--rho", "0.5"), "ZCDP", "zcdp"),
+        (("--mu", "1", "--neighbours", "replace-one"), "GDP", "gdp"),
+    ],
+)
+def test_a_ledger_is_created_with_the_budget_stated(tmp_path, options, kind, accountant):
+    document = json.loads(run("create", tmp_path / "l", "--dataset", "d", *options, "--json"))
+    assert document["terms"]["budget"]["value"]["is"] == kind
+    assert document["spent"] != document["remaining"]
+    with Ledger.open(tmp_path / "l") as ledger:
+        assert ledger.terms.accountant.name == accountant
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "one budget"),
+        (("--epsilon", "1", "--rho", "1"), "one budget"),
+        (("--mu", "1", "--delta", "0.1"), "one number"),
+        (("--rho", "1", "--column", "a"), "--at-most"),
+        (("--rho", "-1"), "rho"),
+        (("--epsilon", "1", "--delta", "1e-6", "--accountant", "best"), "No theorem covers"),
+        (("--rho", "1", "--accountant", "zcpd"), "Did you mean 'zcdp'"),
+    ],
+)
+def test_wrong_options_are_a_message_and_no_file(tmp_path, options, said):
+    assert said in run("create", tmp_path / "l", "--dataset", "d", *options, code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_created_twice(path):
+    assert "already" in run("create", path, "--dataset", "d", "--rho", "1", code=2)
+
+
+def test_it_shows_terms_balance_and_entries(path):
+    text = run("show", path, "--entries")
+    for piece in ("flights", "passenger", "ZCDP(rho=0.5", "FZ21", "ada", "release -> released"):
+        assert piece in text
+    assert "ada" not in run("show", path)
+    document = json.loads(run("show", path, "--run", "first", "--json"))
+    assert [entry["kind"] for entry in document["entries"]] == ["reserve", "charge", "release"]
+    assert document["spent"]["value"]["rho"] == 1 / 1024
+    assert "no such file" in run("show", path.parent / "missing", code=2)
+
+
+def test_verify_is_0_when_fine_and_1_when_not(path, tmp_path):
+    assert "rollback" in run("verify", path)
+    head = tmp_path / "head"
+    run("export", path, "--head-only", "--to", head)
+    assert "rollback" not in run("verify", path, "--head", head)
+    assert json.loads(run("verify", path, "--head", head, "--json"))["ok"] is True
+    with Ledger.open(path) as ledger:
+        ledger.charge("first", UNIT, key="1")
+    later = tmp_path / "export"
+    later.write_text(run("export", path), encoding="utf-8")
+    tamper(
+        path, "DELETE FROM entries WHERE seq > 2", "UPDATE head SET seq = 2, hash = (SELECT hash FROM entries WHERE seq = 2)"
+    )
+    run("verify", path)  # this is what cannot be found ...
+    assert "rolled back" in run("verify", path, "--head", later, code=1)  # ... without a head
+    tamper(path, "UPDATE entries SET value = NULL, body = replace(body, '1/1024', '1/2048')")
+    assert "PROBLEM entry 2" in run("verify", path, code=1)
+    document = json.loads(run("verify", path, "--json", code=1))
+    assert document["ok"] is False
+    assert document["problems"][0]["entry"] == 2
+    path.write_bytes(b"no ledger at all, and long enough to be read as a header" * 10)
+    run("verify", path, code=2)
+    later.write_text("{}", encoding="utf-8")
+    assert "not the head" in run("verify", path, "--head", later, code=2)
+
+
+def test_the_export_is_json_lines(path):
+    lines = [json.loads(line) for line in run("export", path).splitlines()]
+    assert len(lines) == 5
+    assert lines[-1]["dpkit-ledger-head"] == 1
+
+
+@pytest.mark.parametrize("verb", ["create", "show", "verify", "export"])
+def test_every_verb_has_an_example_and_json(verb):
+    text = run(verb, "--help")
+    assert f"Example: dpkit ledger {verb}" in " ".join(text.split())
+    assert "--json" in text
+
+
+def test_its_help_loads_no_numpy():
+    code = (
+        "import sys\nfrom dpkit.cli import main\n"
+        "try: main(['ledger', '--help'])\nexcept SystemExit: pass\n"
+        "print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stderr.strip() == "False"
+
+
+def test_the_bench_prints_a_row_for_each_durability():
+    result = CliRunner().invoke(main, ["bench", "ledger", "--charges", "40", "--processes", "2", "--repeats", "1", "--json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.output)["rows"]
+    assert [row["name"].split("=")[1] for row in rows] == ["NORMAL", "FULL", "NORMAL", "FULL"]
+    assert all(row["ours_per_second"] > 0 for row in rows)
