@@ -106,6 +106,8 @@ class LedgerConnection:
         )
         try:
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.durability == 'full' else 'NORMAL'}")
+            # copied back into the file more rarely than by default: each time costs a wait for the disk
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
             connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
         except BaseException:
             connection.close()

@@ -15,6 +15,7 @@ from dpkit.running.ledger_entries import Entry, Kind, read_entry
 from dpkit.running.ledger_runs import RunAmounts, Totals
 from dpkit.running.ledger_schema import append
 
+_REMEMBERED = 256
 _ROW = "SELECT seq, body, value, hash FROM entries"
 
 
@@ -42,6 +43,8 @@ class Log:
     def __init__(self, path: Path, who: str) -> None:
         self._path = path
         self._who = who
+        # what this process wrote last of a run; used only while the file still ends that run with the same hash
+        self._written: dict[str, tuple[str, RunRecord]] = {}
 
     def tail(self, raw: sqlite3.Connection) -> Tail:
         """The last entry, checked against its predecessor's hash and against the head: a few look-ups, however long the log."""
@@ -60,9 +63,13 @@ class Log:
 
     def run(self, raw: sqlite3.Connection, run: str) -> RunRecord | None:
         """What the run's latest entry says of it; None for a run that the log does not know."""
-        row = raw.execute(f"{_ROW} WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,)).fetchone()
-        if row is None:
+        last = raw.execute("SELECT seq, hash FROM entries WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,)).fetchone()
+        if last is None:
             return None
+        written = self._written.get(run)
+        if written is not None and written[0] == last[1]:
+            return written[1]
+        row = raw.execute(f"{_ROW} WHERE seq = ?", (last[0],)).fetchone()
         try:
             return run_record(read_entry(*row))
         except SerialisationError as error:
@@ -122,6 +129,9 @@ class Log:
         text = canonical(body)
         hash = ledger_chain.chained(tail.hash, text)
         append(raw, seq=tail.seq + 1, run=run, key=key, body=text, value=value, hash=hash)
+        if len(self._written) >= _REMEMBERED:
+            self._written.clear()
+        self._written[run] = (hash, record)
         return Tail(seq=tail.seq + 1, hash=hash, totals=totals)
 
     def _entry(self, row: tuple[int, str, str | None, str]) -> Entry:

@@ -46,7 +46,7 @@ _HEAD = "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER
 def append(connection: sqlite3.Connection, *, seq: int, run: str, key: str, body: str, value: str | None, hash: str) -> None:
     """Write one entry and move the head; the caller holds the write lock."""
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (seq, run, key, body, value, hash))
-    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (seq, hash))
+    connection.execute("UPDATE head SET seq = ?, hash = ?", (seq, hash))
 
 
 def create_file(path: Path, first_body: str) -> None:
@@ -63,6 +63,7 @@ def create_file(path: Path, first_body: str) -> None:
             connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_HEAD}COMMIT;")
             connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO head VALUES (1, -1, '')")
             append(connection, seq=0, run="", key="", body=first_body, value=None, hash=chained(START, first_body))
             connection.execute("COMMIT")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
