@@ -211,3 +211,30 @@ class PlanExceededError(BudgetError):
             f"The run {run!r} reserved {plan}, and with this release would have asked for {asked}: "
             "its plan does not cover what it does. Nothing was charged; plan for more, or ask for less."
         )
+
+
+class SourceError(DpkitError):
+    """Data cannot be opened or read as a whole. Only public facts come here: a path, a format, names of columns."""
+
+    def __init__(self, *, source: str, reason: str, fix: str = "") -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(f"Cannot read {source}: {reason}{' ' + fix if fix else ''}")
+
+
+class MissingExtraError(DpkitError, ImportError):
+    """A package is needed that only an extra of dpkit installs."""
+
+    def __init__(self, *, package: str, purpose: str, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'dpkit[{extra}]'.")
+
+
+class PrivateFactError(DpkitError):
+    """Something was asked of the data that is private, and that nobody has paid for."""
+
+    def __init__(self, *, fact: str, reason: str, fix: str) -> None:
+        self.fact = fact
+        self.reason = reason
+        super().__init__(f"{fact} is private: {reason} {fix}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpkit.core.checks import nonempty_text, nonnegative, whole_number
+from dpkit.numerics.rounding import round_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +21,9 @@ class Distance:
         object.__setattr__(self, "value", nonnegative(self.value, field="value", where=f"Distance({self.metric})"))
 
     def times(self, count: int) -> Distance:
-        """The distance of a group: `count` steps of this one, by the triangle inequality."""
+        """The distance of a group: `count` steps of this one, by the triangle inequality; rounded up."""
         whole_number(count, field="count", where="Distance.times")
-        return Distance(metric=self.metric, value=self.value * count)
+        return Distance(metric=self.metric, value=round_up(Fraction(self.value) * count))
 
     def __str__(self) -> str:
         return f"{self.metric}({self.value:g})"

@@ -49,3 +49,17 @@ class Accurate(Protocol):
     def accuracy(self, shape: tuple[int, ...], confidence: float) -> float:
         """A bound on the largest absolute error over this shape, which holds with this confidence."""
         ...
+
+
+@runtime_checkable
+class OnGrid(Protocol):
+    """A mechanism whose outputs are multiples of a public power of two, and which commutes with shifts along that grid.
+
+    `release(value + k * grid)` is distributed as `release(value) + k * grid`, for every whole number k. An exact total of any
+    size can then be released without rounding it first (docs/proofs/exact-sums.md, theorem 4).
+    """
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs."""
+        ...

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonempty_text, whole_number
+from dpkit.core.checks import finite_number, nonempty_text, tuple_of, whole_number
 from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.exact_sums import is_power_of_two, rows_per_exact_sum
 
 Block = npt.NDArray[np.float64]
 """Some rows, as an array whose first axis is the row."""
@@ -24,6 +25,11 @@ class Query:
 
     A row's contribution depends on that row and on released values alone. `sensitivity(neighbours)` lists every distance
     that is known of the sum, because of a citation.
+
+    What makes the sum exact (docs/proofs/exact-sums.md): `bound` is the largest magnitude of an entry of a contribution, and
+    every entry is a multiple of `grid`, a power of two. With a grid, `block_sum` is used, on so few rows at a time that
+    float64 cannot round; without one the engine cuts the contributions of `rows` to a grid of its own. `columns` names what
+    a block holds, in that order; none means every declared column.
     """
 
     name: str
@@ -32,6 +38,9 @@ class Query:
     sensitivity: Callable[[Neighbours], Sequence[Distance]]
     because: Citation
     block_sum: Callable[[Block], Block] | None = None
+    columns: tuple[str, ...] = ()
+    grid: float | None = None
+    bound: float | None = None
 
     def __post_init__(self) -> None:
         nonempty_text(self.name, field="name", where="Query")
@@ -47,6 +56,22 @@ class Query:
             raise InvalidValueError(field="block_sum", found=self.block_sum, allowed="a function, or None", where=where)
         if not isinstance(self.because, Citation):
             raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
+        self._check_columns_and_grid(where)
+
+    def _check_columns_and_grid(self, where: str) -> None:
+        columns = tuple_of(self.columns, str, field="columns", where=where, allowed="a tuple of column names")
+        if len(set(columns)) != len(columns):
+            raise InvalidValueError(field="columns", found=columns, allowed="names that differ", where=where)
+        object.__setattr__(self, "columns", columns)
+        if self.bound is not None:
+            object.__setattr__(self, "bound", finite_number(self.bound, field="bound", where=where, minimum=0.0, strict=True))
+        if self.grid is not None:
+            grid = finite_number(self.grid, field="grid", where=where, minimum=0.0, strict=True)
+            if not is_power_of_two(grid):
+                raise InvalidValueError(field="grid", found=self.grid, allowed="a power of two", where=where)
+            object.__setattr__(self, "grid", grid)
+        if self.grid is not None and self.bound is not None:
+            rows_per_exact_sum(self.bound, self.grid)
 
     def total(self, block: Block) -> Block:
         """The sum over a block, by the fast path where there is one."""
