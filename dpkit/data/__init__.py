@@ -1,0 +1,1 @@
+"""Data: declared columns, the privacy unit, tables of many kinds, and the engine that sums queries over them exactly."""
