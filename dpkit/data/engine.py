@@ -1,0 +1,49 @@
+"""The engine of one machine: several queries in one pass, block by block, whether the rows are in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpkit.core.checks import whole_number
+from dpkit.core.query import Query
+from dpkit.core.source import Source
+from dpkit.data.summing import QuerySums, dry_run, plan_sums
+from dpkit.errors import UnknownNameError
+from dpkit.numerics.exact_sums import ExactSum
+
+BLOCK_BYTES = 1 << 20
+"""A block that fits into a core's cache beside what is computed from it."""
+
+
+class BlockEngine:
+    """Sums queries over a source. The totals do not depend on the size of a block, to the bit."""
+
+    def __init__(self, source: Source, *, block_bytes: int = BLOCK_BYTES) -> None:
+        self._source = source
+        self._block_bytes = whole_number(block_bytes, field="block_bytes", where="BlockEngine", minimum=1)
+
+    def check(self, queries: Sequence[Query]) -> None:
+        """Refuse queries of unknown columns, of wrong shapes, and such as fail on made-up rows. Reads no data."""
+        self._plan(queries)
+        for query in queries:
+            dry_run(query, self._source.sample(query.columns))
+
+    def evaluate(self, queries: Sequence[Query]) -> tuple[ExactSum, ...]:
+        """The exact total of each query, from one pass over the columns that they need."""
+        self.check(queries)
+        plan = self._plan(queries)
+        totals = plan.zero()
+        if not queries:
+            return totals
+        rows = max(1, self._block_bytes // (8 * max(1, len(plan.columns))))
+        for block in self._source.blocks(plan.columns, rows):
+            totals = plan.merge(totals, plan.partial(block))
+        return plan.finish(totals)
+
+    def _plan(self, queries: Sequence[Query]) -> QuerySums:
+        declared = self._source.columns
+        for query in queries:
+            for name in query.columns:
+                if name not in declared:
+                    raise UnknownNameError(kind="declared column", name=name, known=declared)
+        return plan_sums(queries, declared)

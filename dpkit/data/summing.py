@@ -1,0 +1,153 @@
+"""Exact summation of queries over blocks: the part of an engine that does not care where the rows are.
+
+A row's contribution is what `rows` makes of it, guarded: an entry that is NaN counts as 0, a magnitude above the bound is
+clamped to it, and a row on which `rows` fails contributes zero. So nothing raises on a value, and one bad row stays one row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.core.query import Block, Query
+from dpkit.data.pricing import contribution_bound, contribution_grid
+from dpkit.errors import DpkitError, InvalidValueError
+from dpkit.numerics.exact_sums import ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
+
+Totals = tuple[ExactSum, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySum:
+    """How one query is summed: which columns of a block it reads, its grid, and how many rows float64 adds exactly."""
+
+    query: Query
+    places: tuple[int, ...]
+    bound: float
+    grid: float
+    rows_at_once: int
+
+    def zero(self) -> ExactSum:
+        """The total of no rows."""
+        return ExactSum.zero(self.query.shape, grid=self.grid)
+
+    def total(self, block: Block) -> ExactSum:
+        """The exact total of a block."""
+        mine = self._own_columns(block)
+        total = self.zero()
+        for start in range(0, mine.shape[0], self.rows_at_once):
+            part = mine[start : start + self.rows_at_once]
+            total = total.plus(ExactSum.of_steps(self._steps(part), grid=self.grid))
+        return total
+
+    def _own_columns(self, block: Block) -> Block:
+        """The columns of this query, without the rows that it drops; nobody may write into them."""
+        mine = block if self.places == tuple(range(block.shape[1])) else block[:, self.places]
+        if np.isnan(np.sum(mine)):  # the cheapest look for a NaN; the codes are too small to overflow
+            mine = mine[~np.isnan(mine).any(axis=1)]
+        mine = np.ascontiguousarray(mine).view()
+        mine.flags.writeable = False
+        return mine
+
+    def _steps(self, part: Block) -> FloatArray:
+        """The sum of some rows in grid steps, by the fast path where it is there and sane."""
+        if self.query.block_sum is not None and self.query.grid is not None:
+            fast = self._fast_steps(part)
+            if fast is not None:
+                return fast
+        return np.asarray(np.sum(self._row_steps(part), axis=0))
+
+    def _fast_steps(self, part: Block) -> FloatArray | None:
+        """`block_sum` in grid steps; None where it failed, or where no rows of this bound and grid can add up to it."""
+        assert self.query.block_sum is not None
+        try:
+            found = np.asarray(self.query.block_sum(part), dtype=np.float64)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
+            return None
+        if found.shape != self.query.shape:
+            return None
+        steps = found / self.grid
+        sane = (np.abs(found) <= part.shape[0] * self.bound) & (steps == np.rint(steps))  # False for NaN
+        return steps if sane.all() else None
+
+    def _row_steps(self, part: Block) -> FloatArray:
+        """The contributions of some rows in grid steps. Where `rows` fails, halves are tried, down to the rows it fails on."""
+        try:
+            found = np.asarray(self.query.rows(part), dtype=np.float64)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - as above
+            found = np.empty(0)
+        if found.shape == (part.shape[0], *self.query.shape):
+            return guarded_steps(found, bound=self.bound, grid=self.grid)
+        if part.shape[0] <= 1:
+            return np.zeros((part.shape[0], *self.query.shape))
+        middle = part.shape[0] // 2
+        return np.concatenate([self._row_steps(part[:middle]), self._row_steps(part[middle:])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySums:
+    """How several queries are summed in one pass; partial totals form a commutative monoid. Holds no rows."""
+
+    columns: tuple[str, ...]
+    sums: tuple[QuerySum, ...]
+
+    def zero(self) -> Totals:
+        """The totals of no rows."""
+        return tuple(one.zero() for one in self.sums)
+
+    def partial(self, block: Block) -> Totals:
+        """The totals of some rows, given as codes of `columns`. Raises on no value, and warns of none."""
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tuple(one.total(block) for one in self.sums)
+
+    def merge(self, one: Totals, other: Totals) -> Totals:
+        """The totals of both."""
+        return tuple(left.plus(right) for left, right in zip(one, other, strict=True))
+
+    def finish(self, partial: Totals) -> Totals:
+        """The total of each query."""
+        return partial
+
+
+def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:
+    """Which columns of those declared must be read, and how each query is summed."""
+    wanted = {name for query in queries for name in (query.columns or declared)}
+    columns = tuple(name for name in declared if name in wanted)
+    sums = []
+    for query in queries:
+        bound, grid = contribution_bound(query), contribution_grid(query)
+        places = tuple(columns.index(name) for name in (query.columns or declared))
+        at_once = rows_per_exact_sum(bound, grid)
+        sums.append(QuerySum(query=query, places=places, bound=bound, grid=grid, rows_at_once=at_once))
+    return QuerySums(columns=columns, sums=tuple(sums))
+
+
+def dry_run(query: Query, sample: Block) -> None:
+    """Refuse, from made-up rows alone, a query that gives the wrong shape or fails."""
+    sample = np.array(sample)
+    sample.flags.writeable = False
+    where = f"Query({query.name})"
+    expected = {"rows": (sample.shape[0], *query.shape), "block_sum": query.shape}
+    for field, shape in expected.items():
+        function = getattr(query, field)
+        if function is None:
+            continue
+        with np.errstate(all="ignore"):
+            try:
+                found = np.asarray(function(sample), dtype=np.float64).shape
+            except DpkitError:
+                raise
+            except Exception as error:  # from made-up rows: what it says shows no data
+                found_text = f"{type(error).__name__}: {error}"
+                raise InvalidValueError(field=field, found=found_text, allowed="a function of rows", where=where) from error
+        if found != shape:
+            allowed = f"an array of shape {shape} for {sample.shape[0]} rows"
+            raise InvalidValueError(field=field, found=f"shape {found}", allowed=allowed, where=where)
