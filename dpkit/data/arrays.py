@@ -62,7 +62,4 @@ def as_column(values: object) -> npt.NDArray[np.generic]:
 
 def objects(items: Sequence[object]) -> npt.NDArray[np.generic]:
     """A one-dimensional array of objects, whatever they are; lists in it stay lists."""
-    array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):
-        array[place] = item
-    return array
+    return np.fromiter(items, dtype=object, count=len(items))

@@ -46,9 +46,7 @@ def read_numbers(cells: Cells) -> tuple[FloatArray, KindArray]:
         kinds[absent] = Kind.NAN
         found[absent] = 0.0
     elif values.dtype.kind in "OUS":
-        read = [_number(cell) for cell in values.tolist()]
-        found = np.array([number for number, _ in read], dtype=np.float64)
-        kinds[:] = [kind for _, kind in read]
+        found = _read_objects(values.tolist(), kinds)
     else:  # times, complex numbers, records: nothing that a number column understands
         found = np.zeros(values.shape[0])
         kinds[:] = Kind.TEXT
@@ -95,14 +93,40 @@ def text_of(cell: object) -> str | None:
     return repr(cell) if isinstance(cell, float) or type(cell).__module__ == "datetime" else None
 
 
+def _read_objects(items: list[object], kinds: KindArray) -> FloatArray:
+    """The number in each cell; what each cell is goes to `kinds`."""
+    found = _all_numbers(items)
+    if found is not None:
+        absent = np.isnan(found)
+        kinds[absent] = Kind.NAN
+        found[absent] = 0.0
+        return found
+    read = [_number(cell) for cell in items]
+    kinds[:] = [kind for _, kind in read]
+    return np.array([number for number, _ in read], dtype=np.float64)
+
+
+def _all_numbers(items: list[object]) -> FloatArray | None:
+    """What `_number` says of each cell, several times faster, when all are texts that spell numbers; else None."""
+    texts = [item for item in items if type(item) is str]
+    if len(texts) < len(items) or max(map(len, texts), default=0) > LONGEST_NUMBER or "_" in "".join(texts):
+        return None
+    try:
+        return np.array(list(map(float, texts)), dtype=np.float64)
+    except ValueError:
+        return None
+
+
 def _number(cell: object) -> tuple[float, Kind]:
+    if isinstance(cell, str):
+        return _written_number(cell)
     if isinstance(cell, np.generic):
         cell = cell.item()
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # pandas' own None
         return 0.0, Kind.MISSING
     if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", errors="replace")
-    if isinstance(cell, str):
+        return _written_number(cell.decode("utf-8", errors="replace"))
+    if isinstance(cell, str):  # numpy's own
         return _written_number(cell)
     if isinstance(cell, numbers.Real | decimal.Decimal):
         number = _float_of(cell)
@@ -114,10 +138,12 @@ def _written_number(text: str) -> tuple[float, Kind]:
     if len(text) > LONGEST_NUMBER:
         return 0.0, Kind.TEXT
     text = text.strip()
+    if text.casefold() in MISSING_WORDS:
+        return 0.0, Kind.MISSING
     try:
         number = float(text)
     except ValueError:
-        return 0.0, Kind.MISSING if text.casefold() in MISSING_WORDS else Kind.TEXT
+        return 0.0, Kind.TEXT
     if "_" in text:  # Python's own spelling, nobody else's
         return 0.0, Kind.TEXT
     return (0.0, Kind.NAN) if math.isnan(number) else (number, Kind.NUMBER)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpkit.core.source import Batch, Cells
@@ -51,6 +51,7 @@ def codes(column, *items):
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(items=st.lists(ANYTHING, max_size=8))
 def test_whatever_a_cell_holds_its_code_is_within_bounds_or_drops_the_row(column, items):
     found = column.encode(cells(*items))

@@ -75,6 +75,7 @@ def test_sums_equal_rational_sums_in_any_order_and_block_size(values, bound, siz
         assert np.array_equal(summed(shuffled, bound=bound, grid=grid, size=7).steps(), total.steps())
 
 
+@settings(deadline=None)
 @given(bound=bounds)
 def test_the_grid_cuts_the_bound_into_forty_bits_and_4096_rows_are_exact(bound):
     grid = grid_below(bound)
@@ -121,6 +122,7 @@ def test_adding_is_associative_and_commutative_to_the_bit():
         assert np.array_equal(forward.low, other.low)
 
 
+@settings(deadline=None)
 @given(steps=st.lists(st.integers(-(2**53), 2**53), min_size=1, max_size=5), power=st.integers(-60, 53))
 def test_a_split_total_is_the_total(steps, power):
     total = ExactSum.of_steps(np.array(steps), grid=2.0**-40)

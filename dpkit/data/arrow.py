@@ -1,0 +1,139 @@
+"""Arrow tables and Parquet files, by batches: only the columns that are needed, only some rows at a time. Needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.source import Batch, Cells
+from dpkit.data.arrays import objects
+from dpkit.errors import MissingExtraError, SourceError
+
+
+class ArrowTable:
+    """A pyarrow.Table, or a RecordBatch, in memory."""
+
+    def __init__(self, table: Any) -> None:
+        self._names = _distinct(table.schema.names, source="the Arrow table")
+        self._table = table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return self._names
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """Slices of the table."""
+        with _whatever_it_says("the Arrow table"):
+            for start in range(0, self._table.num_rows, rows):
+                part = self._table.slice(start, rows)
+                yield Batch(rows=part.num_rows, cells={name: _cells(part.column(name)) for name in names})
+
+
+class ParquetTable:
+    """Parquet files, read row group by row group in order; all have the columns of the first."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = tuple(paths)
+        schemas = []
+        for path in self._paths:
+            with _parquet(path) as file:
+                schemas.append(_distinct(file.schema_arrow.names, source=path))
+        self._names = schemas[0]
+        for path, names in zip(self._paths, schemas, strict=True):
+            if set(names) != set(self._names):
+                raise SourceError(source=path, reason=f"its columns are not those of {self._paths[0]}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return self._names
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """Batches of the files, in order."""
+        for path in self._paths:
+            with _parquet(path) as file:
+                if not names:  # only how many rows there are, which the footer says
+                    yield from (Batch(rows=count, cells={}) for count in _pieces(file.metadata.num_rows, rows))
+                    continue
+                for part in file.iter_batches(batch_size=rows, columns=list(names)):
+                    yield Batch(rows=part.num_rows, cells={name: _cells(part.column(name)) for name in names})
+
+
+def arrow_table(data: object) -> ArrowTable | None:
+    """The table of an Arrow table or record batch; None for anything else."""
+    kind = type(data)
+    if kind.__module__.partition(".")[0] == "pyarrow" and kind.__name__ in ("Table", "RecordBatch"):
+        return ArrowTable(data)
+    return None
+
+
+def _pieces(total: int, rows: int) -> Iterator[int]:
+    for start in range(0, total, rows):
+        yield min(rows, total - start)
+
+
+@contextmanager
+def _parquet(path: str) -> Iterator[Any]:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError(package="pyarrow", purpose="Reading Parquet", extra="arrow") from None
+    with _whatever_it_says(path), parquet.ParquetFile(path) as file:
+        yield file
+
+
+@contextmanager
+def _whatever_it_says(source: str) -> Iterator[None]:
+    """pyarrow's own messages may quote what it was reading: they are replaced, and not chained."""
+    import pyarrow
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise SourceError(source=source, reason="there is no such file.") from None
+    except (pyarrow.ArrowException, OSError):
+        raise SourceError(source=source, reason="it is not readable as what its name or type says.") from None
+
+
+def _distinct(names: Sequence[str], *, source: str) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        raise SourceError(source=source, reason="two of its columns have the same name.")
+    return tuple(names)
+
+
+def _cells(column: Any) -> Cells:
+    """A column as numpy holds it. Nulls are masked; what is neither number nor text becomes Python's objects."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # too much text for one array
+            column = pa.concat_arrays(column.chunks) if column.num_chunks == 1 else pa.array(column.to_pylist())
+    missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    mask = missing if missing.any() else None
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        if mask is not None:
+            column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
+        return Cells(values=np.asarray(column.to_numpy(zero_copy_only=False)), missing=mask)
+    return Cells(values=_python_objects(column), missing=mask)
+
+
+def _python_objects(column: Any) -> npt.NDArray[np.generic]:
+    try:
+        return objects(column.to_pylist())
+    except Exception:  # noqa: BLE001 - a value that Python's types cannot hold (a year beyond 9999) must not be told apart
+        return objects([_python_object(item) for item in column])
+
+
+def _python_object(scalar: Any) -> object:
+    try:
+        item: object = scalar.as_py()
+    except Exception:  # noqa: BLE001 - as above
+        return ...  # something, and no number
+    return item

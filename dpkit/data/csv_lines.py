@@ -1,0 +1,130 @@
+"""CSV files: one line is one record, read on its own.
+
+A quoted cell may hold delimiters and doubled quotes, but no line ends: otherwise a single stray quote would swallow the
+records after it, and one record could move everything. A line that does not fit (too few or too many cells, a quote that does
+not close, too long) is a record of missing cells. Text is UTF-8; bytes that are not become replacement characters.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from dpkit.core.source import Batch, Cells
+from dpkit.data.arrays import objects
+from dpkit.errors import SourceError
+
+LONGEST_LINE = 1 << 20
+"""A longer line is not kept in memory: its record is malformed."""
+
+_CHUNK = 1 << 20
+
+
+class CsvTable:
+    """CSV files with a header line each; all have the columns of the first."""
+
+    def __init__(self, paths: Sequence[str], *, delimiter: str = ",") -> None:
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+            raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} is not a single character.")
+        self._paths = tuple(paths)
+        self._delimiter = delimiter
+        headers = [self._header(path, next(_lines(path), None)) for path in self._paths]
+        self._names = headers[0]
+        for path, names in zip(self._paths, headers, strict=True):
+            if set(names) != set(self._names):
+                raise SourceError(source=path, reason=f"its header is not that of {self._paths[0]}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The cells of the header."""
+        return self._names
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """The records, in the order of files and lines."""
+        for path in self._paths:
+            lines = _lines(path)
+            header = self._header(path, next(lines, None))
+            places = [header.index(name) for name in names]
+            for group in _grouped(lines, rows):
+                yield self._batch(group, names, places, len(header)) if names else Batch(rows=len(group), cells={})
+
+    def _batch(self, lines: list[str | None], names: Sequence[str], places: list[int], width: int) -> Batch:
+        """Lines as cells; None stands for a line that was too long."""
+        records: list[list[str]] = []
+        malformed = np.zeros(len(lines), dtype=np.bool_)
+        empty = [""] * width
+        for number, line in enumerate(lines):
+            cells = None if line is None else _split(line, self._delimiter)
+            if cells is None or len(cells) != width:
+                malformed[number] = True
+                cells = empty
+            records.append(cells)
+        mask = malformed if malformed.any() else None
+        columns = {
+            name: Cells(values=objects([record[place] for record in records]), missing=mask)
+            for name, place in zip(names, places, strict=True)
+        }
+        return Batch(rows=len(lines), cells=columns)
+
+    def _header(self, path: str, line: str | None) -> tuple[str, ...]:
+        names = None if line is None else _split(line.removeprefix("\ufeff"), self._delimiter)
+        if not names or not any(names):
+            raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")
+        if len(set(names)) != len(names):
+            raise SourceError(source=path, reason="two columns of its header have the same name.")
+        return tuple(names)
+
+
+def _split(line: str, delimiter: str) -> list[str] | None:
+    """The cells of one line; None where its quotes do not make sense."""
+    if '"' not in line:
+        return line.split(delimiter)
+    try:
+        records = list(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return None
+    return records[0] if len(records) == 1 else None
+
+
+def _grouped(lines: Iterator[str | None], count: int) -> Iterator[list[str | None]]:
+    group: list[str | None] = []
+    for line in lines:
+        group.append(line)
+        if len(group) == count:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _lines(path: str) -> Iterator[str | None]:
+    """Every line without its end; None for one that is too long. A line end closes a line, it does not open another."""
+    try:
+        with open(path, "rb") as file:
+            yield from _lines_of(file)
+    except FileNotFoundError:
+        raise SourceError(source=path, reason="there is no such file.") from None
+    except OSError as error:
+        raise SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}.") from None
+
+
+def _lines_of(file: BinaryIO) -> Iterator[str | None]:
+    rest, too_long = b"", False
+    while chunk := file.read(_CHUNK):
+        *complete, rest = (rest + chunk).split(b"\n")
+        for line in complete:
+            yield None if too_long or len(line) > LONGEST_LINE else _text(line)
+            too_long = False
+        if len(rest) > LONGEST_LINE:
+            rest, too_long = b"", True
+    if too_long:
+        yield None
+    elif rest:
+        yield _text(rest)
+
+
+def _text(line: bytes) -> str:
+    return line.removesuffix(b"\r").decode("utf-8", errors="replace")

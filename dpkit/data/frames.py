@@ -1,0 +1,64 @@
+"""Tables that are pandas or polars frames. Neither package is imported: a frame that is passed in has brought its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpkit.core.source import Batch, Cells
+from dpkit.data.arrays import objects
+from dpkit.errors import SourceError
+
+
+class FrameTable:
+    """A frame, column by column; `cells_of` reads one column of some rows."""
+
+    def __init__(self, frame: Any, *, kind: str, cells_of: Callable[[Any, int, int], Cells]) -> None:
+        names = [str(name) for name in frame.columns]
+        if len(set(names)) != len(names):
+            raise SourceError(source=f"the {kind} frame", reason="two of its columns have the same name.")
+        self._columns = dict(zip(names, frame.columns, strict=True))
+        self._frame = frame
+        self._cells_of = cells_of
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, as texts."""
+        return tuple(self._columns)
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """Slices of the columns."""
+        total = len(self._frame)
+        for start in range(0, total, rows):
+            stop = min(start + rows, total)
+            cells = {name: self._cells_of(self._frame[self._columns[name]], start, stop) for name in names}
+            yield Batch(rows=stop - start, cells=cells)
+
+
+def frame_table(frame: object) -> FrameTable | None:
+    """The table of a pandas or polars frame; None for anything else."""
+    package = type(frame).__module__.partition(".")[0]
+    if type(frame).__name__ != "DataFrame":
+        return None
+    if package == "pandas":
+        return FrameTable(frame, kind="pandas", cells_of=_pandas_cells)
+    if package == "polars":
+        return FrameTable(frame, kind="polars", cells_of=_polars_cells)
+    return None
+
+
+def _pandas_cells(series: Any, start: int, stop: int) -> Cells:
+    part = series.iloc[start:stop]
+    if isinstance(part.dtype, np.dtype) and part.dtype.kind in "fiubO":
+        return Cells(values=part.to_numpy())
+    return Cells(values=objects(part.tolist()), missing=np.asarray(part.isna(), dtype=np.bool_))
+
+
+def _polars_cells(series: Any, start: int, stop: int) -> Cells:
+    part = series.slice(start, stop - start)
+    missing = np.asarray(part.is_null().to_numpy(), dtype=np.bool_)
+    if part.dtype.is_float() or part.dtype.is_integer():
+        return Cells(values=np.asarray(part.to_numpy()), missing=missing)  # what is null becomes NaN, and is masked
+    return Cells(values=objects(part.to_list()), missing=missing)

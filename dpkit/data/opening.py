@@ -1,0 +1,99 @@
+"""`open_source`: whatever holds the data, with its declared columns, becomes a source that engines can read."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.source import Table
+from dpkit.data.arrays import ColumnsTable, table_of_array
+from dpkit.data.arrow import ParquetTable, arrow_table
+from dpkit.data.csv_lines import CsvTable
+from dpkit.data.frames import frame_table
+from dpkit.data.schema import Schema
+from dpkit.data.source import DataSource
+from dpkit.data.unit import ROW, PrivacyUnit
+from dpkit.errors import InvalidValueError, SourceError
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".tsv", ".txt")
+
+
+def open_source(
+    data: object,
+    schema: Schema,
+    *,
+    unit: PrivacyUnit = ROW,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    names: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    in_memory: bool | None = None,
+) -> DataSource:
+    """A source over a CSV or Parquet path, a glob, a list of paths, a frame, an Arrow table, a numpy array or named columns.
+
+    Only public facts can be refused, and they are refused here: no such file or column, an unknown format. No row is read.
+    `names` names the columns of a plain two-dimensional array. `in_memory` keeps the codes of all declared columns after the
+    first pass; by default for what was in memory already.
+    """
+    table = open_table(data, names=names, delimiter=delimiter)
+    needed = schema.names if unit.column is None else (*schema.names, unit.column)
+    for name in needed:
+        if name not in table.names:
+            raise _missing_column(name, table)
+    files = isinstance(table, CsvTable | ParquetTable)
+    keep = not files if in_memory is None else in_memory
+    return DataSource(table=table, schema=schema, unit=unit, neighbours=neighbours, in_memory=keep)
+
+
+def open_table(data: object, *, names: Sequence[str] | None = None, delimiter: str | None = None) -> Table:
+    """The raw table of what was given."""
+    if isinstance(data, str | os.PathLike):
+        return _files(_expanded(os.fspath(data)), delimiter)
+    if isinstance(data, list | tuple) and data and all(isinstance(path, str | os.PathLike) for path in data):
+        return _files([path for item in data for path in _expanded(os.fspath(item))], delimiter)
+    if isinstance(data, np.ndarray):
+        return table_of_array(data, names)
+    if isinstance(data, Mapping):
+        return ColumnsTable(data)
+    found = frame_table(data) or arrow_table(data)
+    if found is not None:
+        return found
+    if isinstance(data, Table):
+        return data
+    allowed = "a path, a list of paths, a numpy array, a mapping of columns, a pandas or polars frame, or an Arrow table"
+    raise InvalidValueError(field="data", found=type(data).__name__, allowed=allowed, where="open_source")
+
+
+def _expanded(path: str | bytes) -> list[str]:
+    text = os.fsdecode(path)
+    if os.path.exists(text) or not glob.has_magic(text):
+        return [text]
+    found = sorted(glob.glob(text, recursive=True))
+    if not found:
+        raise SourceError(source=text, reason="no file matches.")
+    return found
+
+
+def _files(paths: list[str], delimiter: str | None) -> Table:
+    endings = {os.path.splitext(path.lower())[1] for path in paths}
+    if endings <= set(_PARQUET):
+        return ParquetTable(paths)
+    if endings <= set(_CSV):
+        by_ending = "\t" if endings == {".tsv"} else ","
+        return CsvTable(paths, delimiter=by_ending if delimiter is None else delimiter)
+    known = ", ".join((*_CSV, *_PARQUET))
+    raise SourceError(
+        source=paths[0], reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {known}."
+    )
+
+
+def _missing_column(name: str, table: Table) -> SourceError:
+    """Only near names are offered: the first line of a file without a header is a record, and must not be shown."""
+    near = difflib.get_close_matches(name, table.names, n=3)
+    fix = f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "No column has a similar name."
+    return SourceError(source="the data", reason=f"it has no column named {name!r}.", fix=fix)

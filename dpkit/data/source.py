@@ -1,0 +1,116 @@
+"""The source that engines read: a table, its schema, the privacy unit and the neighbour relation, together."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.distances import Distance
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Block, Query
+from dpkit.core.source import Table
+from dpkit.data.bounding import KEY_BYTES, kept_rows
+from dpkit.data.cells import read_texts
+from dpkit.data.pricing import priced_distances
+from dpkit.data.schema import Schema
+from dpkit.data.unit import PrivacyUnit
+from dpkit.errors import PrivateFactError
+
+_ROWS_OF_A_SCAN = 1 << 14
+
+
+class DataSource:
+    """Rows as codes within declared bounds, at most so many a person. It prices queries without reading a row."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        schema: Schema,
+        unit: PrivacyUnit,
+        neighbours: Neighbours,
+        in_memory: bool = False,
+        key: bytes | None = None,
+    ) -> None:
+        self.schema = schema
+        self.unit = unit
+        self.neighbours = neighbours
+        self._table = table
+        self._in_memory = in_memory
+        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
+        self._kept: npt.NDArray[np.bool_] | None = None
+        self._codes: Block | None = None
+
+    def __repr__(self) -> str:
+        return f"DataSource(columns={self.columns}, unit={self.unit}, neighbours={self.neighbours})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a source holds data and does not leave its process")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The declared columns, in order."""
+        return self.schema.names
+
+    def sample(self, columns: Sequence[str]) -> Block:
+        """Made-up rows within the declared bounds."""
+        return self.schema.sample(columns)
+
+    def distances(self, query: Query) -> tuple[Distance, ...]:
+        """By how much a neighbouring dataset can move the query's total, under this unit, relation and these policies."""
+        may_drop = self.schema.may_drop(query.columns)
+        return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)
+
+    def public_rows(self) -> int:
+        """How many rows there are, where that is public: replace-one with a row as the unit. Dropped rows count."""
+        if not self.unit.knows_size(self.neighbours):
+            unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
+            raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
+        return self._count()
+
+    def _count(self) -> int:
+        return sum(batch.rows for batch in self._table.batches((), _ROWS_OF_A_SCAN))
+
+    def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
+        """Every row that is kept, as codes of these columns."""
+        names = [column.name for column in self.schema.select(columns)]
+        if self._in_memory:
+            yield from self._slices(names, rows)
+            return
+        yield from self._read(names, rows)
+
+    def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+        kept = self._rows_to_keep()
+        start = 0
+        for batch in self._table.batches(names, rows):
+            block = self.schema.encode(batch, names)
+            yield block if kept is None else block[kept[start : start + batch.rows]]
+            start += batch.rows
+
+    def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+        if self._codes is None:
+            nothing = np.zeros((0, len(self.columns)))
+            self._codes = np.concatenate([nothing, *self._read(self.columns, _ROWS_OF_A_SCAN)])
+            self._codes.flags.writeable = False
+        places = [self.columns.index(name) for name in names]
+        all_in_order = places == list(range(len(self.columns)))
+        for start in range(0, self._codes.shape[0], rows):
+            part = self._codes[start : start + rows]
+            yield part if all_in_order else part[:, places]
+
+    def _rows_to_keep(self) -> npt.NDArray[np.bool_] | None:
+        """Which rows bounded contributions leave, decided once for all passes; None when each row stands for itself."""
+        if self.unit.column is None:
+            return None
+        if self._kept is None:
+            self._kept = kept_rows(self._rows_with_persons, self._count(), at_most=self.unit.at_most, key=self._key)
+        return self._kept
+
+    def _rows_with_persons(self) -> Iterator[tuple[list[str | None], Block]]:
+        person = self.unit.column
+        assert person is not None
+        for batch in self._table.batches(tuple(dict.fromkeys((*self.columns, person))), _ROWS_OF_A_SCAN):
+            yield read_texts(batch.cells[person]), self.schema.encode(batch, self.columns)
