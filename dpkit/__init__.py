@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpkit.core.distances import linf as linf
     from dpkit.core.distances import rank_one as rank_one
     from dpkit.core.distances import records as records
+    from dpkit.core.engine import Engine as Engine
     from dpkit.core.events import ApproxEvent as ApproxEvent
     from dpkit.core.events import Compose as Compose
     from dpkit.core.events import Event as Event
@@ -58,6 +59,16 @@ if TYPE_CHECKING:
     from dpkit.core.parameters import Parameter as Parameter
     from dpkit.core.query import Query as Query
     from dpkit.core.registry import Registry as Registry
+    from dpkit.core.source import Source as Source
+    from dpkit.core.source import Table as Table
+    from dpkit.data.columns import Boolean as Boolean
+    from dpkit.data.columns import Category as Category
+    from dpkit.data.columns import Number as Number
+    from dpkit.data.columns import Policy as Policy
+    from dpkit.data.engine import BlockEngine as BlockEngine
+    from dpkit.data.opening import open_source as open_source
+    from dpkit.data.schema import Schema as Schema
+    from dpkit.data.unit import PrivacyUnit as PrivacyUnit
     from dpkit.errors import BudgetError as BudgetError
     from dpkit.errors import BudgetExceededError as BudgetExceededError
     from dpkit.errors import BudgetUnreachableError as BudgetUnreachableError
@@ -71,14 +82,17 @@ if TYPE_CHECKING:
     from dpkit.errors import LedgerExistsError as LedgerExistsError
     from dpkit.errors import LedgerStorageError as LedgerStorageError
     from dpkit.errors import LossOverflowError as LossOverflowError
+    from dpkit.errors import MissingExtraError as MissingExtraError
     from dpkit.errors import NoFilterTheoremError as NoFilterTheoremError
     from dpkit.errors import NoIntervalError as NoIntervalError
     from dpkit.errors import NotALedgerError as NotALedgerError
     from dpkit.errors import PlanExceededError as PlanExceededError
     from dpkit.errors import PluginError as PluginError
     from dpkit.errors import PluginWarning as PluginWarning
+    from dpkit.errors import PrivateFactError as PrivateFactError
     from dpkit.errors import RunStateError as RunStateError
     from dpkit.errors import SerialisationError as SerialisationError
+    from dpkit.errors import SourceError as SourceError
     from dpkit.errors import UnknownNameError as UnknownNameError
     from dpkit.errors import UnpricedEventError as UnpricedEventError
     from dpkit.errors import UnpricedLossError as UnpricedLossError
@@ -99,10 +113,12 @@ if TYPE_CHECKING:
     from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
     from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
+    from dpkit.mechanisms.releasing import Simulated as Simulated
     from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
     from dpkit.numerics.exact_rounding import NoiseLaw as NoiseLaw
     from dpkit.numerics.exact_rounding import Tail as Tail
     from dpkit.numerics.exact_rounding import exactly_rounded as exactly_rounded
+    from dpkit.numerics.exact_sums import ExactSum as ExactSum
     from dpkit.numerics.randomness import secure_generator as secure_generator
     from dpkit.numerics.simulated import Simulated as Simulated
     from dpkit.running.ledger import Ledger as Ledger
@@ -118,6 +134,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.auditor": ("Auditor",),
     "dpkit.core.claims": ("Citation", "Claim"),
     "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
+    "dpkit.core.engine": ("Engine",),
     "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
     "dpkit.core.explain": ("Explanation",),
     "dpkit.core.factories": ("AlgorithmFactory", "Factory", "MechanismFactory", "NeighbourPairs", "QueryFactory"),
@@ -131,6 +148,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.parameters": ("Parameter",),
     "dpkit.core.query": ("Query",),
     "dpkit.core.registry": ("Registry",),
+    "dpkit.core.source": ("Source", "Table"),
+    "dpkit.data.columns": ("Boolean", "Category", "Number", "Policy"),
+    "dpkit.data.engine": ("BlockEngine",),
+    "dpkit.data.opening": ("open_source",),
+    "dpkit.data.schema": ("Schema",),
+    "dpkit.data.unit": ("PrivacyUnit",),
     "dpkit.errors": (
         "BudgetError",
         "BudgetExceededError",
@@ -156,6 +179,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "UnpricedEventError",
         "UnpricedLossError",
         "PluginWarning",
+        "MissingExtraError",
+        "PrivateFactError",
+        "SourceError",
     ),
     "dpkit.hooks.manager": ("default_registry", "load_plugins"),
     "dpkit.hooks.specs": ("hookimpl",),
@@ -165,8 +191,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.mechanisms.gaussian": ("Gaussian", "GaussianEvent"),
     "dpkit.mechanisms.laplace": ("Laplace", "LaplaceEvent"),
     "dpkit.mechanisms.randomized_response": ("RandomizedResponse", "RandomizedResponseEvent"),
+    "dpkit.mechanisms.releasing": ("Simulated",),
     "dpkit.mechanisms.symmetric_gaussian": ("SymmetricGaussian",),
     "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
+    "dpkit.numerics.exact_sums": ("ExactSum",),
     "dpkit.numerics.randomness": ("secure_generator",),
     "dpkit.numerics.simulated": ("Simulated",),
     "dpkit.running.ledger": ("Ledger",),
