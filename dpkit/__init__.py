@@ -113,7 +113,6 @@ if TYPE_CHECKING:
     from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
     from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
-    from dpkit.mechanisms.releasing import Simulated as Simulated
     from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
     from dpkit.numerics.exact_rounding import NoiseLaw as NoiseLaw
     from dpkit.numerics.exact_rounding import Tail as Tail
@@ -191,7 +190,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.mechanisms.gaussian": ("Gaussian", "GaussianEvent"),
     "dpkit.mechanisms.laplace": ("Laplace", "LaplaceEvent"),
     "dpkit.mechanisms.randomized_response": ("RandomizedResponse", "RandomizedResponseEvent"),
-    "dpkit.mechanisms.releasing": ("Simulated",),
     "dpkit.mechanisms.symmetric_gaussian": ("SymmetricGaussian",),
     "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
     "dpkit.numerics.exact_sums": ("ExactSum",),

@@ -27,9 +27,7 @@ def check_delivery(query: Query, mechanism: Mechanism) -> None:
         )
 
 
-def release_exactly(
-    total: ExactSum, mechanism: Mechanism, rng: np.random.Generator
-) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]:
+def release_exactly(total: ExactSum, mechanism: Mechanism, rng: np.random.Generator) -> npt.NDArray[np.generic]:
     """The noisy total, as if the mechanism had been given the exact one (docs/proofs/exact-sums.md, theorem 4).
 
     A mechanism without a `grid` is given the nearest float64, which is the total itself up to 2**53 grid steps.

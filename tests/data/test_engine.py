@@ -23,9 +23,9 @@ from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.mechanisms.discrete import DiscreteLaplace
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace
-from dpkit.mechanisms.releasing import Simulated
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.numerics.exact_sums import ExactSum
+from dpkit.numerics.simulated import Simulated
 
 CANARY = 7301.4242
 SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
