@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from dpkit.core.parameters import Parameter as Parameter
     from dpkit.core.query import Query as Query
     from dpkit.core.registry import Registry as Registry
+    from dpkit.core.setting import Setting as Setting
     from dpkit.core.source import Source as Source
     from dpkit.core.source import Table as Table
     from dpkit.data.columns import Boolean as Boolean
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from dpkit.data.engine import BlockEngine as BlockEngine
     from dpkit.data.opening import open_source as open_source
     from dpkit.data.schema import Schema as Schema
+    from dpkit.data.setting import DeclaredSetting as DeclaredSetting
     from dpkit.data.unit import PrivacyUnit as PrivacyUnit
     from dpkit.errors import BudgetError as BudgetError
     from dpkit.errors import BudgetExceededError as BudgetExceededError
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from dpkit.errors import PluginError as PluginError
     from dpkit.errors import PluginWarning as PluginWarning
     from dpkit.errors import PrivateFactError as PrivateFactError
+    from dpkit.errors import ReleaseFailedError as ReleaseFailedError
     from dpkit.errors import RunStateError as RunStateError
     from dpkit.errors import SerialisationError as SerialisationError
     from dpkit.errors import SourceError as SourceError
@@ -120,8 +123,16 @@ if TYPE_CHECKING:
     from dpkit.numerics.exact_sums import ExactSum as ExactSum
     from dpkit.numerics.randomness import secure_generator as secure_generator
     from dpkit.numerics.simulated import Simulated as Simulated
+    from dpkit.running.curator import DataCurator as DataCurator
+    from dpkit.running.curator import planned_event as planned_event
+    from dpkit.running.driver import Outcome as Outcome
+    from dpkit.running.driver import drive as drive
     from dpkit.running.ledger import Ledger as Ledger
     from dpkit.running.ledger_terms import ExpectedTerms as ExpectedTerms
+    from dpkit.running.run import RunResult as RunResult
+    from dpkit.running.run import run_algorithms as run_algorithms
+    from dpkit.running.schedules import schedule_weights as schedule_weights
+    from dpkit.running.schedules import solve_noise as solve_noise
 
 # Where each public name lives. A test holds this table against the imports above and against docs/api.md.
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -147,11 +158,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.parameters": ("Parameter",),
     "dpkit.core.query": ("Query",),
     "dpkit.core.registry": ("Registry",),
+    "dpkit.core.setting": ("Setting",),
     "dpkit.core.source": ("Source", "Table"),
     "dpkit.data.columns": ("Boolean", "Category", "Number", "Policy"),
     "dpkit.data.engine": ("BlockEngine",),
     "dpkit.data.opening": ("open_source",),
     "dpkit.data.schema": ("Schema",),
+    "dpkit.data.setting": ("DeclaredSetting",),
     "dpkit.data.unit": ("PrivacyUnit",),
     "dpkit.errors": (
         "BudgetError",
@@ -181,6 +194,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "MissingExtraError",
         "PrivateFactError",
         "SourceError",
+        "ReleaseFailedError",
     ),
     "dpkit.hooks.manager": ("default_registry", "load_plugins"),
     "dpkit.hooks.specs": ("hookimpl",),
@@ -195,8 +209,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.numerics.exact_sums": ("ExactSum",),
     "dpkit.numerics.randomness": ("secure_generator",),
     "dpkit.numerics.simulated": ("Simulated",),
+    "dpkit.running.curator": ("DataCurator", "planned_event"),
+    "dpkit.running.driver": ("drive", "Outcome"),
     "dpkit.running.ledger": ("Ledger",),
     "dpkit.running.ledger_terms": ("ExpectedTerms",),
+    "dpkit.running.run": ("run_algorithms", "RunResult"),
+    "dpkit.running.schedules": ("solve_noise", "schedule_weights"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

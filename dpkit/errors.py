@@ -238,3 +238,15 @@ class PrivateFactError(DpkitError):
         self.fact = fact
         self.reason = reason
         super().__init__(f"{fact} is private: {reason} {fix}")
+
+
+class ReleaseFailedError(DpkitError):
+    """A release was charged and came to nothing. The cause is named by its kind alone: its message might show data."""
+
+    def __init__(self, *, queries: Iterable[str], kind: str) -> None:
+        self.queries = tuple(queries)
+        self.kind = kind
+        super().__init__(
+            f"The release of {', '.join(self.queries)} failed after it was charged, with {kind}. Its price stays spent, and "
+            "nothing went out. Run it again to pay and try again."
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -51,3 +51,7 @@ class IterativeAlgorithm(Protocol[State]):
     def result(self, state: State) -> object:
         """The answer, from released values."""
         ...
+
+
+AnyAlgorithm = IterativeAlgorithm[Any]
+"""An algorithm whose state is its own affair."""

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar, get_args
 
-from dpkit.core.algorithm import IterativeAlgorithm
+from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.checks import nonempty_text, one_of, tuple_of
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.parameters import Parameter, checked_parameters
 from dpkit.core.query import Query
+from dpkit.core.setting import Setting
 from dpkit.errors import DuplicateNameError, InvalidValueError
 
 Product = TypeVar("Product")
@@ -97,8 +98,12 @@ class QueryFactory(Factory[Query]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlgorithmFactory(Factory[IterativeAlgorithm[object]]):
-    """An iterative algorithm, which a step of an analysis runs by this name."""
+class AlgorithmFactory(Factory[AnyAlgorithm]):
+    """An iterative algorithm, which a step of an analysis runs by this name: `make(setting, **parameters)`."""
+
+    def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
+        """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""
+        return self.make(setting, **checked_parameters(self.parameters, values, where=self.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,8 @@ def release_exactly(total: ExactSum, mechanism: Mechanism, rng: np.random.Genera
 
 def _shifted(noisy: npt.NDArray[np.generic], whole: BigIntArray, grid: float) -> npt.NDArray[np.float64]:
     steps = np.array([int(step) for step in (noisy.astype(np.float64) / grid).ravel().tolist()], dtype=object)
-    moved: BigIntArray = steps.reshape(whole.shape) + whole
+    # without axes, numpy would hand back a Python integer
+    moved: BigIntArray = np.asarray(steps.reshape(whole.shape) + whole, dtype=object).reshape(whole.shape)
     if noisy.dtype.kind == "i":
         most = np.iinfo(np.int64).max
         return np.clip(moved, -most, most).astype(np.int64)

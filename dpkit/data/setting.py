@@ -1,0 +1,57 @@
+"""The setting of a declared dataset: what is public of it, for planning before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpkit.core.checks import whole_number
+from dpkit.core.distances import Distance
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Query
+from dpkit.data.pricing import priced_distances
+from dpkit.data.schema import Schema
+from dpkit.data.unit import ROW, PrivacyUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredSetting:
+    """A schema, the relation and the unit. `rows` is how many rows there are, as declared; it is never read from the data."""
+
+    schema: Schema
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: PrivacyUnit = ROW
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows is not None:
+            object.__setattr__(self, "rows", whole_number(self.rows, field="rows", where="setting", minimum=1))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The declared columns, in order."""
+        return self.schema.names
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether the number of rows is public."""
+        return self.unit.knows_size(self.neighbours)
+
+    @property
+    def size(self) -> int | None:
+        """The declared number of rows."""
+        return self.rows
+
+    def range(self, column: str) -> tuple[float, float]:
+        """The smallest and the largest code of a column."""
+        return self.schema.select((column,))[0].range
+
+    def levels(self, column: str) -> tuple[str, ...]:
+        """The names of a category's codes."""
+        return tuple(getattr(self.schema.select((column,))[0], "levels", ()))
+
+    def distances(self, query: Query) -> Sequence[Distance]:
+        """By how much a neighbouring dataset can move the query's total."""
+        self.schema.select(query.columns)
+        may_drop = self.schema.may_drop(query.columns)
+        return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)

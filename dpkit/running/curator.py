@@ -1,0 +1,167 @@
+"""The curator: the only object that sees data and randomness. It prices, charges durably, evaluates, adds noise, returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.engine import Engine
+from dpkit.core.events import Compose, Event
+from dpkit.core.mechanism import Mechanism
+from dpkit.core.query import Query
+from dpkit.core.setting import Setting
+from dpkit.data.delivery import check_delivery, release_exactly
+from dpkit.errors import InvalidValueError, ReleaseFailedError
+from dpkit.numerics.randomness import is_secure, secure_generator
+from dpkit.running.purses import Purse
+
+Value = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """One release as the trace keeps it: what was asked, with which noise, at which price, and what came out."""
+
+    key: str
+    queries: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    event: Event
+    values: tuple[Value, ...]
+    simulation: bool
+
+
+class DataCurator:
+    """Releases queries through mechanisms. Hand algorithms its `door`, which has the two methods and no way to the rows.
+
+    `rng` is for simulations: with it, everything that comes out is stamped. Without it each release draws from a fresh secure
+    stream, so that processes after a fork share no bits.
+    """
+
+    def __init__(
+        self, *, engine: Engine, setting: Setting, purse: Purse, rng: np.random.Generator | None = None, prefix: str = ""
+    ) -> None:
+        self._engine = engine
+        self._setting = setting
+        self._purse = purse
+        self._rng = rng
+        self._prefix = prefix
+        self._trace: list[Released] = []
+
+    def __repr__(self) -> str:
+        return f"DataCurator(releases={len(self._trace)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a curator holds the way to the data and does not leave its process")
+
+    @property
+    def trace(self) -> tuple[Released, ...]:
+        """What went out so far, in order."""
+        return tuple(self._trace)
+
+    @property
+    def door(self) -> CuratorDoor:
+        """What an algorithm gets."""
+        return CuratorDoor(self)
+
+    def release(self, query: Query, mechanism: Mechanism) -> Value:
+        """The noisy value of one query."""
+        return self.release_all([(query, mechanism)])[0]
+
+    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Value, ...]:
+        """Several noisy values from one pass over the data and one charge."""
+        queries, mechanisms, event = self._priced(pairs)
+        key = f"{self._prefix}{len(self._trace)}:{'+'.join(query.name for query in queries)}"
+        charge = self._purse.charge(event, key=key)
+        if charge.is_released:
+            values = _as_arrays(charge.value, len(queries))
+        else:
+            try:
+                values = self._drawn(queries, mechanisms)
+            except BaseException as error:
+                self._purse.failed(charge, type(error).__name__)
+                # an interrupt goes on as it is; an error is replaced, since its message and its frames may hold rows
+                if not isinstance(error, Exception):
+                    raise
+                raise ReleaseFailedError(queries=[query.name for query in queries], kind=type(error).__name__) from None
+            self._purse.released(charge, values)
+        self._trace.append(
+            Released(
+                key=key,
+                queries=tuple(query.name for query in queries),
+                mechanisms=tuple(map(repr, mechanisms)),
+                event=event,
+                values=values,
+                simulation=self._rng is not None and not is_secure(self._rng),
+            )
+        )
+        return values
+
+    def _priced(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[list[Query], list[Mechanism], Event]:
+        """Everything that can be refused is refused here, from public facts, before anything is charged."""
+        queries = [query for query, _ in pairs]
+        mechanisms = [mechanism for _, mechanism in pairs]
+        if not queries:
+            raise InvalidValueError(field="pairs", found=(), allowed="at least one query with a mechanism", where="release_all")
+        events = []
+        for query, mechanism in pairs:
+            check_delivery(query, mechanism)
+            events.append(planned_event(self._setting, query, mechanism))
+        self._engine.check(queries)
+        return queries, mechanisms, events[0] if len(events) == 1 else Compose(events=tuple(events))
+
+    def _drawn(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[Value, ...]:
+        rng = secure_generator() if self._rng is None else self._rng
+        totals = self._engine.evaluate(queries)
+        return tuple(
+            np.asanyarray(release_exactly(total, mechanism, rng)) for total, mechanism in zip(totals, mechanisms, strict=True)
+        )
+
+
+class CuratorDoor:
+    """The curator as algorithms see it. Python can hide nothing from code that wants to look; this keeps honest code honest."""
+
+    __slots__ = ("__release", "__release_all")
+
+    def __init__(self, curator: DataCurator) -> None:
+        self.__release = curator.release
+        self.__release_all = curator.release_all
+
+    def release(self, query: Query, mechanism: Mechanism) -> Value:
+        """The noisy value of one query."""
+        return self.__release(query, mechanism)
+
+    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Value, ...]:
+        """Several noisy values from one pass over the data and one charge."""
+        return self.__release_all(pairs)
+
+    def __repr__(self) -> str:
+        return "CuratorDoor()"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a curator's door does not leave its process")
+
+
+def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event:
+    """What releasing this query with this noise costs in this setting: plans and charges ask here, so they agree."""
+    distances: Any = tuple(setting.distances(query))
+    try:
+        return mechanism.event(at=distances)  # every distance that is known: the mechanism takes the one that suits it
+    except (TypeError, AttributeError):  # a mechanism that takes one distance at a time
+        for distance in distances:
+            try:
+                return mechanism.event(at=distance)
+            except InvalidValueError:
+                continue
+        raise
+
+
+def _as_arrays(value: object, count: int) -> tuple[Value, ...]:
+    if not isinstance(value, tuple) or len(value) != count:
+        raise InvalidValueError(
+            field="value", found=type(value).__name__, allowed="what this run released before", where="release_all"
+        )
+    return tuple(np.asanyarray(item) for item in value)

@@ -1,0 +1,73 @@
+"""A whole run: algorithms with their noise, one plan, one purse, one curator each; what came out of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.core.algorithm import AnyAlgorithm
+from dpkit.core.engine import Engine
+from dpkit.core.events import Compose, Event
+from dpkit.core.setting import Setting
+from dpkit.running.curator import DataCurator, Released
+from dpkit.running.driver import Outcome, drive
+from dpkit.running.ledger import Ledger
+from dpkit.running.purses import LedgerPurse, PlanPurse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The outcome of each algorithm by its id, everything that was released, and the plan that was paid for."""
+
+    run: str
+    outcomes: Mapping[str, Outcome]
+    releases: tuple[Released, ...]
+    plan: Event
+    simulation: bool
+
+
+def run_algorithms(
+    algorithms: Mapping[str, tuple[AnyAlgorithm, float]],
+    *,
+    engine: Engine,
+    setting: Setting,
+    ledger: Ledger | None = None,
+    run: str | None = None,
+    analysis: str = "",
+    rng: np.random.Generator | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> RunResult:
+    """Run algorithms, each at its noise multiplier, one after the other, and give back what was reserved and not used.
+
+    With a ledger the whole plan is reserved first. An error leaves the run open: the same `run` id and the same plan resume
+    it, and what was released then is not paid again. The price that counts is the plan's, also after an early stop.
+    """
+    name = uuid.uuid4().hex if run is None else run
+    plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
+    ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis) if ledger is not None else None
+    purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
+    outcomes: dict[str, Outcome] = {}
+    releases: list[Released] = []
+    for step, (algorithm, noise) in algorithms.items():
+        curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
+        report = None if progress is None else _reporter(progress, step)
+        outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report)
+        releases.extend(curator.trace)
+        if outcomes[step].ending == "cancelled":
+            break
+    if ledger_purse is not None:
+        ledger_purse.close()
+    return RunResult(
+        run=name,
+        outcomes=outcomes,
+        releases=tuple(releases),
+        plan=plan,
+        simulation=any(release.simulation for release in releases),
+    )
+
+
+def _reporter(progress: Callable[[str, int], None], step: str) -> Callable[[int], None]:
+    return lambda count: progress(step, count)
