@@ -19,6 +19,7 @@ from dpkit.accountants.loss_moments import (
     alias_bound,
     alias_period,
     complex_log_moment,
+    log_kernel_peak,
     real_moments,
     saddle_at_delta,
 )
@@ -39,6 +40,9 @@ _LARGEST_LOSS = 600.0
 
 _SINGLES = 64
 """So many single releases are looked at for a lower bound where nothing better is known."""
+
+_MOST_NODES = 1 << 22
+"""More would not fit into the memory that is promised, with what is computed from them."""
 
 _CONTOUR_WORK = 40_000_000
 """Nodes times distinct mechanisms that a contour may cost; above, the lattice is tried."""
@@ -109,7 +113,7 @@ def _chernoff(terms: Terms, moments: RealMoments, *, delta: float) -> Reader:
 def _chernoff_at(moments: RealMoments, tilt: float) -> Callable[[float], float]:
     """The Chernoff bound on delta at one tilt, rounded up; any tilt is valid."""
     moment = float(moments(np.array([tilt]))[0])
-    shape = tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
+    shape = float(log_kernel_peak(np.array([tilt]))[0])
 
     def bound(at: float) -> float:
         exponent = moment - tilt * at + shape
@@ -157,7 +161,7 @@ def _total_log_decay(terms: Terms, tilt: float, height: float) -> float:
 
 def _contour_size(terms: Terms, *, tilt: float, period: float) -> int | None:
     """So many nodes that what is left out is below rounding; None when that is too many."""
-    most = _CONTOUR_WORK // len(terms)
+    most = min(_MOST_NODES, _CONTOUR_WORK // len(terms))
     if _total_log_decay(terms, tilt, 2.0 * math.pi / period * most) > -10.0:
         return None  # it never falls far enough
     size = 64

@@ -91,7 +91,7 @@ def saddle_at_delta(log_moment: RealMoments, delta: float, *, relative: float = 
 
     def bound(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
-            value = (log_moment(tilts) - math.log(delta) + _shape(tilts)) / tilts
+            value = (log_moment(tilts) - math.log(delta) + log_kernel_peak(tilts)) / tilts
         return np.where(np.isnan(value), np.inf, value)
 
     tilt = minimise(bound, low=1e-2, high=1e3, relative=relative, coarse=13, zoom=7)  # any tilt is valid
@@ -103,16 +103,20 @@ def chernoff_delta(log_moment: RealMoments, epsilon: float) -> float:
 
     def bound(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
-            value = log_moment(tilts) - tilts * epsilon + _shape(tilts)
+            value = log_moment(tilts) - tilts * epsilon + log_kernel_peak(tilts)
         return np.where(np.isnan(value), np.inf, value)
 
     tilt = minimise(bound, low=1e-2, high=1e3, relative=_CLOSE_ENOUGH, coarse=13, zoom=7)  # any tilt is valid
     return math.exp(max(-690.0, min(0.0, float(bound(np.array([tilt]))[0]))))
 
 
-def _shape(tilts: Array) -> Array:
-    """ln of the largest value of e^(-tilt u)(1 - e^-u)."""
-    return np.asarray(tilts * np.log(tilts) - (1.0 + tilts) * np.log1p(tilts), dtype=np.float64)
+def log_kernel_peak(tilts: Array) -> Array:
+    """ln of the largest value of e^(-tilt u)(1 - e^-u), which is t ln t - (1+t) ln(1+t).
+
+    Written so that nothing cancels: for a large tilt the two terms agree in all their digits, and a bound must not be moved by
+    that.
+    """
+    return np.asarray(-np.log1p(tilts) - tilts * np.log1p(1.0 / tilts), dtype=np.float64)
 
 
 def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float) -> float:

@@ -10,6 +10,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from dpkit.core.checks import finite_number, nonnegative, probability_below_one
 from dpkit.core.losses import Loss
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, asfloat
 
 Complex = np.typing.NDArray[np.complex128]
@@ -226,6 +228,7 @@ class PLD(LossPair):
     masses: tuple[float, ...]
     infinity_mass: float = 0.0
     _tolerance: ClassVar[float] = 1e-12
+    _excess: ClassVar[float] = 2.0**-50
 
     def __post_init__(self) -> None:
         losses = tuple(finite_number(loss, field="losses", where="PLD") for loss in self.losses)
@@ -236,11 +239,19 @@ class PLD(LossPair):
         object.__setattr__(self, "losses", losses)
         object.__setattr__(self, "masses", masses)
         object.__setattr__(self, "infinity_mass", probability_below_one(self.infinity_mass, field="infinity_mass", where="PLD"))
-        total = math.fsum(masses) + self.infinity_mass
-        other = math.fsum(mass * math.exp(-loss) for mass, loss in zip(masses, losses, strict=True))
-        if abs(total - 1.0) > self._tolerance or other > 1.0 + self._tolerance:
+        total = sum(map(Fraction, masses), Fraction(self.infinity_mass))
+        over = float(-self._missing_there())
+        if not -self._tolerance <= total - 1 <= self._excess or over > self._tolerance:
             allowed = "masses that sum to 1 with infinity, and to at most 1 when weighted by e^-loss"
-            raise InvalidValueError(field="masses", found=total, allowed=allowed, where="PLD")
+            raise InvalidValueError(field="masses", found=float(total), allowed=allowed, where="PLD")
+
+    def _missing_here(self) -> Fraction:
+        """What P lacks of all probability: it could be anywhere, so it counts as infinity."""
+        return max(Fraction(0), 1 - sum(map(Fraction, self.masses), Fraction(self.infinity_mass)))
+
+    def _missing_there(self) -> Fraction:
+        """The mass of Q where P has none; negative where the table gives Q too much."""
+        return _missing_weight(self.losses, self.masses)
 
     def forward(self) -> LossDirection:
         """The table, its finite part as a law."""
@@ -254,14 +265,27 @@ class PLD(LossPair):
     @property
     def balanced(self) -> bool:
         """Whether P and Q have the same mass where the other has none."""
-        other = 1.0 - math.fsum(mass * math.exp(-loss) for mass, loss in zip(self.masses, self.losses, strict=True))
-        return abs(other - self.infinity_mass) <= self._tolerance
+        return abs(float(self._missing_there()) - self.infinity_mass) <= self._tolerance
 
     @property
     def infinity(self) -> float:
-        """The larger of the masses that one side has and the other has not, rounded up."""
-        other = 1.0 - math.fsum(mass * math.exp(-loss) for mass, loss in zip(self.masses, self.losses, strict=True))
-        return min(1.0 - UNIT_ROUNDOFF, max(self.infinity_mass, other + 1e-15 if other > self._tolerance else 0.0))
+        """The larger of the masses that one side has and the other has not, rounded up: nothing is too small to count."""
+        mass = max(Fraction(self.infinity_mass) + self._missing_here(), self._missing_there(), Fraction(0))
+        return min(1.0 - UNIT_ROUNDOFF, round_up(mass))
+
+
+@lru_cache(maxsize=64)
+def _missing_weight(losses: tuple[float, ...], masses: tuple[float, ...]) -> Fraction:
+    """1 less the sum of masses e^-loss, to 40 digits: in float64, what is left of 1 would be rounding error."""
+    import mpmath  # type: ignore[import-untyped]
+
+    context = mpmath.mp.clone()  # a context of its own: the caller's precision is the caller's affair
+    context.dps = 40
+    weight = context.fsum(
+        context.mpf(mass) * context.exp(-context.mpf(loss)) for loss, mass in zip(losses, masses, strict=True)
+    )
+    sign, mantissa, exponent, _ = (1 - weight)._mpf_
+    return (-1 if sign else 1) * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def _table(entries: Iterable[tuple[float, float]]) -> _TableDirection:
