@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
 from pathlib import Path
 
 from dpkit.core.factories import checked_name
 from dpkit.errors import InvalidValueError
+from dpkit.hooks.manager import load_plugins
 
 TEMPLATE = Path(__file__).parent / "plugin_template"
 _SUFFIX = ".tmpl"
@@ -14,6 +16,10 @@ _SUFFIX = ".tmpl"
 def rendered(name: str) -> dict[Path, str]:
     """Every file of a new plugin of this name: its path within the distribution, and its text."""
     checked_name(name, where="new-plugin")
+    taken = {factory.name for factory in load_plugins(discover=False).registry.mechanisms}
+    if name in taken or keyword.iskeyword(name.capitalize()) or name == "dpkit":
+        allowed = "a name that dpkit and Python leave free"
+        raise InvalidValueError(field="name", found=name, allowed=allowed, where="new-plugin")
     words = name.split("-")
     tokens = {
         "@name@": name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar, get_args
 
 from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.checks import nonempty_text, one_of, tuple_of
+from dpkit.core.checks import nonempty_text, one_of, tuple_of, whole_number
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.parameters import Parameter, checked_parameters
@@ -71,7 +71,7 @@ class MechanismFactory(Factory[Mechanism]):
 
     metrics: tuple[str, ...]
     values: Values = "reals"
-    shapes: tuple[tuple[int, ...], ...] = ((), (3,))
+    shapes: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2))
 
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
@@ -81,7 +81,19 @@ class MechanismFactory(Factory[Mechanism]):
             raise InvalidValueError(field="metrics", found=(), allowed="at least one metric, such as ('l1',)", where=where)
         object.__setattr__(self, "metrics", metrics)
         one_of(self.values, VALUES, field="values", where=where)
-        object.__setattr__(self, "shapes", tuple(tuple(shape) for shape in self.shapes))
+        object.__setattr__(self, "shapes", _checked_shapes(self.shapes, where=where))
+
+
+def _checked_shapes(shapes: object, *, where: str) -> tuple[tuple[int, ...], ...]:
+    allowed = "at least one shape, each a tuple of whole numbers, such as ((), (3,))"
+    listed = tuple_of(shapes, tuple, field="shapes", where=where, allowed=allowed)
+    if not listed:
+        raise InvalidValueError(field="shapes", found=(), allowed=allowed, where=where)
+    return tuple(
+        tuple(whole_number(size, field="shapes", where=where, minimum=1) for size in shape)
+        for shape in listed
+        if isinstance(shape, tuple)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,10 @@ class Parameter:
             raise InvalidValueError(
                 field="choices", found=self.choices, allowed="words, for the kind 'choice' only", where=where
             )
+        for field in ("minimum", "maximum"):
+            limit = getattr(self, field)
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                raise InvalidValueError(field=field, found=limit, allowed="a number, or infinity", where=where)
         if not self.minimum <= self.maximum:
             raise InvalidValueError(field="minimum", found=self.minimum, allowed=f"at most {self.maximum:g}", where=where)
         if not self.required:

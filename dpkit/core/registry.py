@@ -127,7 +127,8 @@ def _unique(kind: str, names: list[str]) -> None:
 
 def _unique_classes(kinds: set[type[Event]]) -> None:
     """Two event classes of one name could not be told apart in JSON."""
-    seen: dict[str, type[Event]] = {name: item for name, item in vars(events).items() if isinstance(item, type)}
+    own = (item for item in vars(events).values() if isinstance(item, type) and issubclass(item, Event))
+    seen: dict[str, type[Event]] = {item.__name__: item for item in own}
     for kind in kinds:
         other = seen.setdefault(kind.__name__, kind)
         if other is not kind:

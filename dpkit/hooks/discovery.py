@@ -54,8 +54,10 @@ def _loaded(point: EntryPoint) -> Candidate:
     module, problem = None, ""
     try:
         module = point.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a third party's import does, the others go on
-        problem = f"its import of {point.value!r} failed with {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a third party's import does, the others go on
+        problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
     return Candidate(
         name=point.name,
         distribution=_distribution(point),
@@ -64,6 +66,14 @@ def _loaded(point: EntryPoint) -> Candidate:
         module=module,
         problem=problem,
     )
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says; a third party's may fail even at that."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - see above
+        return "(it cannot be shown)"
 
 
 def _distribution(point: EntryPoint) -> str:

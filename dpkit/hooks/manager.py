@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,12 +16,11 @@ import pluggy
 from dpkit.accountants.best import BestAccountant
 from dpkit.core import events
 from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginWarning
 from dpkit.hooks import specs
-from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE
-from dpkit.hooks.discovery import Candidate, built_in, installed
+from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE, Contribution
+from dpkit.hooks.discovery import Candidate, built_in, installed, words_of
 
 Items = dict[str, list[Any]]
 """What one plugin returned, by the registry's field."""
@@ -75,8 +76,13 @@ def load_plugins(
 
     A plugin with a fault is left out as a whole and says why; the others work.
     """
+    with contextlib.redirect_stdout(sys.stderr):  # what a plugin prints must not mix with what a command prints
+        return _loaded(discover=discover, only=only, extra=extra or {})
+
+
+def _loaded(*, discover: bool, only: Collection[str] | None, extra: Mapping[str, object]) -> Installed:
     candidates = [built_in(), *(installed(only) if discover else ())]
-    for name, module in (extra or {}).items():
+    for name, module in extra.items():
         where = getattr(module, "__name__", type(module).__name__)
         candidates.append(Candidate(name=name, distribution="", version="", location=where, module=module))
     manager = build_manager()
@@ -125,8 +131,14 @@ def _register(manager: pluggy.PluginManager, loading: _Loading) -> None:
         manager.register(module, name=name)
     except pluggy.PluginValidationError as error:
         loading.problems.append(f"a hook has the wrong signature: {' '.join(str(error).split())} Hooks take no argument.")
-    except ValueError:
-        loading.problems.append("the same object is registered under another name.")
+        manager.unregister(name=name)
+        return
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - pluggy looks at every attribute, and one may raise anything
+        loading.problems.append(f"it could not be registered: {type(error).__name__}: {words_of(error)}")
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
         return
     implementations = list(manager.get_hookcallers(module) or ())
     for hook in implementations:
@@ -136,14 +148,23 @@ def _register(manager: pluggy.PluginManager, loading: _Loading) -> None:
             loading.problems.append(f"{hook.name} is a hook wrapper: return what the plugin adds, and nothing of others.")
     known = {hook.name for hook in implementations}
     for attribute in dir(module):
-        if attribute.startswith("dpkit_") and attribute not in known and callable(getattr(module, attribute)):
+        if attribute.startswith("dpkit_") and attribute not in known and _is_function(module, attribute):
             if attribute in BY_HOOK:
                 loading.problems.append(f"{attribute} is not marked with `@dpkit.hookimpl`.")
             elif difflib.get_close_matches(attribute, BY_HOOK, n=1, cutoff=0.8):
                 loading.problems.append(_misspelt(attribute))
     loading.hooks = tuple(sorted(known & set(BY_HOOK)))
+    if not loading.hooks and not loading.problems:
+        loading.problems.append(f"it implements no hook. Hooks: {', '.join(BY_HOOK)}.")
     if loading.problems:
         manager.unregister(name=name)
+
+
+def _is_function(module: object, attribute: str) -> bool:
+    try:
+        return callable(getattr(module, attribute))
+    except Exception:  # noqa: BLE001 - a third party's property may raise anything; it is no hook
+        return False
 
 
 def _misspelt(name: str) -> str:
@@ -163,33 +184,47 @@ def _collect(manager: pluggy.PluginManager, loading: _Loading) -> None:
                 items: list[Any] | None = (
                     list(returned) if isinstance(returned, Iterable) and not isinstance(returned, str) else None
                 )
-            except Exception as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
-                loading.problems.append(f"{contribution.hook} raised {type(error).__name__}: {error}")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
+                loading.problems.append(f"{contribution.hook} raised {type(error).__name__}: {words_of(error)}")
                 continue
             if items is None:
                 loading.problems.append(f"{contribution.hook} returned a {type(returned).__name__}, not a list.")
                 continue
             for item in items:
-                if not isinstance(item, contribution.product):
-                    wanted = contribution.product.__name__
-                    loading.problems.append(f"{contribution.hook} returned a {type(item).__name__}, not a {wanted}.")
-                elif not isinstance(name := getattr(item, "name", None), str) or not name:
-                    loading.problems.append(f"{contribution.hook} returned a {contribution.kind} without a name.")
+                problem = _fault_of(item, contribution)
+                if problem:
+                    loading.problems.append(problem)
                 else:
                     loading.items.setdefault(contribution.field, []).append(item)
 
 
+def _fault_of(item: object, contribution: Contribution) -> str:
+    """What is wrong with one item that a hook returned; nothing, usually."""
+    try:
+        if not isinstance(item, contribution.product):
+            return f"{contribution.hook} returned a {type(item).__name__}, not a {contribution.product.__name__}."
+        name = getattr(item, "name", None)
+    except Exception as error:  # noqa: BLE001 - a third party's property may raise anything
+        return f"{contribution.hook} returned a {contribution.kind} whose name raises {type(error).__name__}."
+    return "" if isinstance(name, str) and name else f"{contribution.hook} returned a {contribution.kind} without a name."
+
+
 def _refuse_claimed_names(loadings: list[_Loading]) -> None:
     """A name claimed twice: the built-in keeps its own; of two plugins neither can be trusted to be the one that is meant."""
-    claims: dict[tuple[str, str], list[_Loading]] = {}
+    claims: dict[tuple[str, str], list[tuple[_Loading, object]]] = {}
     for loading in loadings:
         if not loading.problems:
-            for kind, name in _claimed(loading):
-                claims.setdefault((kind, name), []).append(loading)
-    for (kind, name), owners in claims.items():
+            for kind, name, thing in _claimed(loading):
+                claims.setdefault((kind, name), []).append((loading, thing))
+    for (kind, name), claimed in claims.items():
         if kind == "accountant" and name == "best":
-            owners.insert(0, loadings[0])  # the product of all accountants is made here
-        if len(owners) > 1:
+            claimed.insert(0, (loadings[0], None))  # the product of all accountants is made here
+        if kind == "event" and len({id(thing) for _, thing in claimed}) == 1:
+            continue  # several theorems about one event
+        if len(claimed) > 1:
+            owners = [owner for owner, _ in claimed]
             named = " and by ".join(dict.fromkeys(owner.candidate.owner for owner in owners))
             message = f"the {kind} name {name!r} is claimed by {named}{' twice' if len(set(map(id, owners))) == 1 else ''}."
             for owner in owners:
@@ -197,26 +232,16 @@ def _refuse_claimed_names(loadings: list[_Loading]) -> None:
                     owner.problems.append(message)
 
 
-def _claimed(loading: _Loading) -> Iterable[tuple[str, str]]:
+def _claimed(loading: _Loading) -> Iterable[tuple[str, str, object]]:
+    """Names with what they stand for. Event classes are told apart by name in JSON, so their names are claimed, too."""
     for contribution in CATALOGUE:
         for item in loading.items.get(contribution.field, ()):
-            yield contribution.kind, item.name
-    # Event classes are told apart by name in JSON; one plugin may have several rules for one class, or for a built-in one.
-    for kind in {rule.event for rule in loading.items.get("rules", ())}:
-        if loading.candidate.name == specs.PROJECT or not _is_built_in(kind):
-            yield "event", kind.__name__
+            yield contribution.kind, item.name, item
+    kinds = {rule.event for rule in loading.items.get("rules", ())}
     if loading.candidate.name == specs.PROJECT:
-        yield from (("event", name) for name, item in vars(events).items() if _is_combinator(item, loading))
-
-
-def _is_combinator(item: object, loading: _Loading) -> bool:
-    """An event class of the core for which no built-in rule speaks, so that its name is not claimed yet."""
-    spoken_of = {rule.event for rule in loading.items.get("rules", ()) if isinstance(rule, LossRule)}
-    return isinstance(item, type) and issubclass(item, Event) and item not in spoken_of
-
-
-def _is_built_in(kind: type[Event]) -> bool:
-    return kind.__module__.split(".")[0] == "dpkit"
+        kinds |= {item for item in vars(events).values() if isinstance(item, type) and issubclass(item, Event)}
+    for kind in kinds:
+        yield "event", kind.__name__, kind
 
 
 def _plugin(loading: _Loading) -> Plugin:

@@ -25,6 +25,7 @@ from dpkit.errors import DpkitError, UnpricedEventError
 from dpkit.testing.conformance import LawNotApplicable
 
 Array = npt.NDArray[Any]
+MOST_SUBJECTS = 12
 DELTA = 1e-5
 """The delta at which the kit reads an epsilon to choose distances at which a violation is visible."""
 QUICK_ACCOUNTANTS = ("pure", "gdp", "zcdp")
@@ -54,7 +55,9 @@ class MechanismCase:
         return np.random.default_rng([self.seed, *salt])
 
     def subjects(self, limit: int = 4) -> list[Subject]:
-        """Mechanisms with typical parameters: the declared examples and defaults first."""
+        """Mechanisms with typical parameters: the declared examples and defaults first. Flags and words each add some."""
+        branches = [max(2, len(p.choices)) for p in self.factory.parameters if p.kind in ("boolean", "choice")]
+        limit = min(MOST_SUBJECTS, limit * math.prod(branches)) if branches else limit
         found = []
         for values in itertools.islice(_typical_parameters(self.factory), 4 * limit):
             mechanism = built_or_none(self.factory, values)
@@ -146,10 +149,19 @@ def _typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
     choices = [_typical_values(parameter) for parameter in factory.parameters]
     names = [parameter.name for parameter in factory.parameters]
     rounds = max((len(values) for values in choices), default=1)
-    for index in range(rounds):
-        yield dict(zip(names, (values[min(index, len(values) - 1)] for values in choices), strict=True))
-    for mixture in itertools.product(*choices):
-        yield dict(zip(names, mixture, strict=True))
+    seen = set()
+    aligned = ([values[min(index, len(values) - 1)] for values in choices] for index in range(rounds))
+    # the product runs through flags and words fastest, because that is where code branches
+    order = sorted(range(len(choices)), key=lambda place: factory.parameters[place].kind in ("boolean", "choice"))
+    mixed = ([mixture[order.index(place)] for place in range(len(choices))] for mixture in _product(choices, order))
+    for chosen in itertools.chain(aligned, mixed):
+        if repr(chosen) not in seen:
+            seen.add(repr(chosen))
+            yield dict(zip(names, chosen, strict=True))
+
+
+def _product(choices: list[list[object]], order: list[int]) -> Iterator[tuple[object, ...]]:
+    return itertools.product(*(choices[place] for place in order))
 
 
 def _typical_values(parameter: Parameter) -> list[object]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpkit.hooks.discovery import words_of
+
 Outcome = Literal["passed", "failed", "skipped"]
 
 
@@ -50,8 +52,10 @@ def run_check(check: Check) -> CheckResult:
         outcome, detail = "skipped", str(reason)
     except AssertionError as broken:
         outcome, detail = "failed", str(broken)
-    except Exception as error:  # noqa: BLE001 - see above
-        outcome, detail = "failed", f"raised {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - see above; SystemExit, too, must not pass for success
+        outcome, detail = "failed", f"raised {type(error).__name__}: {words_of(error)}"
     return CheckResult(
         subject=check.subject, law=check.law, outcome=outcome, detail=detail, seconds=time.perf_counter() - start
     )

@@ -20,6 +20,7 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.price_grows_with_distance,
     release_laws.release_refuses_nan_and_infinity,
     release_laws.errors_show_no_value,
+    release_laws.integers_are_numbers,
     release_laws.release_does_not_change_its_input,
     release_laws.release_is_deterministic_given_the_rng,
     release_laws.mechanism_keeps_nothing,
@@ -58,9 +59,12 @@ def laws_of_installed(name: str, *, seed: int = 0) -> list[Check]:
 
 def laws_of(installed: Installed, name: str, *, seed: int = 0) -> list[Check]:
     """The checks of one loaded plugin."""
-    (plugin,) = [found for found in installed.plugins if found.name == name]
+    plugin, *others = [found for found in installed.plugins if found.name == name]
     if not plugin.healthy:
-        raise PluginError(plugin=name, reason=" ".join(plugin.problems))
+        reasons = [
+            f"{found.distribution} {found.version}: {' '.join(found.problems)}".lstrip(": ") for found in (plugin, *others)
+        ]
+        raise PluginError(plugin=name, reason=" ".join(reasons))
     checks = list(_checks(plugin, installed.registry, seed))
     if not checks:
         raise PluginError(plugin=name, reason="it adds nothing that the kit has laws for.")

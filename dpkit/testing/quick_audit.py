@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -95,8 +96,8 @@ def _features(mechanism: Mechanism, value: Array, neighbour: Array) -> Features:
     def features(outputs: Array) -> dict[str, FloatArray]:
         flat = outputs.reshape(len(outputs), -1)[:, :6].astype(np.float64)
         found = {f"coordinate {j}": flat[:, j] for j in range(flat.shape[1])}
-        for j in range(1, flat.shape[1]):
-            found[f"coordinate {j} less coordinate 0"] = flat[:, j] - flat[:, 0]
+        for i, j in itertools.combinations(range(flat.shape[1]), 2):
+            found[f"coordinate {j} less coordinate {i}"] = flat[:, j] - flat[:, i]
         if flat.shape[1] > 1:
             found["the sum of the coordinates"] = flat.sum(axis=1)
         if isinstance(mechanism, WhiteBox):

@@ -81,7 +81,11 @@ def a_row_contributes_by_itself(case: QueryCase) -> None:
         width = case.factory.width(query)
         rng = np.random.default_rng([case.seed, 5])
         block = _pool(width, [float(x) for x in parameters.values() if isinstance(x, float)], rng, 257)
+        ordinary = rng.standard_normal((31, width))
+        before = _contributions(query, ordinary)
         together = _contributions(query, block)
+        after = _contributions(query, ordinary)
+        assert np.array_equal(before, after, equal_nan=True), "a row's contribution depends on the blocks that came before it"
         order = rng.permutation(len(block))
         shuffled = _contributions(query, block[order])
         assert np.array_equal(shuffled, together[order], equal_nan=True), "a row's contribution depends on its place"
@@ -112,7 +116,9 @@ def the_fast_sum_is_the_sum(case: QueryCase) -> None:
 def search_excess(query: Query, width: int, relation: Neighbours, *, hints: list[float], seed: int = 0) -> Excess | None:
     """Neighbours whose sums are further apart than declared, or None where the search finds none."""
     rng = np.random.default_rng([seed, 7])
-    for distance in query.sensitivity(relation):
+    declared = tuple(query.sensitivity(relation))
+    assert declared, f"the query declares no distance under {relation}: nothing can be priced"
+    for distance in declared:
         worst = _Worst(query=query, relation=relation, metric=distance.metric, limit=distance.value)
         pool = _pool(width, hints, rng, MOST_ROWS)
         worst.try_all(pool)

@@ -90,7 +90,7 @@ def test_an_existing_folder_is_not_touched(tmp_path):
     assert not list((tmp_path / "dpkit-mine").iterdir())
 
 
-@pytest.mark.parametrize("name", ["My-Noise", "../up", "a b", "1st", ""])
+@pytest.mark.parametrize("name", ["My-Noise", "../up", "a b", "1st", "", "laplace", "none", "dpkit"])
 def test_a_name_that_is_none_is_refused(name, tmp_path):
     assert invoke("new-plugin", name, "--into", str(tmp_path)).exit_code == 2
 
@@ -99,3 +99,10 @@ def python(path, *arguments, cwd=None):
     paths = os.pathsep.join([str(path), str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": paths}
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+
+
+def test_a_law_that_exits_has_not_passed():
+    from dpkit.testing.conformance import Check, run_check
+
+    found = run_check(Check(subject="query", law="law", run=lambda: sys.exit(0)))
+    assert (found.outcome, found.detail) == ("failed", "raised SystemExit: 0")

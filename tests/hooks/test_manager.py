@@ -24,6 +24,24 @@ def dpkit_loss_rules():
 """
 
 
+class UnspeakableError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+class Nameless:
+    @property
+    def name(self):
+        return 1 / 0
+
+    def falsify(self, *arguments, **options):
+        return []
+
+
+def _raise(error):
+    raise error
+
+
 def rule(name):
     return LossRule(
         name=name,
@@ -131,6 +149,12 @@ def test_an_event_class_of_a_taken_name_is_refused():
         ({"dpkit_loss_rules": lambda: "abc"}, "returned a str, not a list"),
         ({"dpkit_accountants": lambda: ["zcdp"]}, "returned a str, not a Accountant"),
         ({"dpkit_accountants": lambda: 1 / 0}, "dpkit_accountants raised ZeroDivisionError"),
+        ({"dpkit_accountants": lambda: sys.exit(4)}, "dpkit_accountants raised SystemExit"),
+        (
+            {"dpkit_accountants": lambda: _raise(UnspeakableError())},
+            "raised UnspeakableError: (it cannot be shown)",
+        ),
+        ({"dpkit_auditors": lambda: [Nameless()]}, "dpkit_auditors returned a auditor whose name raises ZeroDivisionError"),
         ({"dpkit_loss_rulse": lambda: []}, "there is no hook 'dpkit_loss_rulse'. Did you mean 'dpkit_loss_rules'?"),
         ({"dpkit_loss_rules": lambda registry: []}, "wrong signature"),
     ],
@@ -207,3 +231,77 @@ def test_a_plugin_that_is_left_out_is_warned_of_and_explains_a_missing_name(inst
 def test_removing_an_unknown_rule_offers_the_nearest():
     with pytest.raises(dpkit.UnknownNameError, match="laplace-zcdp"):
         dpkit.default_registry().without("laplace-zdcp")
+
+
+def test_a_property_that_raises_is_not_the_end():
+    class Odd:
+        @property
+        def dpkit_foo(self):
+            raise RuntimeError
+
+        @dpkit.hookimpl
+        def dpkit_loss_rules(self):
+            return [rule("odd")]
+
+    found = loaded(odd=Odd(), good=plugin(dpkit_loss_rules=lambda: [rule("good")]))
+    assert "good" in {rule.name for rule in found.registry.rules}
+
+
+def test_a_plugin_without_hooks_is_told_so():
+    assert "implements no hook" in problem_of("empty", loaded(empty=SimpleNamespace()))
+
+
+def test_two_plugins_may_have_theorems_about_one_event():
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Shared(dpkit.Event):
+        epsilon: float
+
+    def about(name):
+        return LossRule(
+            name=name,
+            event=Shared,
+            loss=PureDP,
+            neighbours=tuple(Neighbours),
+            because=Citation(key="dpkit", locator="a test"),
+            bound=lambda event: PureDP(epsilon=event.epsilon),
+        )
+
+    found = loaded(
+        one=plugin(dpkit_loss_rules=lambda: [about("first")]), two=plugin(dpkit_loss_rules=lambda: [about("second")])
+    )
+    assert not problem_of("one", found)
+    assert not problem_of("two", found)
+
+
+def test_an_event_may_be_named_like_something_that_the_core_imports():
+    from dataclasses import make_dataclass
+
+    kind = make_dataclass("Iterable", [("epsilon", float)], bases=(dpkit.Event,), frozen=True, kw_only=True)
+    theorem = LossRule(
+        name="odd",
+        event=kind,
+        loss=PureDP,
+        neighbours=tuple(Neighbours),
+        because=Citation(key="dpkit", locator="a test"),
+        bound=lambda event: PureDP(epsilon=event.epsilon),
+    )
+    assert not problem_of("odd", loaded(odd=plugin(dpkit_loss_rules=lambda: [theorem])))
+
+
+def test_what_a_plugin_prints_does_not_mix_with_what_a_command_prints(install, capsys):
+    install("loud", "print('loud')\n" + HEALTHY.format(name="loud"))
+    load_plugins()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "loud" in captured.err
+
+
+def test_checking_a_name_of_two_distributions_names_both(install):
+    from dpkit.testing.plugin_laws import laws_of_installed
+
+    install("same", HEALTHY.format(name="a"), distribution="dpkit-here")
+    install("same", HEALTHY.format(name="b"), distribution="dpkit-there")
+    with pytest.raises(PluginError, match=r"dpkit-here 1\.2.*dpkit-there 1\.2"):
+        laws_of_installed("same")
