@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dpkit.accounting import calibrate as calibrate
     from dpkit.accounting import privacy_filter as privacy_filter
     from dpkit.accounting import privacy_odometer as privacy_odometer
+    from dpkit.auditing.certificate import AuditCertificate as AuditCertificate
+    from dpkit.auditing.runner import audit as audit
     from dpkit.core.accountant import Accountant as Accountant
     from dpkit.core.algorithm import Curator as Curator
     from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
@@ -139,6 +141,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit._version": ("__version__",),
     "dpkit.accountants.odometers": ("PrivacyOdometer",),
     "dpkit.accounting": ("account", "calibrate", "privacy_filter", "privacy_odometer"),
+    "dpkit.auditing.certificate": ("AuditCertificate",),
+    "dpkit.auditing.runner": ("audit",),
     "dpkit.core.accountant": ("Accountant",),
     "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
     "dpkit.core.auditor": ("Auditor",),

@@ -20,13 +20,14 @@ Laplace Gaussian SymmetricGaussian DiscreteLaplace DiscreteGaussian Exponential 
 LaplaceEvent GaussianEvent PureEvent ApproxEvent ZCDPEvent
 Repeat Compose Parallel Subsample
 account calibrate Guarantee
+audit AuditCertificate
 Mechanism Accountant IterativeAlgorithm Curator hookimpl
 DpkitError UnpricedEventError
 """.split()
 
 # Named by the contract and not built yet. A name that appears must move up.
 PENDING = """
-load audit
+load
 """.split()
 
 

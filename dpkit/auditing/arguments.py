@@ -1,0 +1,165 @@
+"""What `audit` was asked to do, checked: which subjects, at which confidence, with which budget and seed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.auditing.outputs import Sampler
+from dpkit.auditing.pairs import Pair, pairs_at
+from dpkit.auditing.subject import Subject
+from dpkit.core.checks import finite_number, whole_number
+from dpkit.core.claims import Citation, Claim
+from dpkit.core.distances import Distance
+from dpkit.core.losses import Loss
+from dpkit.core.mechanism import Mechanism, WhiteBox
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import InvalidValueError, UnknownNameError
+
+NAMES = (
+    "exact profile",
+    "exact enumeration",
+    "accountants agree",
+    "noise law",
+    "support",
+    "white box",
+    "black box",
+    "floating point",
+)
+"""The falsifiers, cheapest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An audit before it starts."""
+
+    target: str
+    subjects: tuple[Subject, ...]
+    confidence: float
+    samples: int
+    seed: int
+    floating_point: bool
+    falsifiers: tuple[str, ...] | None
+
+    def uses(self, name: str) -> bool:
+        """Whether a falsifier takes part."""
+        return self.falsifiers is None or name in self.falsifiers
+
+
+def planned(
+    target: Sampler | Mechanism,
+    claim: Loss | Claim | None,
+    pair: Pair | None,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator | int | None,
+    *,
+    at: Distance | None,
+    neighbours: Neighbours,
+    pairs: Sequence[Pair],
+    density: WhiteBox | None,
+    falsifiers: Sequence[str] | None,
+    floating_point: bool | None,
+) -> Plan:
+    """Check everything, before a sample is drawn."""
+    level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
+    budget = whole_number(samples, field="samples", where="audit", minimum=2)
+    for name in falsifiers or ():
+        if name not in NAMES:
+            raise UnknownNameError(kind="falsifier", name=name, known=NAMES)
+    given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
+    if isinstance(target, Mechanism):
+        subjects = _of_mechanism(target, claim, given, at, neighbours)
+        real = any("real arithmetic" in assumption for subject in subjects for assumption in subject.claim.assuming)
+        rounding = not real if floating_point is None else floating_point
+    elif callable(target):
+        subjects = _of_function(target, claim, given, density, neighbours)
+        rounding = bool(floating_point)
+    else:
+        allowed = "a function fn(dataset, n, rng) or a mechanism"
+        raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
+    return Plan(
+        target=name_of(target, at),
+        subjects=subjects,
+        confidence=level,
+        samples=budget,
+        seed=_seed(rng),
+        floating_point=rounding and (falsifiers is None or "floating point" in falsifiers),
+        falsifiers=None if falsifiers is None else tuple(falsifiers),
+    )
+
+
+def _of_function(
+    fn: Sampler, claim: Loss | Claim | None, pairs: Sequence[Pair], density: WhiteBox | None, neighbours: Neighbours
+) -> tuple[Subject, ...]:
+    if claim is None or not pairs:
+        missing, allowed = (
+            ("claim", "a loss such as PureDP(epsilon=1.0)") if claim is None else ("pair", "two neighbouring datasets")
+        )
+        raise InvalidValueError(field=missing, found=None, allowed=allowed, where="audit")
+    stated = _as_claim(claim, neighbours)
+    return tuple(Subject(sampler=fn, claim=stated, pair=pair, density=density) for pair in pairs)
+
+
+def _of_mechanism(
+    mechanism: Mechanism, claim: Loss | Claim | None, pairs: Sequence[Pair], at: Distance | None, neighbours: Neighbours
+) -> tuple[Subject, ...]:
+    if claim is None and at is None:
+        raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
+    if claim is not None:
+        claims: tuple[Claim, ...] = (_as_claim(claim, neighbours),)
+    else:
+        assert at is not None
+        claims = mechanism.claims(at)
+    if not pairs:
+        if at is None:
+            raise InvalidValueError(field="pair", found=None, allowed="a pair of values, or a distance `at`", where="audit")
+        pairs = pairs_at(mechanism, at)
+    if not claims:
+        raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
+
+    def sampler(value: object, n: int, rng: np.random.Generator) -> np.typing.ArrayLike:
+        return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
+
+    density = mechanism if isinstance(mechanism, WhiteBox) else None
+    return tuple(
+        Subject(sampler=sampler, claim=one, pair=pair, density=density, mechanism=mechanism, at=at)
+        for one in claims
+        for pair in pairs
+    )
+
+
+def _as_claim(claim: Loss | Claim, neighbours: Neighbours) -> Claim:
+    if isinstance(claim, Claim):
+        return claim
+    if not isinstance(claim, Loss):
+        raise InvalidValueError(
+            field="claim", found=claim, allowed="a loss such as PureDP(epsilon=1.0), or a Claim", where="audit"
+        )
+    because = Citation(key="caller", locator="stated in the call to audit")
+    return Claim(loss=claim, neighbours=neighbours, because=because, assuming=("real arithmetic",), status="unproved")
+
+
+def _checked_pair(pair: object) -> Pair:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidValueError(field="pair", found=type(pair).__name__, allowed="two datasets: (d1, d2)", where="audit")
+    return pair[0], pair[1]
+
+
+def _seed(rng: np.random.Generator | int | None) -> int:
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    return whole_number(rng, field="rng", where="audit")
+
+
+def name_of(target: object, at: Distance | None) -> str:
+    """How a certificate calls the target: an import path where there is one, else what it says of itself."""
+    if isinstance(target, Mechanism):
+        return repr(target) if at is None else f"{target!r} at {at.metric}({at.value!r})"
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+    return f"{module}:{name}" if module and name else f"a {type(target).__name__}"

@@ -1,0 +1,160 @@
+"""Bets against a claim, and the wealth that they make: the e-process at the heart of every sampling falsifier.
+
+Under the claim, P(S) <= e^epsilon Q(S) + delta for every event S, so for independent X from P and Y from Q the factor
+1 + bet * (1[X in S] - e^epsilon 1[Y in S] - delta) has mean at most 1 for 0 <= bet <= 1/(e^epsilon + delta), whatever was
+chosen from the past. A convex combination of such factors does too. The product is a nonnegative supermartingale, and by
+Ville's inequality it ever reaches 1/alpha with probability at most alpha: one may look after every sample and stop at will.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.auditing.profile import Point
+from dpkit.numerics.special import Array
+
+_CAUTION = 0.995
+"""Bets stay this far below their ceiling, so that one surprise is expensive and not ruinous."""
+_CUTS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bet:
+    """A set {column >= cut} or {column <= cut}, the direction and point of the claim it is held against, and a stake."""
+
+    column: int
+    upper: bool
+    cut: float
+    forward: bool
+    point: Point
+    stake: float
+    growth: float
+
+    def hits(self, scores: Array) -> npt.NDArray[np.bool_]:
+        """Which outputs lie in the set."""
+        chosen = scores[:, self.column]
+        return chosen >= self.cut if self.upper else chosen <= self.cut
+
+    def log_factors(self, first: Array, second: Array) -> Array:
+        """ln of the factor of each pair of outputs."""
+        numerator, denominator = (first, second) if self.forward else (second, first)
+        gain = self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta
+        return np.log1p(self.stake * gain)
+
+
+def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:
+    """The stake that makes wealth grow fastest where P(S) = p and Q(S) = q, and how fast, per pair of samples."""
+    ratio, delta = point.ratio, point.delta
+    gains = (1.0 - delta, 1.0 - ratio - delta, -delta, -ratio - delta)
+    weights = (p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q)
+    mean = p - ratio * q - delta
+    square = sum(w * g * g for w, g in zip(weights, gains, strict=True))
+    limit = _CAUTION * point.ceiling
+    stake = np.clip(mean / np.maximum(square, 1e-300), 0.0, 0.6 * limit)
+    for _ in range(4):  # Newton on a concave function with a pole beyond the limit, which is approached by halves
+        slope = sum(w * g / (1.0 + stake * g) for w, g in zip(weights, gains, strict=True))
+        bend = sum(w * (g / (1.0 + stake * g)) ** 2 for w, g in zip(weights, gains, strict=True))
+        stake = np.clip(stake + slope / np.maximum(bend, 1e-300), 0.0, 0.3 * stake + 0.7 * limit)
+    growth = sum(w * np.log1p(stake * g) for w, g in zip(weights, gains, strict=True))
+    return stake, np.asarray(growth, dtype=np.float64)
+
+
+def best_bets(
+    column: int, first: Array, second: Array, points: Sequence[Point], *, cautions: Sequence[float]
+) -> list[Bet | None]:
+    """The bets on tails of one column that would have grown fastest on these past scores, one for each caution.
+
+    A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
+    at once. None where nothing would have grown.
+    """
+    candidates = cuts_of(first, second)
+    if candidates.size == 0:
+        return [None] * len(cautions)
+    n = first.size
+    one, two = np.sort(first), np.sort(second)
+    above = np.stack([n - np.searchsorted(one, candidates, "left"), n - np.searchsorted(two, candidates, "left")])
+    below = np.stack([np.searchsorted(one, candidates, "right"), np.searchsorted(two, candidates, "right")])
+    counts = np.stack([above, below], axis=1).astype(np.float64)  # (side, tail, cut)
+    return [_best_by(column, candidates, counts, n, points, caution) for caution in cautions]
+
+
+def _best_by(column: int, cuts: Array, counts: Array, n: int, points: Sequence[Point], caution: float) -> Bet | None:
+    hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
+    miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
+    best: Bet | None = None
+    for point in points:
+        if not bool((hit > point.ratio * miss + point.delta).any()):
+            continue
+        stakes, growths = kelly(hit, miss, point)
+        direction, tail, cut = np.unravel_index(int(np.argmax(growths)), growths.shape)
+        growth = float(growths[direction, tail, cut])
+        if growth > 0.0 and (best is None or growth > best.growth):
+            best = Bet(
+                column=column,
+                upper=bool(tail == 0),
+                cut=float(cuts[cut]),
+                forward=bool(direction == 0),
+                point=point,
+                stake=float(stakes[direction, tail, cut]),
+                growth=growth,
+            )
+    return best
+
+
+def cuts_of(first: Array, second: Array) -> Array:
+    """Where tails may be cut: pooled order statistics, denser towards both ends; all distinct values if there are few."""
+    pooled = np.concatenate([first, second])
+    pooled = np.sort(pooled[np.isfinite(pooled)])
+    if pooled.size == 0:
+        return pooled
+    if pooled.size > 4 * _CUTS:
+        ladder = np.geomspace(2.0, pooled.size / 2.0, _CUTS).astype(np.int64)
+        places = np.unique(np.concatenate([ladder, pooled.size - ladder]))
+        pooled = pooled[np.clip(places, 0, pooled.size - 1)]
+    return np.unique(pooled)
+
+
+class Portfolio:
+    """Wealth spread over several bettors, held as in a fund: each keeps what it wins, the shares are fixed in advance.
+
+    The fund is worth the average of the bettors' wealth, weighted by shares: an average of e-processes is an e-process.
+    """
+
+    def __init__(self, shares: Array) -> None:
+        self._log_shares = np.log(shares / shares.sum())
+        self._log_wealths = np.zeros(shares.size)
+
+    @property
+    def log_wealth(self) -> float:
+        """ln of the e-value so far."""
+        return float(_log_sum(self._log_shares + self._log_wealths))
+
+    @property
+    def log_wealths(self) -> Array:
+        """Each bettor's own."""
+        return self._log_wealths
+
+    def path(self, bettors: Sequence[Bet | None], first: Array, second: Array) -> Array:
+        """ln of the e-value after each new pair of samples; the bets were chosen before these were seen."""
+        steps = np.zeros((len(bettors), first.shape[0]))
+        for place, bet in enumerate(bettors):
+            if bet is not None:
+                steps[place] = bet.log_factors(first, second)
+        tracks = self._log_wealths[:, None] + np.cumsum(steps, axis=1)
+        self._log_wealths = tracks[:, -1] if tracks.shape[1] else self._log_wealths
+        return _log_sum(self._log_shares[:, None] + tracks)
+
+
+def _log_sum(terms: Array) -> Array:
+    top = np.max(terms, axis=0)
+    return np.asarray(top + np.log(np.sum(np.exp(terms - top), axis=0)), dtype=np.float64)
+
+
+def log_threshold(alpha: float) -> float:
+    """ln(1/alpha): where Ville's inequality lets a claim be called refuted."""
+    return -math.log(alpha)

@@ -1,0 +1,156 @@
+"""The certificate: what was claimed, how it was attacked, and what came of it, in one versioned and sealed value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from dpkit.core.claims import Claim
+from dpkit.core.serialise import dump
+from dpkit.errors import SerialisationError
+from dpkit.interchange import from_json as value_from_json
+
+VERSION = 1
+Verdict = Literal["refuted", "not refuted", "inconclusive"]
+Arithmetic = Literal["real arithmetic", "floating point", "declared law"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """The pair of datasets and the event that speak against the claim most; counts are of fresh samples where there are any.
+
+    `hits` are outputs in the event: of the side that should have more, then of the other; `output` is an impossible one.
+    """
+
+    pair: tuple[str, str]
+    event: str
+    code: str
+    hits: tuple[int, int] | None = None
+    trials: int = 0
+    output: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCertificate:
+    """Refuted: the claim is false, or something of probability at most 1 - confidence happened (over the whole audit).
+
+    Not refuted is no proof: `power` is the smallest epsilon (at `delta`) that this many samples would have exposed with
+    probability 0.95, at this pair, through an event of the probability seen. `epsilon_lower` is below the true epsilon at
+    `delta` with the same confidence. `hypothesis` says what was tested: the claim in real arithmetic, the claim of what runs
+    in floating point, or that the samples follow the declared law.
+    """
+
+    target: str
+    claim: Claim
+    hypothesis: Arithmetic
+    verdict: Verdict
+    falsifier: str
+    tried: tuple[str, ...]
+    epsilon_lower: float
+    delta: float
+    samples: int
+    bound_samples: int
+    confidence: float
+    log_e_value: float
+    level: float
+    witness: Witness
+    power: float | None
+    note: str
+    seed: int
+    budget: int
+    software: tuple[tuple[str, str], ...]
+    digest: str = field(default="")
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", self.seal())
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the verdict is `refuted`."""
+        return self.verdict == "refuted"
+
+    @property
+    def e_value(self) -> float:
+        """The evidence against the claim: at most 1 on average under it; infinity for proof."""
+        return math.exp(self.log_e_value) if self.log_e_value < 700.0 else math.inf
+
+    def seal(self) -> str:
+        """A hash of everything else."""
+        body = {name: value for name, value in self._body().items() if name != "digest"}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def intact(self) -> bool:
+        """Whether the seal fits: it finds changes of the text, and `replay` finds a text that was sealed anew."""
+        return self.digest == self.seal()
+
+    def to_json(self) -> str:
+        """Versioned JSON, sealed."""
+        return json.dumps({"dpkit_audit": VERSION, **self._body()}, indent=2, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> AuditCertificate:
+        """The certificate that was written; a tampered one is refused."""
+        certificate = _read(text)
+        if not certificate.intact:
+            raise SerialisationError(
+                reason="the certificate was changed after it was written: its digest does not fit.",
+                fix="Ask for the original, or audit again.",
+            )
+        return certificate
+
+    def __str__(self) -> str:
+        from dpkit.auditing.text import as_text
+
+        return as_text(self)
+
+    def _body(self) -> dict[str, object]:
+        body: dict[str, object] = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, Claim):
+                value = json.loads(dump(value))["value"]
+            elif isinstance(value, Witness):
+                value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
+            body[part.name] = _plain(value)
+        return body
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _read(text: str) -> AuditCertificate:
+    try:
+        document = json.loads(text)
+        if document["dpkit_audit"] != VERSION:
+            raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
+        body = {part.name: document[part.name] for part in fields(AuditCertificate)}
+        claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
+        witness = {name: _tuples(value) for name, value in body["witness"].items()}
+        numbers = {
+            name: _number(body[name]) for name in ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
+        }
+        rest = {name: _tuples(body[name]) for name in ("tried", "software")}
+        return AuditCertificate(**{**body, **numbers, **rest, "claim": claim, "witness": Witness(**witness)})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, SerialisationError):
+            raise
+        raise SerialisationError(reason=f"it is not an audit certificate ({type(error).__name__}).") from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str | int) and not isinstance(value, bool) else value

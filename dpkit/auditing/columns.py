@@ -1,0 +1,170 @@
+"""Columns: numbers computed from an output, whose tails are the events that the black box bets on.
+
+A column may learn, from the past only. What it promises is power; no choice of columns can make an audit wrong.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from dpkit.auditing.outputs import as_value, flat
+from dpkit.numerics.special import Array, asfloat
+
+_COORDINATES = 10
+
+
+class Columns(ABC):
+    """Some columns: their names, their values for outputs, and what they learn from the past of both sides."""
+
+    learns = False
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Each column as an expression in the output y."""
+
+    @abstractmethod
+    def scores(self, outputs: Array) -> Array:
+        """One row an output, one column a name."""
+
+    def learn(self, first: Array, second: Array) -> None:
+        """Take in everything seen so far."""
+        return None
+
+
+class Coordinates(Columns):
+    """The entries of an output, the first few of them."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        size = int(np.prod(shape))
+        self._count = min(size, _COORDINATES)
+        self._single = size == 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """y, or y.flat[j]."""
+        return ("y",) if self._single else tuple(f"y.flat[{j}]" for j in range(self._count))
+
+    def scores(self, outputs: Array) -> Array:
+        """As they are."""
+        return flat(outputs)[:, : self._count]
+
+
+class Summaries(Columns):
+    """What is often telling of a vector: sums, extremes, norms, and where things happen first."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In numpy."""
+        return (
+            "np.sum(y)",
+            "np.max(y)",
+            "np.min(y)",
+            "np.sum(np.abs(y))",
+            "np.sqrt(np.sum(y * y))",
+            "np.argmax(y)",
+            "np.argmax(y != 0)",
+            "np.unique(y).size",
+        )
+
+    def scores(self, outputs: Array) -> Array:
+        """One row an output."""
+        rows = flat(outputs)
+        clipped = np.clip(rows, -1e150, 1e150)
+        ordered = np.sort(rows, axis=1)
+        return np.stack(
+            [
+                clipped.sum(axis=1),
+                ordered[:, -1],
+                ordered[:, 0],
+                np.abs(clipped).sum(axis=1),
+                np.sqrt((clipped * clipped).sum(axis=1)),
+                np.argmax(rows, axis=1).astype(np.float64),
+                np.argmax(rows != 0.0, axis=1).astype(np.float64),
+                1.0 + np.count_nonzero(np.diff(ordered, axis=1), axis=1),
+            ],
+            axis=1,
+        )
+
+
+class Nearness(Columns):
+    """How much nearer an output is to one centre than to the other, in L1 and L2; centres are the datasets, or learned."""
+
+    def __init__(self, pair: tuple[object, object], shape: tuple[int, ...]) -> None:
+        one, two = as_value(pair[0], shape), as_value(pair[1], shape)
+        self._fixed = one is not None and two is not None
+        self._one = np.zeros(int(np.prod(shape))) if one is None else one.reshape(-1)
+        self._two = np.zeros(int(np.prod(shape))) if two is None else two.reshape(-1)
+        self._gap = float(np.abs(self._one - self._two).sum())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """d1 and d2 are the datasets, or the coordinatewise medians seen so far."""
+        return ("np.sum(np.abs(y - d2) - np.abs(y - d1))", "np.sum((y - d2) ** 2 - (y - d1) ** 2)")
+
+    def scores(self, outputs: Array) -> Array:
+        """Positive where the first is nearer."""
+        rows = np.clip(flat(outputs), -1e150, 1e150)
+        one, two = rows - self._one, rows - self._two
+        taxicab = (np.abs(two) - np.abs(one)).sum(axis=1)
+        return np.stack([_without_last_bits(taxicab, self._gap), (two * two - one * one).sum(axis=1)], axis=1)
+
+    def learn(self, first: Array, second: Array) -> None:
+        """Medians, where the datasets themselves are not centres."""
+        if not self._fixed:
+            self._one, self._two = np.median(flat(first[-4096:]), axis=0), np.median(flat(second[-4096:]), axis=0)
+            self._gap = float(np.abs(self._one - self._two).sum())
+
+
+def _without_last_bits(scores: Array, size: float) -> Array:
+    """Scores have an atom at +-size in real arithmetic; rounding must not tear it into pieces that tell the sides apart."""
+    grid = size * 2.0**-24
+    return np.round(scores / grid) * grid if grid > 0.0 else scores
+
+
+class Spectrum(Columns):
+    """Symmetric matrices: eigenvalues, Schur complements of the diagonal and of the direction in which the means differ."""
+
+    learns = True
+
+    def __init__(self, pair: tuple[object, object], shape: tuple[int, ...]) -> None:
+        self._size = shape[0]
+        self._shifts = [shift for shift in (as_value(dataset, shape) for dataset in pair) if shift is not None]
+        self._direction = np.eye(self._size)[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """u is the leading eigenvector of the difference of means seen so far."""
+        size = self._size
+        return (
+            *(f"np.linalg.eigvalsh(y)[{j}]" for j in range(size)),
+            *(f"1 / np.linalg.inv(y)[{j}, {j}]" for j in range(size)),
+            "np.linalg.slogdet(y)[1]",
+            "u @ y @ u",
+            *(f"1 / (u @ np.linalg.inv(y - d{j + 1}) @ u)" for j in range(len(self._shifts))),
+            *(f"np.linalg.eigvalsh(y - d{j + 1})[0]" for j in range(len(self._shifts))),
+        )
+
+    def scores(self, outputs: Array) -> Array:
+        """By one eigendecomposition each."""
+        matrices = np.clip(outputs, -1e150, 1e150)
+        values, vectors = np.linalg.eigh(matrices)
+        safe = np.where(np.abs(values) < 1e-300, 1e-300, values)
+        diagonal = 1.0 / np.einsum("nij,nj->ni", vectors * vectors, 1.0 / safe)
+        along = np.einsum("i,nij,j->n", self._direction, matrices, self._direction)
+        columns = [values, diagonal, np.log(np.abs(safe)).sum(axis=1)[:, None], along[:, None]]
+        for shift in self._shifts:
+            moved, frames = np.linalg.eigh(matrices - shift)
+            weights = np.einsum("nij,i->nj", frames, self._direction) ** 2
+            moved_safe = np.where(np.abs(moved) < 1e-300, 1e-300, moved)
+            columns.append(1.0 / np.sum(weights / moved_safe, axis=1)[:, None])
+        columns += [np.linalg.eigvalsh(matrices - shift)[:, :1] for shift in self._shifts]
+        return asfloat(np.nan_to_num(np.concatenate(columns, axis=1), posinf=1e300, neginf=-1e300))
+
+    def learn(self, first: Array, second: Array) -> None:
+        """The direction in which the means differ most."""
+        gap = np.clip(first, -1e150, 1e150).mean(axis=0) - np.clip(second, -1e150, 1e150).mean(axis=0)
+        values, vectors = np.linalg.eigh(0.5 * (gap + gap.T))
+        self._direction = vectors[:, int(np.argmax(np.abs(values)))]

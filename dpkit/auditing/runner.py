@@ -1,0 +1,148 @@
+"""`audit`: try to break a claim, cheapest falsifier first, and return a certificate for each hypothesis tested."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.auditing.arguments import Plan, planned
+from dpkit.auditing.black_box import BlackBox
+from dpkit.auditing.campaign import Budget, Finding, Watch, investigate
+from dpkit.auditing.certificate import Arithmetic, AuditCertificate
+from dpkit.auditing.exact import CHECKS, Check
+from dpkit.auditing.floating_point import FloatingPoint
+from dpkit.auditing.noise_law import NoiseLaw, suits
+from dpkit.auditing.outputs import Sampler, Source
+from dpkit.auditing.processes import Process
+from dpkit.auditing.subject import Subject
+from dpkit.auditing.support import Support
+from dpkit.auditing.white_box import LikelihoodRatio
+from dpkit.auditing.writing import written
+from dpkit.core.claims import Claim
+from dpkit.core.distances import Distance
+from dpkit.core.losses import Loss
+from dpkit.core.mechanism import Mechanism, WhiteBox
+from dpkit.core.neighbours import Neighbours
+
+_LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
+_BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE = 0.1, 0.2, 0.1
+
+
+def audit(
+    target: Sampler | Mechanism,
+    claim: Loss | Claim | None = None,
+    pair: tuple[object, object] | None = None,
+    confidence: float = 0.999,
+    samples: int = 200_000,
+    rng: np.random.Generator | int | None = None,
+    *,
+    at: Distance | None = None,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    pairs: Sequence[tuple[object, object]] = (),
+    density: WhiteBox | None = None,
+    falsifiers: Sequence[str] | None = None,
+    floating_point: bool | None = None,
+    time: float | None = None,
+    checks: Sequence[Check] = CHECKS,
+    watch: Watch | None = None,
+) -> list[AuditCertificate]:
+    """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
+
+    A function needs a claim (any loss) and a pair of neighbouring datasets. A mechanism is audited on what it claims
+    `at` a distance, at pairs found there. `density` declares the law of a function's outputs, which makes it a white box.
+    `samples` (both sides together, for each campaign) and `time` (seconds, for all) are budgets; an audit stops as soon as the
+    claim is refuted. `floating_point` also tests what rounding decides, with a certificate of its own; it is on for mechanisms
+    that do not assume real arithmetic. `falsifiers` restricts which are used, by name.
+
+    With probability at least `confidence`, no true claim is refuted and every `epsilon_lower` is below the truth, over all
+    claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
+    of the error probability over campaigns and bounds. `rng` is a seed or a generator that one is drawn from; the certificate
+    holds the seed, and `replay` reruns it.
+    """
+    plan = planned(
+        target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
+        falsifiers=falsifiers, floating_point=floating_point,
+    )  # fmt: skip
+    deadline = None if time is None else clock.monotonic() + time
+    return _Audit(plan=plan, deadline=deadline, watch=watch, checks=tuple(checks)).run()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Audit:
+    plan: Plan
+    deadline: float | None
+    watch: Watch | None
+    checks: tuple[Check, ...]
+
+    def run(self) -> list[AuditCertificate]:
+        plan = self.plan
+        alpha = 1.0 - plan.confidence
+        seeds = iter(np.random.SeedSequence(plan.seed).spawn(2 + 2 * len(plan.subjects)))
+        certificates: list[AuditCertificate] = []
+        law, law_share = plan.subjects[0], 0.0
+        law_seed = next(seeds)
+        if plan.uses("noise law") and suits(law, Source(law.sampler, law.pair, next(seeds)).draw(8)[0]):
+            law_share = _LAW_SHARE
+            found = self._sampled(law, [NoiseLaw(law)], alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
+            certificates.append(self._written(law, found, "declared law", alpha * law_share))
+            if found.verdict == "refuted":
+                return certificates  # what was proved of another law says nothing about this one
+        float_share = _FLOAT_SHARE if plan.floating_point else 0.0
+        share = (1.0 - law_share - float_share - _BOUND_SHARE) / len(plan.subjects)
+        broken: set[int] = set()
+        for subject in plan.subjects:
+            seed = next(seeds)
+            if id(subject.claim) in broken:
+                continue  # the claim fell at another pair
+            found = self._claim(subject, alpha * share, alpha * _BOUND_SHARE / len(plan.subjects), seed)
+            certificates.append(self._written(subject, found, "real arithmetic", alpha * share))
+            if found.verdict == "refuted":
+                broken.add(id(subject.claim))
+        if plan.floating_point:
+            level = alpha * float_share
+            found = self._sampled(law, [FloatingPoint(law)], level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
+            certificates.append(self._written(law, found, "floating point", level))
+        return certificates
+
+    def _claim(self, subject: Subject, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
+        tried: list[str] = []
+        for check in self.checks:
+            found = check(subject) if self.plan.uses(check.__name__.replace("_", " ")) else None
+            if found is not None:
+                tried.append(found.falsifier)
+                if found.verdict == "refuted":
+                    return found
+        processes: list[Process] = []
+        if subject.density is not None:
+            processes += [Support(subject)] if self.plan.uses("support") else []
+            processes += [LikelihoodRatio(subject)] if self.plan.uses("white box") else []
+        if self.plan.uses("black box") and (not processes or self.plan.falsifiers is not None):
+            processes.append(BlackBox(subject.points, subject.pair, delta=subject.delta))
+        if not processes:
+            return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
+        found = self._sampled(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
+        return found if not tried else _with_tried(found, tuple(tried))
+
+    def _sampled(
+        self,
+        subject: Subject,
+        processes: Sequence[Process],
+        alpha: float,
+        bound_alpha: float,
+        samples: int,
+        seed: np.random.SeedSequence,
+    ) -> Finding:
+        budget = Budget(samples=samples, deadline=self.deadline)
+        return investigate(subject, processes, alpha=alpha, bound_alpha=bound_alpha, budget=budget, seed=seed, watch=self.watch)
+
+    def _written(self, subject: Subject, found: Finding, hypothesis: Arithmetic, level: float) -> AuditCertificate:
+        return written(self.plan, subject, found, hypothesis=hypothesis, level=level)
+
+
+def _with_tried(found: Finding, more: tuple[str, ...]) -> Finding:
+    from dataclasses import replace
+
+    return replace(found, tried=(*more, *found.tried))

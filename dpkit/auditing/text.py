@@ -1,0 +1,43 @@
+"""A certificate as text, for people."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpkit.auditing.certificate import AuditCertificate
+
+_TITLES = {
+    "real arithmetic": "the claim, in real arithmetic",
+    "floating point": "the claim, of what runs in floating point",
+    "declared law": "that the samples follow the declared law",
+}
+
+
+def as_text(certificate: AuditCertificate) -> str:
+    """A dozen lines: verdict first, then why, then how to check it."""
+    witness = certificate.witness
+    lines = [
+        f"{certificate.verdict.upper()}: {certificate.target}",
+        f"  claim       {certificate.claim.loss} under {certificate.claim.neighbours} ({certificate.claim.because})",
+        f"  tested      {_TITLES[certificate.hypothesis]}, by: {', '.join(certificate.tried)}",
+        f"  datasets    {witness.pair[0]}  against  {witness.pair[1]}",
+    ]
+    if witness.event:
+        lines += [f"  event       {witness.event}", f"  as code     {witness.code}"]
+    if witness.output:
+        lines.append(f"  output      {list(witness.output)}")
+    if witness.hits is not None:
+        lines.append(f"  counted     {witness.hits[0]} against {witness.hits[1]} of {witness.trials} fresh samples each")
+    evidence = "proof" if certificate.log_e_value == math.inf else f"e-value {certificate.e_value:.4g}"
+    lines.append(f"  evidence    {evidence} from {certificate.samples} samples; refuted at {1.0 / certificate.level:.4g}")
+    lines.append(f"  lower bound epsilon >= {certificate.epsilon_lower:.6g} at delta = {certificate.delta:.3g}")
+    if certificate.power is not None:
+        found = "none" if certificate.power == math.inf else f"epsilon = {certificate.power:.4g} at that delta"
+        lines.append(f"  power       smallest violation found with probability 0.95 (approximately): {found}")
+    if certificate.note:
+        lines.append(f"  note        {certificate.note}")
+    software = ", ".join(f"{name} {version}" for name, version in certificate.software)
+    lines.append(f"  confidence  {certificate.confidence:.6g} over the whole audit; seed {certificate.seed}; {software}")
+    return "\n".join(lines)
