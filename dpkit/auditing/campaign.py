@@ -20,7 +20,7 @@ from dpkit.auditing.white_box import LikelihoodRatio
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""
 
-_FIRST, _LEAST, _GROWTH, _MOST = 12, 6, 9, 40_000
+_FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
 _BOUND_LEAST, _BOUND_FACTOR = 4_000, 2
 
 

@@ -11,7 +11,7 @@ from dpkit.auditing.processes import Event, Process
 from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array
 
-SCALES = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+SCALES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.1)
 _LEAN = 2e-6
 """What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
 

@@ -28,7 +28,7 @@ from dpkit.core.mechanism import Mechanism, WhiteBox
 from dpkit.core.neighbours import Neighbours
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
-_BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE = 0.1, 0.2, 0.1
+_BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE = 0.1, 0.3, 0.1
 
 
 def audit(

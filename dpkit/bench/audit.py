@@ -1,0 +1,77 @@
+"""How many samples the audit needs to refute what is broken, and how often it refutes what is right."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dpkit.auditing.zoo import ZOO, Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One entry of the zoo over several seeds: samples (both sides) to refutation, and the CPU time of a run."""
+
+    name: str
+    truth: str
+    falsifier: str
+    seeds: int
+    refuted: int
+    median: float
+    smallest: int
+    largest: int
+    seconds: float
+
+
+def measure_audit(
+    *,
+    seeds: int = 20,
+    samples: int = 200_000,
+    null_samples: int = 20_000,
+    entries: Sequence[Entry] = ZOO,
+    first_seed: int = 0,
+    confidence: float = 0.999,
+    tell: Callable[[AuditRow], None] | None = None,
+) -> list[AuditRow]:
+    """Audit each entry with each seed; right entries get `null_samples`. Unrefuted counts as infinite."""
+    rows = []
+    for entry in entries:
+        start = time.process_time()
+        budget = samples if entry.broken else null_samples
+        runs = [entry.audit(samples=budget, rng=first_seed + seed, confidence=confidence) for seed in range(seeds)]
+        used = [run.samples if run.refuted else 2**62 for run in runs]
+        row = AuditRow(
+            name=entry.name,
+            truth=entry.truth,
+            falsifier=next((run.falsifier for run in runs if run.refuted), runs[0].falsifier),
+            seeds=seeds,
+            refuted=sum(run.refuted for run in runs),
+            median=statistics.median(used),
+            smallest=min(used),
+            largest=max(used),
+            seconds=(time.process_time() - start) / seeds,
+        )
+        rows.append(row)
+        if tell is not None:
+            tell(row)
+    return rows
+
+
+def as_markdown(rows: Sequence[AuditRow]) -> str:
+    """A table."""
+    lines = [
+        "| entry | truth | falsifier | refuted | median samples | smallest | largest | CPU s a run |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row.name} | {row.truth} | {row.falsifier} | {row.refuted}/{row.seeds} | {_count(row.median)} "
+        f"| {_count(row.smallest)} | {_count(row.largest)} | {row.seconds:.2f} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _count(number: float) -> str:
+    return "-" if number > 2**60 else f"{number:,.0f}"

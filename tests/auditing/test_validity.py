@@ -1,0 +1,176 @@
+"""The error probability is what it says: e-values average at most 1 under claims that hold, and mutants are caught."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpkit.auditing import betting, lower_bound
+from dpkit.auditing.bank import Bank, columns_for
+from dpkit.auditing.betting import Bet, kelly
+from dpkit.auditing.lower_bound import epsilon_lower
+from dpkit.auditing.power import smallest_violation
+from dpkit.auditing.prequential import Prequential
+from dpkit.auditing.profile import Point, implied_delta, points_of
+from dpkit.auditing.zoo import entry_named
+from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, MeanCDP, PureDP
+
+HALF = Point(epsilon=0.5, delta=0.0)
+ALPHA = 0.05
+
+
+def response(bits, n, rng, epsilon=0.5):
+    """Randomised response: the claim at its boundary in every sample."""
+    return np.where(rng.random((n, 1)) < 1.0 / (1.0 + math.exp(-epsilon)), bits, 1.0 - bits)
+
+
+def false_alarms(runs, process_class=Prequential, batches=25, size=8):
+    """How often a true claim is refuted at level ALPHA."""
+    alarms = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        process = process_class(Bank(columns_for((1,), (0.0, 1.0), np.zeros((1, 1)))[:2]), (HALF,))
+        for _ in range(batches):
+            process.choose()
+            path = process.step(response(0.0, size, rng), response(1.0, size, rng))
+            if path.max() >= -math.log(ALPHA):
+                alarms += 1
+                break
+    return alarms
+
+
+def test_false_alarms_keep_to_their_level():
+    # 100 runs at 0.05: more than 13 has a probability below 1e-3 (and the seeds are fixed)
+    assert false_alarms(100) <= 13
+
+
+class Peeking(Prequential):
+    """Chooses its bets after it has seen the batch."""
+
+    def step(self, first, second):
+        scores = self.bank.scores(first), self.bank.scores(second)
+        self.bank.take((first, second), scores)
+        self.choose()
+        return self._portfolio.path(self._bettors, *scores)
+
+
+def test_an_e_process_that_peeks_is_caught():
+    assert false_alarms(60, Peeking) > 8
+
+
+class Overbetting(Prequential):
+    """Forgets e^epsilon: it pays as if the claim were epsilon = 0."""
+
+    def __init__(self, bank, points):
+        super().__init__(bank, (Point(epsilon=0.0, delta=0.0),))
+
+
+def test_a_forgotten_factor_is_caught():
+    assert false_alarms(60, Overbetting) > 20
+
+
+def test_levels_that_are_not_split_are_caught():
+    """Three looks at three independent true claims, each at the whole level, fail three times as often as the family may."""
+    alarms = [false_alarms_of_family(split) for split in (True, False)]
+    assert alarms[0] <= 22
+    assert alarms[1] > alarms[0]
+
+
+def false_alarms_of_family(split, members=8, runs=200):
+    level = ALPHA / members if split else ALPHA
+    alarms = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        # the most that an e-value can do: it is 1/level with probability level exactly
+        alarms += bool((rng.random(members) < level).any())
+    return alarms
+
+
+def test_a_direction_that_is_forgotten_is_missed():
+    rng = np.random.default_rng(1)
+    first, second = (rng.random(400) < 0.02).astype(float), (rng.random(400) < 0.4).astype(float)
+    (bet,) = betting.best_bets(0, first, second, (HALF,), cautions=(1.0,))
+    (turned,) = betting.best_bets(0, second, first, (HALF,), cautions=(1.0,))
+    assert (bet.upper, bet.forward) == (True, False)
+    assert (turned.upper, turned.forward) == (True, True)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_factor_never_falls_below_zero_and_averages_one_at_the_boundary(forward):
+    point = Point(epsilon=1.0, delta=0.1)
+    bet = Bet(column=0, upper=True, cut=0.5, forward=forward, point=point, stake=0.99 * point.ceiling, growth=0.0)
+    outcomes = np.array([[0.0], [1.0]])
+    q = 0.2
+    p = math.e * q + 0.1
+    mean = 0.0
+    for x in (0, 1):
+        for y in (0, 1):
+            first, second = (outcomes[[x]], outcomes[[y]]) if forward else (outcomes[[y]], outcomes[[x]])
+            factor = math.exp(bet.log_factors(first, second)[0])
+            assert factor >= 0.0
+            mean += (p if x else 1 - p) * (q if y else 1 - q) * factor
+    assert mean == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.01, 0.3, 0.9])
+@pytest.mark.parametrize("gap", [1.05, 2.0, 50.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_kelly_finds_the_best_stake(p, gap, delta):
+    point = Point(epsilon=0.7, delta=delta)
+    q = (p - delta) / math.exp(0.7) / gap
+    (stake,), (growth,) = kelly(np.array([p]), np.array([q]), point)
+    grid = np.linspace(0.0, 0.995 * point.ceiling, 20_001)
+    gains = (1.0 - delta, 1.0 - point.ratio - delta, -delta, -point.ratio - delta)
+    weights = (p * (1 - q), p * q, (1 - p) * (1 - q), (1 - p) * q)
+    best = max(sum(w * np.log1p(grid * g) for w, g in zip(weights, gains, strict=True)))
+    assert 0.0 <= stake <= point.ceiling
+    assert growth >= 0.99 * best - 1e-9
+
+
+def test_clopper_and_pearson_cover():
+    rng = np.random.default_rng(3)
+    truth = math.log((0.5 - 0.01) / 0.2)
+    hits = zip(rng.binomial(500, 0.5, size=2_000), rng.binomial(500, 0.2, size=2_000), strict=True)
+    above = sum(epsilon_lower((int(a), int(b)), 500, delta=0.01, alpha=0.05) > truth for a, b in hits)
+    assert above <= 100
+    assert epsilon_lower((0, 0), 10, delta=0.0, alpha=0.1) == 0.0
+    assert lower_bound.epsilon_lower((10, 0), 10, delta=0.0, alpha=0.1) > 0.0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        PureDP(epsilon=1.0),
+        ApproxDP(epsilon=1.0, delta=1e-3),
+        GDP(mu=1.0),
+        ZCDP(rho=0.5, delta=1e-4),
+        RDP(orders=(2.0, 4.0), epsilons=(1.0, 2.0), delta=1e-4),
+        MeanCDP(mu=0.5, tau=1.0),
+    ],
+)
+def test_points_are_implied_by_the_claim(loss):
+    points = points_of(loss)
+    assert points
+    for point in points:
+        assert 0.0 <= point.delta < 1.0
+        assert point.delta >= implied_delta(loss, point.epsilon) * (1.0 - 1e-9) or isinstance(loss, ApproxDP)
+
+
+def test_power_is_found_as_often_as_it_says():
+    point = Point(epsilon=1.0, delta=0.0)
+    epsilon = smallest_violation(point, mass=0.5, pairs=1_000, threshold=math.log(1e3))
+    found = 0
+    for seed in range(8):
+
+        def fn(value, n, rng):
+            return (rng.random(n) < (0.5 if value else 0.5 * math.exp(-epsilon))).astype(int)
+
+        from dpkit import audit
+
+        found += audit(fn, PureDP(epsilon=1.0), (1, 0), samples=2_000, rng=seed)[0].refuted
+    assert found >= 6
+
+
+def test_the_bound_of_a_right_entry_is_near_its_epsilon():
+    certificate = entry_named("laplace").audit(samples=30_000, rng=1)
+    assert 0.8 < certificate.epsilon_lower <= 1.0

@@ -1,0 +1,65 @@
+"""What is broken falls, what is right stands, within samples and error rates that are stated."""
+
+import pytest
+
+from dpkit.auditing.zoo import ZOO, entry_named
+from dpkit.bench.audit import as_markdown, measure_audit
+
+BROKEN = [entry for entry in ZOO if entry.broken]
+RIGHT = [entry for entry in ZOO if not entry.broken]
+
+# Medians (samples of both sides) that the issue asks for; the tests allow one seed to be a few times slower.
+BARS = {
+    "laplace half": 600,
+    "sparse vector 5": 400,
+    "sparse vector 6": 3_000,
+    "sparse vector 4": 20_000,
+    "noisy max 3": 5_000,
+    "wishart, black box": 8_000,
+    "wishart, white box": 110,
+    "mean that leaks N": 20_000,
+    "gaussian half, noise law": 40,
+}
+
+
+@pytest.mark.parametrize("entry", BROKEN, ids=lambda entry: entry.name)
+def test_every_broken_entry_is_refuted(entry):
+    certificate = entry.audit(rng=2024)
+    assert certificate.refuted
+    assert certificate.samples <= 4 * BARS.get(entry.name, 50_000)
+
+
+@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+def test_no_right_entry_is_refuted(entry):
+    certificate = entry.audit(rng=2024, samples=4_000)
+    assert not certificate.refuted
+    assert certificate.epsilon_lower <= getattr(certificate.claim.loss, "epsilon", 10.0)
+
+
+def test_the_benchmark_measures_samples_to_refutation():
+    (row,) = measure_audit(seeds=3, entries=[entry_named("laplace half")])
+    assert row.refuted == 3
+    assert row.smallest <= row.median <= row.largest < 3_000
+    assert "| laplace half | broken | black box | 3/3 |" in as_markdown([row])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BARS)
+def test_medians_are_within_the_bars(name):
+    (row,) = measure_audit(seeds=21, entries=[entry_named(name)], first_seed=7_000)
+    assert row.refuted == row.seeds
+    assert row.median <= BARS[name]
+
+
+@pytest.mark.slow
+def test_of_two_thousand_null_runs_at_one_in_a_thousand_at_most_eight_are_refuted():
+    # expected at most 2; 8 or more have a probability of about 1e-3 even if every run used all of its error
+    refuted = sum(RIGHT[i % len(RIGHT)].audit(samples=3_000, rng=90_000 + i).refuted for i in range(2_000))
+    assert refuted <= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "truth"), [("laplace", 1.0), ("noisy histogram 1", 1.0), ("truncated geometric", 1.0)])
+def test_lower_bounds_are_within_a_twentieth_of_the_truth_at_a_million_samples(name, truth):
+    bound = entry_named(name).audit(samples=1_000_000, rng=5).epsilon_lower
+    assert 0.95 * truth <= bound <= truth
