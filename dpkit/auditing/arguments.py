@@ -63,13 +63,14 @@ def planned(
     density: WhiteBox | None,
     falsifiers: Sequence[str] | None,
     floating_point: bool | None,
+    name: str | None = None,
 ) -> Plan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
-    for name in falsifiers or ():
-        if name not in NAMES:
-            raise UnknownNameError(kind="falsifier", name=name, known=NAMES)
+    for falsifier in falsifiers or ():
+        if falsifier not in NAMES:
+            raise UnknownNameError(kind="falsifier", name=falsifier, known=NAMES)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
     if isinstance(target, Mechanism):
         subjects = _of_mechanism(target, claim, given, at, neighbours)
@@ -82,7 +83,7 @@ def planned(
         allowed = "a function fn(dataset, n, rng) or a mechanism"
         raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
     return Plan(
-        target=name_of(target, at),
+        target=name_of(target, at) if name is None else name,
         subjects=subjects,
         confidence=level,
         samples=budget,

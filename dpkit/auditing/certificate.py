@@ -61,6 +61,7 @@ class AuditCertificate:
     note: str
     seed: int
     budget: int
+    floating_point: bool
     software: tuple[tuple[str, str], ...]
     digest: str = field(default="")
 

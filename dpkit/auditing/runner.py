@@ -48,6 +48,7 @@ def audit(
     time: float | None = None,
     checks: Sequence[Check] = CHECKS,
     watch: Watch | None = None,
+    name: str | None = None,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -55,7 +56,7 @@ def audit(
     `at` a distance, at pairs found there. `density` declares the law of a function's outputs, which makes it a white box.
     `samples` (both sides together, for each campaign) and `time` (seconds, for all) are budgets; an audit stops as soon as the
     claim is refuted. `floating_point` also tests what rounding decides, with a certificate of its own; it is on for mechanisms
-    that do not assume real arithmetic. `falsifiers` restricts which are used, by name.
+    that do not assume real arithmetic. `falsifiers` restricts which are used, by name; `name` is what certificates call it.
 
     With probability at least `confidence`, no true claim is refuted and every `epsilon_lower` is below the truth, over all
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
@@ -64,7 +65,7 @@ def audit(
     """
     plan = planned(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
-        falsifiers=falsifiers, floating_point=floating_point,
+        falsifiers=falsifiers, floating_point=floating_point, name=name,
     )  # fmt: skip
     deadline = None if time is None else clock.monotonic() + time
     return _Audit(plan=plan, deadline=deadline, watch=watch, checks=tuple(checks)).run()

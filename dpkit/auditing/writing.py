@@ -52,6 +52,7 @@ def written(plan: Plan, subject: Subject, found: Finding, *, hypothesis: Arithme
         note=found.note,
         seed=plan.seed,
         budget=plan.samples,
+        floating_point=plan.floating_point,
         software=(
             ("dpkit", __version__),
             ("numpy", np.__version__),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dpkit._version import __version__
+from dpkit.cli.audit import audit_group
 from dpkit.cli.ledger import ledger
 from dpkit.cli.plugins import new_plugin, plugins
 from dpkit.errors import DpkitError
@@ -29,6 +30,7 @@ def main() -> None:
 main.add_command(plugins)
 main.add_command(new_plugin)
 main.add_command(ledger)
+main.add_command(audit_group)
 
 
 @main.group()
@@ -105,3 +107,24 @@ def ledger_speed(as_json: bool, into: str | None, charges: int, processes: int, 
     click.echo(as_json_text(rows) if as_json else as_markdown(rows))
     if into is not None:
         replace_section(into, "ledger", as_markdown(rows))
+
+
+@bench.command(name="audit")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the audit section of this Markdown page."
+)
+@click.option("--seeds", default=20, show_default=True, help="Runs of each entry of the zoo.")
+@click.option("--first-seed", default=0, show_default=True, help="The first of them.")
+def bench_audit(as_json: bool, into: str | None, seeds: int, first_seed: int) -> None:
+    """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
+
+    Example: dpkit bench audit --into docs/auditing.md
+    """
+    from dpkit.bench.audit import as_markdown, measure_audit
+    from dpkit.bench.tables import as_json_text, replace_section
+
+    rows = measure_audit(seeds=seeds, first_seed=first_seed)
+    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    if into is not None:
+        replace_section(into, "audit", as_markdown(rows))

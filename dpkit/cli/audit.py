@@ -1,0 +1,219 @@
+"""`dpkit audit`: a target or the zoo, certificates as text, JSON, JUnit or SARIF, and their replay."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from dpkit.auditing.certificate import AuditCertificate
+    from dpkit.core.losses import Loss
+
+
+class _Targets(click.Group):
+    """`audit replay CERT` is a verb of its own; anything else is a target."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Targets, name="audit")
+def audit_group() -> None:
+    """Try to refute a claim, and write a certificate of what came of it.
+
+    \b
+    dpkit audit --zoo                                        the self-test
+    dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"          a mechanism of dpkit
+    dpkit audit module:function --epsilon 1 --pair "[0.0, 1.0]"
+    dpkit audit replay certificate.json
+
+    Exit codes: 0 not refuted, 1 refuted, 2 wrong input.
+    """
+
+
+@audit_group.command(hidden=True)
+@click.argument("target", required=False)
+@click.option("--zoo", is_flag=True, help="Audit every entry of the zoo: broken ones must fall, right ones must stand.")
+@click.option("--at", help='The distance of neighbouring values, such as "l1(1.0)".')
+@click.option("--epsilon", type=float, help="Claim epsilon-DP, or (epsilon, delta)-DP with --delta.")
+@click.option("--delta", type=float, default=0.0, help="See --epsilon.")
+@click.option("--rho", type=float, help="Claim rho-zCDP.")
+@click.option("--mu", type=float, help="Claim mu-GDP.")
+@click.option("--pair", "pair_text", help='Two neighbouring datasets as JSON, such as "[0.0, 1.0]".')
+@click.option("--confidence", default=0.999, show_default=True, help="Of the whole audit, family-wise.")
+@click.option("--samples", default=200_000, show_default=True, help="Budget of samples, both sides together.")
+@click.option("--time", "seconds", type=float, help="Budget of seconds.")
+@click.option("--seed", type=int, help="Makes the run repeatable; drawn and recorded when not given.")
+@click.option("--floating-point", is_flag=True, help="Also test what only rounding decides.")
+@click.option("--json", "as_json", is_flag=True, help="Print the certificates as JSON.")
+@click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
+@click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
+def run(
+    target: str | None,
+    zoo: bool,
+    at: str | None,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    mu: float | None,
+    pair_text: str | None,
+    confidence: float,
+    samples: int,
+    seconds: float | None,
+    seed: int | None,
+    floating_point: bool,
+    as_json: bool,
+    junit: str | None,
+    sarif: str | None,
+) -> None:
+    """Audit TARGET: module:callable, module:mechanism, or a mechanism of dpkit as Python writes it."""
+    if zoo == (target is not None):
+        raise click.UsageError("Give either a target or --zoo.")
+    if zoo:
+        sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, as_json, junit, sarif))
+    from dpkit.auditing.replay import distance_of
+    from dpkit.auditing.runner import audit as run_audit
+
+    assert target is not None
+    found = run_audit(
+        _target(target),  # type: ignore[arg-type]
+        _claim(epsilon, delta, rho, mu),
+        _pair(pair_text),
+        confidence,
+        samples,
+        seed,
+        at=None if at is None else distance_of(at),
+        floating_point=True if floating_point else None,
+        time=seconds,
+        watch=_progress(),
+        name=None if "(" in target else target,
+    )
+    _write(found, as_json, junit, sarif)
+    sys.exit(1 if any(one.refuted for one in found) else 0)
+
+
+@audit_group.command()
+@click.argument("certificate", type=click.Path(exists=True, dir_okay=False))
+@click.option("--target", help="module:callable, where the certificate does not lead to it.")
+@click.option("--pair", "pair_text", help="The two datasets as JSON, where the certificate does not hold them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def replay(certificate: str, target: str | None, pair_text: str | None, as_json: bool) -> None:
+    """Run CERTIFICATE again from its seed. Exit codes: 0 confirmed, 1 not confirmed, 2 wrong input or tampered.
+
+    Example: dpkit audit replay certificate.json
+    """
+    from dpkit.auditing.certificate import AuditCertificate
+    from dpkit.auditing.replay import replay as rerun
+
+    document = json.loads(Path(certificate).read_text(encoding="utf-8"))
+    texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
+    read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
+    path = target or (read[0].target if ":" in read[0].target and not read[0].target.startswith("zoo:") else None)
+    results = [
+        rerun(one, None if path is None else _target(path), _pair(pair_text))  # type: ignore[arg-type]
+        for one in read
+    ]
+    if as_json:
+        click.echo(json.dumps([{"confirmed": one.confirmed, "differences": one.differences} for one in results], indent=2))
+    else:
+        for one, result in zip(read, results, strict=True):
+            verdict = "confirmed" if result.confirmed else f"NOT confirmed ({', '.join(result.differences)})"
+            click.echo(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
+    sys.exit(0 if all(one.confirmed for one in results) else 1)
+
+
+def _zoo(
+    confidence: float, samples: int, seconds: float | None, seed: int, as_json: bool, junit: str | None, sarif: str | None
+) -> int:
+    from dpkit.auditing.zoo import ZOO
+
+    found, wrong = [], 0
+    for entry in ZOO:
+        budget = samples if entry.broken else min(samples, 20_000)
+        certificate = entry.audit(confidence=confidence, samples=budget, rng=seed, time=seconds, watch=_progress(entry.name))
+        found.append(certificate)
+        as_known = certificate.refuted == entry.broken
+        wrong += not as_known
+        if not as_json:
+            mark = "as known" if as_known else "NOT AS KNOWN"
+            click.echo(f"{mark:13} {entry.name:26} {entry.truth:7} {certificate.verdict:12} {certificate.samples:>8} samples")
+    if as_json:
+        click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
+    _files(found, junit, sarif)
+    return 1 if wrong else 0
+
+
+def _write(found: list[AuditCertificate], as_json: bool, junit: str | None, sarif: str | None) -> None:
+    if as_json:
+        click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
+    else:
+        click.echo("\n\n".join(str(one) for one in found))
+    _files(found, junit, sarif)
+
+
+def _files(found: list[AuditCertificate], junit: str | None, sarif: str | None) -> None:
+    from dpkit.auditing.formats import as_junit, as_sarif
+
+    if junit is not None:
+        Path(junit).write_text(as_junit(found), encoding="utf-8")
+    if sarif is not None:
+        Path(sarif).write_text(as_sarif(found), encoding="utf-8")
+
+
+def _target(text: str) -> object:
+    from dpkit.auditing.replay import resolved
+
+    if ":" not in text:
+        return resolved(text)
+    module, _, name = text.partition(":")
+    sys.path.insert(0, "")
+    try:
+        item: object = importlib.import_module(module)
+        for part in name.split("."):
+            item = getattr(item, part)
+    except (ImportError, AttributeError) as error:
+        raise click.UsageError(f"There is no {text}: {error}") from None
+    finally:
+        sys.path.remove("")
+    return item
+
+
+def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
+    from dpkit.core.losses import GDP, ZCDP, ApproxDP, PureDP
+
+    if sum(number is not None for number in (epsilon, rho, mu)) > 1:
+        raise click.UsageError("Give one of --epsilon, --rho and --mu.")
+    if epsilon is not None:
+        return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)
+    if rho is not None:
+        return ZCDP(rho=rho, delta=delta)
+    return None if mu is None else GDP(mu=mu)
+
+
+def _pair(text: str | None) -> tuple[object, object] | None:
+    if text is None:
+        return None
+    try:
+        one, two = json.loads(text)
+    except (TypeError, ValueError):
+        raise click.UsageError(f'--pair must be two datasets as JSON, such as "[0.0, 1.0]"; got {text!r}.') from None
+    return one, two
+
+
+def _progress(name: str = "") -> Callable[[int, float], None] | None:
+    """Progress on a terminal, silence in a pipe."""
+    if not sys.stderr.isatty():
+        return None
+
+    def watch(samples: int, log_e: float) -> None:
+        click.echo(f"\r{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}", nl=False, err=True)
+
+    return watch
