@@ -39,7 +39,8 @@ class Bank:
 
     def scores(self, outputs: Array) -> Array:
         """One row an output, one column a name."""
-        return np.concatenate([column.scores(outputs) for column in self._columns], axis=1)
+        with np.errstate(all="ignore"):  # outputs may hold anything; a warning would say no more than a score does
+            return np.concatenate([column.scores(outputs) for column in self._columns], axis=1)
 
     def take(self, outputs: tuple[Array, Array], scores: tuple[Array, Array]) -> None:
         """Remember both sides, and let the columns learn."""
@@ -54,8 +55,9 @@ class Bank:
             )
         )
         self._outputs = held
-        for column in self._columns:
-            column.learn(*held)
+        with np.errstate(all="ignore"):
+            for column in self._columns:
+                column.learn(*held)
 
     def past(self, column: int) -> tuple[Array, Array]:
         """The scores of one column on both sides, as they were before they were learned from."""

@@ -71,31 +71,45 @@ def bound_of(tail: Tail, hits: tuple[int, int], trials: int, *, alpha: float) ->
 class Freezer:
     """Fixes an event each time the past has doubled, and counts it on all that follows.
 
-    When a run ends after a number of samples that was fixed in advance, the latest event with enough fresh samples gives the
-    bound: which one that is depends on the number of samples alone, so it is one event, chosen before they were seen.
+    First the columns stop learning (in a copy); then the best tail is chosen on new samples that they have not learned from;
+    then it is counted. When a run ends after a number of samples that was fixed in advance, the latest event with enough fresh
+    samples gives the bound: which one that is depends on the number alone, so it is one event, chosen before they were seen.
     """
 
-    _FIRST, _SHARE = 256, 0.4
+    _FIRST, _SHARE, _CHOOSING, _MOST = 256, 0.4, 4, 32_768
 
     def __init__(self, bank: Bank, *, delta: float) -> None:
         self._bank, self._delta = bank, delta
         self._next = self._FIRST
         self._seen = 0
+        self._choosing: tuple[Bank, int, list[tuple[Array, Array]]] | None = None
         self._events: list[tuple[Tail, int, list[int]]] = []
 
     def count(self, first: Array, second: Array) -> None:
-        """Count a batch for the events that were fixed before it; then perhaps fix one."""
+        """Count a batch for the events that were fixed before it; choose by it where one is being chosen."""
         for tail, _, counts in self._events:
             more, fewer = tail.hits(first, second)
             counts[0] += more
             counts[1] += fewer
         self._seen += first.shape[0]
+        if self._choosing is not None:
+            self._choose(first, second)
         if self._seen >= self._next:
-            best = best_tail(self._bank, delta=self._delta, trials=self._seen)
-            if best is not None:
-                self._events = [*self._events[-1:], (best, self._seen, [0, 0])]
+            needed = self._seen + min(self._seen // self._CHOOSING, self._MOST)
+            self._choosing = (self._bank.frozen(), needed, [])
             while self._next <= self._seen:
                 self._next *= 2
+
+    def _choose(self, first: Array, second: Array) -> None:
+        assert self._choosing is not None
+        bank, needed, scores = self._choosing
+        scores.append((bank.scores(first), bank.scores(second)))
+        if self._seen >= needed:
+            one, two = (np.concatenate([pair[side] for pair in scores]) for side in (0, 1))
+            best = best_tail(bank, one, two, delta=self._delta, trials=self._seen)
+            if best is not None:
+                self._events = [*self._events[-1:], (best, self._seen, [0, 0])]
+            self._choosing = None
 
     def bound(self, *, alpha: float) -> Bound | None:
         """The bound, where there were enough samples for one."""
@@ -106,22 +120,22 @@ class Freezer:
         return bound_of(tail, (counts[0], counts[1]), self._seen - start, alpha=alpha)
 
 
-def best_tail(bank: Bank, *, delta: float, trials: int) -> Tail | None:
-    """The tail whose bound from as many fresh samples would be largest, judged by past scores."""
+def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> Tail | None:
+    """The tail whose bound from so many fresh samples would be largest, judged by these scores, less their own error."""
     best: tuple[float, int, bool, float, bool] | None = None
     for column in range(len(bank.names)):
-        first, second = bank.past(column)
-        cuts = cuts_of(first, second)
+        one, two = np.sort(first[:, column]), np.sort(second[:, column])
+        cuts, n = cuts_of(one, two), one.size
         if cuts.size == 0:
             continue
-        one, two, n = np.sort(first), np.sort(second), first.size
         for upper in (True, False):
             below = np.stack([np.searchsorted(ordered, cuts, "left" if upper else "right") for ordered in (one, two)])
             shares = ((n - below) if upper else below) / n
             for forward in (True, False):
                 p, q = (shares[0], shares[1]) if forward else (shares[1], shares[0])
-                low = p - 3.5 * np.sqrt(p * (1.0 - p) / trials) - 6.0 / trials - delta
-                high = q + 3.5 * np.sqrt(q * (1.0 - q) / trials) + 6.0 / trials
+                blur = 3.5 / np.sqrt(trials) + 1.0 / np.sqrt(n)  # of the count to come, and of the choice itself
+                low = p - blur * np.sqrt(p * (1.0 - p)) - 6.0 / trials - delta
+                high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 0.5 / n
                 value = np.where(low > 0.0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
                 place = int(np.argmax(value))
                 if best is None or value[place] > best[0]:
@@ -129,4 +143,4 @@ def best_tail(bank: Bank, *, delta: float, trials: int) -> Tail | None:
     if best is None or not math.isfinite(best[0]):
         return None
     _, column, upper, cut, forward = best
-    return Tail(bank=bank.frozen(), column=column, upper=upper, cut=cut, forward=forward, delta=delta)
+    return Tail(bank=bank, column=column, upper=upper, cut=cut, forward=forward, delta=delta)

@@ -40,7 +40,9 @@ class NoiseLaw(Process):
             declared = self._subject.log_density(outputs, side)
             for place, scale in enumerate(SCALES):
                 shrunk = self._subject.log_density(value + (outputs - value) / scale, side) - _free(outputs) * math.log(scale)
-                gains[place] += shrunk - declared - _LEAN
+                # what is impossible under both tells nothing; under the declared law alone, everything
+                with np.errstate(invalid="ignore"):
+                    gains[place] += np.nan_to_num(shrunk - declared, nan=0.0, posinf=np.inf, neginf=-np.inf) - _LEAN
         tracks = self._logs[:, None] + np.cumsum(gains, axis=1)
         self._logs = tracks[:, -1]
         return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(SCALES)), dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Point:
         return f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g}"
 
 
+@lru_cache(maxsize=256)
 def points_of(loss: Loss) -> tuple[Point, ...]:
     """The points at which a claim is tested; each is implied by it, with delta rounded up, so breaking one breaks it.
 

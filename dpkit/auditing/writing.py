@@ -48,7 +48,7 @@ def written(plan: Plan, subject: Subject, found: Finding, *, hypothesis: Arithme
         log_e_value=found.log_e,
         level=level,
         witness=witness,
-        power=found.power,
+        power=None if hypothesis == "declared law" else found.power,
         note=found.note,
         seed=plan.seed,
         budget=plan.samples,
