@@ -76,7 +76,7 @@ class Freezer:
     samples gives the bound: which one that is depends on the number alone, so it is one event, chosen before they were seen.
     """
 
-    _FIRST, _SHARE, _CHOOSING, _MOST = 256, 0.4, 4, 32_768
+    _FIRST, _SHARE, _CHOOSING, _MOST = 256, 0.4, 3, 32_768
 
     def __init__(self, bank: Bank, *, delta: float) -> None:
         self._bank, self._delta = bank, delta
@@ -133,9 +133,9 @@ def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: 
             shares = ((n - below) if upper else below) / n
             for forward in (True, False):
                 p, q = (shares[0], shares[1]) if forward else (shares[1], shares[0])
-                blur = 3.5 / np.sqrt(trials) + 1.0 / np.sqrt(n)  # of the count to come, and of the choice itself
+                blur = 3.5 / np.sqrt(trials) + 2.5 / np.sqrt(n)  # of the count to come, and of a choice among many
                 low = p - blur * np.sqrt(p * (1.0 - p)) - 6.0 / trials - delta
-                high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 0.5 / n
+                high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 3.0 / n
                 value = np.where(low > 0.0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
                 place = int(np.argmax(value))
                 if best is None or value[place] > best[0]:
