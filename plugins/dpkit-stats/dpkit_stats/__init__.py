@@ -1,0 +1,22 @@
+"""Statistics for dpkit: count, sum, mean, variance, histogram, quantiles, covariance."""
+
+from __future__ import annotations
+
+import dpkit
+from dpkit_stats import factories
+from dpkit_stats.one_release import OneRelease
+from dpkit_stats.results import Average, Covariance, Histogram, Number, Quantiles
+
+__all__ = ["Average", "Covariance", "Histogram", "Number", "OneRelease", "Quantiles"]
+
+
+@dpkit.hookimpl
+def dpkit_queries() -> list[dpkit.QueryFactory]:
+    """The sums behind the statistics."""
+    return factories.queries()
+
+
+@dpkit.hookimpl
+def dpkit_algorithms() -> list[dpkit.AlgorithmFactory]:
+    """The statistics, each in one release."""
+    return factories.algorithms()

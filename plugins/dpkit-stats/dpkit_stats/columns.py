@@ -1,0 +1,38 @@
+"""What a statistic may know of its columns before any row is read: their names, bounds and levels, and the number of rows."""
+
+from __future__ import annotations
+
+import dpkit
+from dpkit_stats.counting import count_query
+from dpkit_stats.scaling import Interval
+
+
+def known_column(setting: dpkit.Setting, column: str) -> str:
+    """The name of a declared column; of an unknown one, the nearest is offered."""
+    if column not in setting.columns:
+        raise dpkit.UnknownNameError(kind="declared column", name=column, known=setting.columns)
+    return column
+
+
+def number_range(setting: dpkit.Setting, column: str, *, where: str) -> Interval:
+    """The declared bounds of a column of numbers."""
+    if setting.levels(known_column(setting, column)):
+        numbers = [name for name in setting.columns if not setting.levels(name)]
+        allowed = f"a column of numbers ({', '.join(numbers) or 'none is declared'})"
+        raise dpkit.InvalidValueError(field="column", found=column, allowed=allowed, where=where)
+    lower, upper = setting.range(column)
+    if not lower < upper:
+        allowed = "a column whose bounds differ"
+        raise dpkit.InvalidValueError(field="column", found=column, allowed=allowed, where=where)
+    return Interval(lower=lower, upper=upper)
+
+
+def public_count(setting: dpkit.Setting, columns: tuple[str, ...]) -> int | None:
+    """How many rows have a value in these columns, where that is public; None where it must be released.
+
+    It is public when the number of rows is, and no policy may drop a row: then nobody can move the count at all.
+    """
+    if not setting.size_is_public or setting.size is None:
+        return None
+    moved = max(distance.value for distance in setting.distances(count_query(columns)))
+    return setting.size if moved == 0.0 else None

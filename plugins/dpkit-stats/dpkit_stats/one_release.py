@@ -1,0 +1,80 @@
+"""The one algorithm behind all statistics: one release of one query, and an answer read from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import dpkit
+from dpkit.core.checks import finite_number
+from dpkit_stats.noise import Noise, noise_for
+from dpkit_stats.results import Result
+from dpkit_stats.scaling import Array
+
+CONFIDENCE = 0.95
+
+
+class Statistic(Protocol):
+    """What differs from one statistic to the next. It holds public facts only."""
+
+    @property
+    def query(self) -> dpkit.Query:
+        """What is released."""
+        ...
+
+    def answer(self, released: Array, noise: Noise, confidence: float) -> Result:
+        """The answer, from the released value, with an error that holds with this confidence."""
+        ...
+
+    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+        """The same error before anything is released, for so many rows; the worst where their number matters and is unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The noise multiplier, and what was released, if anything."""
+
+    noise: float
+    released: Array | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRelease:
+    """A statistic as an algorithm of one step. The noise multiplier is a standard deviation relative to the sensitivity."""
+
+    setting: dpkit.Setting
+    statistic: Statistic
+    mechanism: str
+
+    def plan(self, noise: float) -> dpkit.Event:
+        """One release: what the curator will charge, because both ask the same question."""
+        return dpkit.planned_event(self.setting, self.statistic.query, self._noise(noise))
+
+    def init(self, noise: float) -> State:
+        """Nothing released yet."""
+        return State(noise=finite_number(noise, field="noise", where="statistic", minimum=0.0, strict=True))
+
+    def step(self, state: State, curator: dpkit.Curator) -> State:
+        """The release."""
+        return replace(state, released=curator.release(self.statistic.query, self._noise(state.noise)))
+
+    def finished(self, state: State) -> bool:
+        """After one step."""
+        return state.released is not None
+
+    def result(self, state: State) -> Result | None:
+        """The answer; None where nothing was released."""
+        if state.released is None:
+            return None
+        return self.statistic.answer(state.released, self._noise(state.noise), CONFIDENCE)
+
+    def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float:
+        """A bound on the error that holds with this confidence, before anything is spent and without a look at the data.
+
+        Where the number of rows matters, it is `rows`, or the declared size; without either, the bound is the worst there is.
+        """
+        return self.statistic.error(self._noise(noise), confidence, self.setting.size if rows is None else rows)
+
+    def _noise(self, multiplier: float) -> Noise:
+        return noise_for(self.setting, self.statistic.query, self.mechanism, multiplier)

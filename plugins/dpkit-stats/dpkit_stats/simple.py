@@ -1,0 +1,89 @@
+"""Count, sum and histogram: the released total is the answer, and its error is that of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+import dpkit
+from dpkit_stats import counting, sums
+from dpkit_stats.columns import known_column, number_range
+from dpkit_stats.noise import Noise
+from dpkit_stats.one_release import OneRelease
+from dpkit_stats.results import Histogram, Number
+from dpkit_stats.scaling import GRID, Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """One number, `unit` times what is released."""
+
+    query: dpkit.Query
+    unit: float = 1.0
+
+    def answer(self, released: Array, noise: Noise, confidence: float) -> Number:
+        """The released number."""
+        estimate = self.unit * float(released)
+        return Number(estimate=estimate, error=self.error(noise, confidence, None), confidence=confidence)
+
+    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+        """That of the noise; with a declared number of rows, that of cutting each to the grid as well."""
+        cutting = 0.0 if rows is None or self.query.grid == 1.0 else rows * GRID / 2.0
+        return self.unit * (noise.accuracy((), confidence) + cutting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """One number a cell."""
+
+    query: dpkit.Query
+    cells: tuple[str, ...]
+
+    def answer(self, released: Array, noise: Noise, confidence: float) -> Histogram:
+        """The released numbers."""
+        estimates = tuple(float(count) for count in np.asarray(released))
+        error = self.error(noise, confidence, None)
+        return Histogram(cells=self.cells, estimates=estimates, error=error, confidence=confidence)
+
+    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+        """That of the noise, over all cells."""
+        return noise.accuracy(self.query.shape, confidence)
+
+
+def count(setting: dpkit.Setting, *, column: str | None, mechanism: str) -> OneRelease:
+    """How many rows have a value in a column, or in every column."""
+    columns = setting.columns if column is None else (known_column(setting, column),)
+    return OneRelease(setting=setting, statistic=Total(query=counting.count_query(columns)), mechanism=mechanism)
+
+
+def total(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
+    """The sum of a column."""
+    bounds = number_range(setting, column, where="sum")
+    statistic = Total(query=sums.sum_query(column, bounds), unit=sums.magnitude(bounds))
+    return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
+
+
+def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] | None, mechanism: str) -> OneRelease:
+    """Counts of the levels of a category, or of numbers between edges."""
+    levels = setting.levels(known_column(setting, column))
+    if levels and edges is not None:
+        allowed = "nothing: the cells of a category are its levels"
+        raise dpkit.InvalidValueError(field="edges", found=edges, allowed=allowed, where="histogram")
+    if levels:
+        statistic = Cells(query=counting.categories_query(column, len(levels)), cells=levels)
+    elif edges is None:
+        lower, upper = setting.range(column)
+        allowed = f"increasing numbers, since {column!r} has no levels"
+        fix = f"For example [{lower:g}, {0.5 * lower + 0.5 * upper:g}, {upper:g}]."
+        raise dpkit.InvalidValueError(field="edges", found="nothing", allowed=allowed, where="histogram", fix=fix)
+    else:
+        statistic = Cells(query=counting.histogram_query(column, edges), cells=_cell_names(edges))
+    return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
+
+
+def _cell_names(edges: tuple[float, ...]) -> tuple[str, ...]:
+    """From one edge up to the next, which the last cell includes."""
+    last = len(edges) - 2
+    return tuple(f"[{low:g}, {high:g}{']' if place == last else ')'}" for place, (low, high) in enumerate(pairwise(edges)))

@@ -1,0 +1,88 @@
+"""A binary tree of counts over a range: what quantiles are read from.
+
+Every row counts once on each level, so a count of any prefix is a sum of at most `depth` noisy counts instead of one for every
+cell. The levels are then made consistent by least squares, which uses everything that was released and costs nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import dpkit
+from dpkit.core.checks import whole_number
+from dpkit_stats.counting import norms
+from dpkit_stats.scaling import Array, Interval
+
+BECAUSE = dpkit.Citation(key="dpkit", locator="docs/statistics.md")
+DEEPEST = 14
+
+
+def tree_query(column: str, bounds: Interval, depth: int) -> dpkit.Query:
+    """Counts in 2, 4, ..., 2**depth equal cells of the range, level after level."""
+    whole_number(depth, field="depth", where="quantiles", minimum=1)
+    if depth > DEEPEST:
+        raise dpkit.InvalidValueError(field="depth", found=depth, allowed=f"at most {DEEPEST}", where="quantiles")
+    leaves = 2**depth
+
+    def leaf(block: Array) -> npt.NDArray[np.int64]:
+        place = np.floor((bounds.unit(block[:, 0]) + 1.0) / 2.0 * leaves)
+        return np.minimum(place, leaves - 1).astype(np.int64)
+
+    def rows(block: Array) -> Array:
+        found = np.zeros((block.shape[0], 2 * leaves - 2))
+        places, mine = np.arange(block.shape[0]), leaf(block)
+        for level in range(1, depth + 1):
+            found[places, 2**level - 2 + (mine >> (depth - level))] = 1.0
+        return found
+
+    def block_sum(block: Array) -> Array:
+        levels = [np.bincount(leaf(block), minlength=leaves).astype(np.float64)]
+        for _ in range(1, depth):
+            levels.append(levels[-1].reshape(-1, 2).sum(axis=1))
+        return np.concatenate(levels[::-1])
+
+    return dpkit.Query(
+        name="quantiles",
+        columns=(column,),
+        rows=rows,
+        block_sum=block_sum,
+        shape=(2 * leaves - 2,),
+        grid=1.0,
+        bound=1.0,
+        sensitivity=norms(one=(depth, depth), replaced=(2.0 * depth, 2.0 * depth)),
+        because=BECAUSE,
+    )
+
+
+def consistent_leaves(nodes: Array, *, total: float | None = None) -> Array:
+    """The least-squares counts of the leaves, from all levels; with a known total they add up to it.
+
+    Weighted averages upwards, then each pair takes up what its parent has over: for equal noise in every node this is the
+    least-squares solution under the constraint that children add up to their parent.
+    """
+    levels = []
+    start, size = 0, 2
+    while start < nodes.size:
+        levels.append(np.asarray(nodes[start : start + size], dtype=np.float64))
+        start, size = start + size, 2 * size
+    upward = [levels[-1]]
+    for height, level in enumerate(reversed(levels[:-1]), start=2):
+        below = upward[-1].reshape(-1, 2).sum(axis=1)
+        weight = 2.0 ** (height - 1) / (2.0**height - 1.0)
+        upward.append(weight * level + (1.0 - weight) * below)
+    counts = upward.pop()
+    if total is not None:
+        counts = counts + (total - counts.sum()) / 2.0
+    while upward:
+        children = upward.pop().reshape(-1, 2)
+        counts = (children + ((counts - children.sum(axis=1)) / 2.0)[:, None]).ravel()
+    return counts
+
+
+def rising(prefixes: Array) -> Array:
+    """The nearest that never falls, halfway between the running maximum and the running minimum from the right.
+
+    Where the truth never falls, the largest error of the prefixes does not grow.
+    """
+    return (np.maximum.accumulate(prefixes) + np.minimum.accumulate(prefixes[::-1])[::-1]) / 2.0

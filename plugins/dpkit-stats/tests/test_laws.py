@@ -1,0 +1,36 @@
+"""The laws of queries and algorithms, on everything that this plugin adds; and of the exact sums behind its queries."""
+
+import dpkit_stats
+import pytest
+from dpkit_stats import counting, sums, tree
+from dpkit_stats.scaling import Interval
+
+from dpkit.testing.conformance import parametrize_with_laws
+from dpkit.testing.plugin_laws import laws_of_plugin
+from dpkit.testing.query_laws import QUERY_LAWS
+
+BOUNDS = Interval(lower=-2.0, upper=7.5)
+RANGE = (BOUNDS.lower, BOUNDS.upper)
+QUERIES = {
+    "count": (counting.count_query(("x",)), [RANGE]),
+    "sum": (sums.sum_query("x", BOUNDS), [RANGE]),
+    "mean": (sums.mean_query("x", BOUNDS), [RANGE]),
+    "mean without count": (sums.mean_query("x", BOUNDS, with_count=False), [RANGE]),
+    "variance": (sums.variance_query("x", BOUNDS), [RANGE]),
+    "variance without count": (sums.variance_query("x", BOUNDS, with_count=False), [RANGE]),
+    "histogram": (counting.histogram_query("x", (-1.0, 0.0, 3.0)), [RANGE]),
+    "categories": (counting.categories_query("x", 3), [(0.0, 2.0)]),
+    "tree": (tree.tree_query("x", BOUNDS, 4), [RANGE]),
+    "covariance": (sums.covariance_query(("x", "y"), (BOUNDS, Interval(lower=0.0, upper=1e-3))), [RANGE, (0.0, 1e-3)]),
+}
+
+
+@parametrize_with_laws(laws_of_plugin(dpkit_stats, name="stats"))
+def test_what_the_plugin_adds_obeys(check):
+    check()
+
+
+@pytest.mark.parametrize("law", QUERY_LAWS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_sums_are_exact(name, law):
+    law(*QUERIES[name])
