@@ -49,7 +49,7 @@ def _shifted(noisy: npt.NDArray[np.generic], whole: BigIntArray, grid: float) ->
     moved: BigIntArray = np.asarray(steps.reshape(whole.shape) + whole, dtype=object).reshape(whole.shape)
     if noisy.dtype.kind == "i":
         most = np.iinfo(np.int64).max
-        return np.clip(moved, -most, most).astype(np.int64)
+        return np.asarray(np.clip(moved, -most, most)).astype(np.int64)
     return floats_of(moved, grid=grid)
 
 

@@ -232,6 +232,12 @@ def test_a_total_too_long_for_a_float_is_released_as_if_it_were_not(mechanism):
     assert one.tolist() == plain.tolist()
 
 
+def test_integer_noise_on_a_single_count_is_a_single_integer():
+    noisy = release_exactly(ExactSum.of_steps(7, grid=1.0), DiscreteLaplace(scale=1e-9), np.random.default_rng(0))
+    assert (int(noisy), noisy.shape, noisy.dtype.kind) == (7, (), "i")
+    assert isinstance(noisy, Simulated)
+
+
 def test_noise_that_is_far_too_coarse_is_refused_before_it_is_paid_for(queries):
     check_delivery(queries.moments(["x"]), Gaussian(scale=1e9))
     with pytest.raises(InvalidValueError, match="grid"):
