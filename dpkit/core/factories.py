@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar, get_args
 
@@ -111,7 +111,19 @@ class QueryFactory(Factory[Query]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmFactory(Factory[AnyAlgorithm]):
-    """An iterative algorithm, which a step of an analysis runs by this name: `make(setting, **parameters)`."""
+    """An iterative algorithm, which a step of an analysis runs by this name: `make(setting, **parameters)`.
+
+    `settings()` gives settings in which the conformance kit tries the examples of the parameters; without it the kit uses its
+    own, whose columns are the numbers `x` and `y` and the category `c`.
+    """
+
+    settings: Callable[[], Sequence[Setting]] | None = None
+
+    def __post_init__(self) -> None:
+        Factory.__post_init__(self)
+        if self.settings is not None and not callable(self.settings):
+            where = f"AlgorithmFactory({self.name})"
+            raise InvalidValueError(field="settings", found=self.settings, allowed="a function, or None", where=where)
 
     def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
         """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""

@@ -11,6 +11,8 @@ from dpkit.errors import PluginError
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
 from dpkit.testing import claim_laws, promise_laws, release_laws, sampler_laws, sensitivity_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
+from dpkit.testing.algorithm_cases import AlgorithmCase
+from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check
 from dpkit.testing.sensitivity_laws import QueryCase
@@ -77,6 +79,9 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
         yield from _each(f"mechanism {name}", MECHANISM_LAWS, case)
     for name in plugin.adds.get("queries", ()):
         yield from _each(f"query {name}", QUERY_LAWS, QueryCase(factory=registry.query(name), seed=seed))
+    for name in plugin.adds.get("algorithms", ()):
+        algorithm = AlgorithmCase(factory=registry.algorithm(name), registry=registry, seed=seed)
+        yield from _each(f"algorithm {name}", ALGORITHM_LAWS, algorithm)
     for name in plugin.adds.get("accountants", ()):
         yield from _each(f"accountant {name}", ACCOUNTANT_LAWS, registry.accountant(name))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.conformance import run_check
 from dpkit.testing.plugin_laws import laws_of_plugin
 
@@ -74,6 +75,10 @@ def test_no_false_alarm_at_a_few_seeds(name):
 def test_there_are_enough_of_both():
     assert len(WRONG) >= 18
     assert len(RIGHT) >= 10
+
+
+def test_every_law_of_algorithms_has_a_mutant():
+    assert {law.__name__ for law in ALGORITHM_LAWS} <= {plugin("plugins", name).CAUGHT_BY for name in WRONG}
 
 
 @pytest.mark.slow

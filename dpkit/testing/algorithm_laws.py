@@ -1,0 +1,193 @@
+"""The laws of algorithms: the plan is the worst case, and the state is made of released values and of nothing else."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.core.algorithm import AnyAlgorithm, Curator
+from dpkit.core.assess import assess
+from dpkit.core.events import Event, flatten
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import PlanExceededError, UnpricedEventError
+from dpkit.running.curator import DataCurator
+from dpkit.running.purses import PlanPurse
+from dpkit.testing.algorithm_cases import (
+    AlgorithmCase,
+    AlgorithmSubject,
+    PlayedCurator,
+    Value,
+    curator_over,
+    hard_tables,
+    players,
+    replayed,
+)
+from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
+from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.walking import differs, holds_number, holds_way_to_data
+
+NOISES = (0.3, 1.0, 20.0)
+LADDER = tuple(2.0 ** (step / 2.0) for step in range(-4, 13))
+"""Multipliers at which prices are compared."""
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """One way through an algorithm: its states, and everything that was released on it."""
+
+    states: tuple[object, ...]
+    released: tuple[Value, ...]
+    done: bool
+
+
+def the_plan_covers_what_is_charged(case: AlgorithmCase) -> None:
+    """On hard data and on answers made up by an adversary, no path asks for more than the plan; each ends within it."""
+    for subject in case.subjects():
+        for noise in NOISES:
+            plan = subject.algorithm.plan(noise)
+            for name, curator in _curators(case, subject, plan):
+                try:
+                    path = _walked(subject.algorithm, curator, noise, most=_most_steps(plan))
+                except PlanExceededError:
+                    raise AssertionError(f"more is charged than was planned on {name}, {subject}") from None
+                assert path.done, f"it is not finished after as many steps as its plan has releases, on {name}, {subject}"
+
+
+def more_noise_never_costs_more(case: AlgorithmCase) -> None:
+    """The price of the plan falls, or stays, as the noise grows; the same noise gives the same plan."""
+    for subject in case.subjects():
+        before = math.inf
+        for noise in LADDER:
+            plan = subject.algorithm.plan(noise)
+            assert plan == subject.algorithm.plan(noise), f"two plans at one noise differ, {subject}"
+            price = _price(case, plan, subject.setting.neighbours)
+            assert price <= before * (1.0 + SLACK), f"at noise {noise:.3g} the plan costs more than at less noise, {subject}"
+            before = price
+
+
+def the_state_holds_no_data(case: AlgorithmCase) -> None:
+    """After a run over rows with marked values, neither states, result nor algorithm hold one, or a way to the rows.
+
+    And the same answers from a curator without data lead to the same states: what is in them was released.
+    """
+    for subject in case.subjects():
+        table, marks = _marked(case, subject)
+        plan = subject.algorithm.plan(1.0)
+        curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(3))
+        path = _walked(subject.algorithm, curator.door, 1.0, most=_most_steps(plan), trace=curator)
+        with _silence():
+            result = subject.algorithm.result(path.states[-1])
+        for thing in [*path.states, result, subject.algorithm]:
+            assert not holds_way_to_data(thing), f"a state, the result or the algorithm holds a way to the data, {subject}"
+            assert not holds_number(thing, marks), f"a state, the result or the algorithm holds a row's value, {subject}"
+        again = PlayedCurator(subject.setting, None, replayed(path.released))
+        other = _walked(subject.algorithm, again, 1.0, most=_most_steps(plan))
+        assert not differs(path.states, other.states), f"the states depend on more than what was released, {subject}"
+
+
+def a_step_is_pure(case: AlgorithmCase) -> None:
+    """The same state and the same answers give the same next state, and the state that went in is as it was."""
+    for subject in case.subjects():
+        for name, player in players(case.rng(4)).items():
+            plan = subject.algorithm.plan(1.0)
+            state = subject.algorithm.init(1.0)
+            for _ in range(_most_steps(plan)):
+                if subject.algorithm.finished(state):
+                    break
+                kept = copy.deepcopy(state)
+                with _silence():
+                    doors = [PlayedCurator(subject.setting, None, player) for _ in range(2)]
+                    ends = [subject.algorithm.step(state, door) for door in doors]
+                assert not differs(kept, state), f"a step changed the state that it was given, on {name}, {subject}"
+                assert not differs(*ends), f"a step taken twice gives two states, on {name}, {subject}"
+                state = ends[0]
+
+
+def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
+    """No row, one row, equal rows, rows of NaN and text: nothing raises, at the end or when cancelled at any step."""
+    for subject in case.subjects():
+        for noise in NOISES:
+            plan = subject.algorithm.plan(noise)
+            for name, table in hard_tables(subject.setting, case.rng(5)).items():
+                curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(6))
+                try:
+                    path = _walked(subject.algorithm, curator.door, noise, most=_most_steps(plan))
+                    with _silence():
+                        for state in path.states:
+                            subject.algorithm.result(state)
+                except PlanExceededError:
+                    continue  # another law's affair
+                except Exception as error:  # noqa: BLE001 - a third party's code may raise anything
+                    kind = type(error).__name__
+                    raise AssertionError(f"{kind} on a dataset of {name}: degenerate data must give an answer") from None
+
+
+ALGORITHM_LAWS: tuple[Callable[[AlgorithmCase], None], ...] = (
+    the_plan_covers_what_is_charged,
+    more_noise_never_costs_more,
+    the_state_holds_no_data,
+    a_step_is_pure,
+    degenerate_data_gives_an_answer,
+)
+
+
+def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> Iterator[tuple[str, Curator]]:
+    """Curators that charge a fresh copy of the plan: over hard data, where it can be made up, and played ones."""
+    try:
+        for name, table in hard_tables(subject.setting, case.rng(1)).items():
+            yield name, curator_over(subject.setting, table, PlanPurse(plan), case.rng(2)).door
+    except LawNotApplicable:
+        pass
+    for name, player in players(case.rng(1)).items():
+        yield f"answers that are {name}", PlayedCurator(subject.setting, PlanPurse(plan), player)
+
+
+def _walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int, trace: DataCurator | None = None) -> Path:
+    """Every state from the first to the last, or until so many steps are done."""
+    states = [algorithm.init(noise)]
+    with _silence():
+        while not algorithm.finished(states[-1]) and len(states) <= most:
+            states.append(algorithm.step(states[-1], curator))
+    released = () if trace is None else tuple(value for release in trace.trace for value in release.values)
+    return Path(states=tuple(states), released=released, done=bool(algorithm.finished(states[-1])))
+
+
+def _most_steps(plan: Event) -> int:
+    """A step a release, and one to make up its mind."""
+    return sum(flatten(plan).values()) + 1
+
+
+def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[dict[str, list[object]], frozenset[float]]:
+    """Rows of numbers that occur nowhere else, as they are and as codes."""
+    table = hard_tables(subject.setting, case.rng(7))["ordinary rows"]
+    numbers = [cell for cells in table.values() for cell in cells if isinstance(cell, float)]
+    if not numbers:
+        raise LawNotApplicable("no column holds numbers that could be marked")
+    return table, frozenset(numbers)
+
+
+def _price(case: AlgorithmCase, plan: Event, relation: Neighbours) -> float:
+    """By the quickest accountant that can price it: the same one for every noise, since plans differ in numbers alone."""
+    for name in (*QUICK_ACCOUNTANTS, "best"):
+        try:
+            chosen = case.registry.accountant(name)
+            priced = assess(plan, accountant=chosen, registry=case.registry, neighbours=relation, accept=frozenset())
+            return priced.epsilon(delta=DELTA)
+        except UnpricedEventError:
+            continue
+    raise LawNotApplicable("no accountant can price the plan")
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Numbers made up by an adversary overflow; the driver judges states, not warnings."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
