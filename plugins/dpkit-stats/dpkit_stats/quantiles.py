@@ -57,9 +57,9 @@ class QuantilesOfTree:
         """A bound on the error of every prefix at once.
 
         A prefix is a sum of at most `depth` nodes, which bounds its variance by least squares, the best linear estimate. For
-        Gaussian noise, Sidak's inequality then bounds all prefixes as if they were independent. The others by Chernoff's bound and
-        a sum over prefixes: integer Gaussian noise is subgaussian (CKS20, Fact 18); a combination of Laplace noises of scale b,
-        integer or not, with coefficients of norm c has E exp(sY) <= e at s = 1/(c b sqrt 2).
+        Gaussian noise, Sidak's inequality then bounds all prefixes as if they were independent. The others by Chernoff's bound
+        and a sum over prefixes: integer Gaussian noise is subgaussian (CKS20, Fact 18); a combination of Laplace noises of
+        scale b, integer or not, with coefficients of norm c has E exp(sY) <= e at s = 1/(c b sqrt 2).
         """
         root, many = math.sqrt(self.depth), 2**self.depth
         if isinstance(noise, dpkit.Gaussian):

@@ -1,8 +1,8 @@
 """Sums of numbers: the total itself, and the moments behind mean, variance and covariance.
 
 Mean and variance come from contributions that are points of a simplex: nonnegative and adding up to one. A row that comes
-or goes then moves the totals by 1 in L1, and their sum is the number of rows, at no extra cost. For u on the unit scale they are
-the Bernstein polynomials: (1+u)/2 and (1-u)/2 for the mean; (1+u)^2/4, (1-u)^2/4 and (1-u^2)/2 for the variance.
+or goes then moves the totals by 1 in L1, and their sum is the number of rows, at no extra cost. For u on the unit scale they
+are the Bernstein polynomials: (1+u)/2 and (1-u)/2 for the mean; (1+u)^2/4, (1-u)^2/4 and (1-u^2)/2 for the variance.
 """
 
 from __future__ import annotations

@@ -1,0 +1,113 @@
+"""The error that was promised before spending holds as often as promised, and the price is that of one release."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpkit
+from dpkit.running.schedules import solve_noise
+
+sys.path.insert(0, str(Path(__file__).parent))
+from helpers import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, engine, run, setting
+
+ROWS, RUNS = 2_000, 300
+FEWEST = 270
+"""Of 300 runs at a confidence of 0.95 fewer than this are good with a probability below 1e-4, if the bound holds."""
+TABLE = data(ROWS)
+SETTINGS = {
+    "add-remove": setting(rows=ROWS),
+    "replace-one": setting(REPLACE_ONE, missing=0.0, rows=ROWS),
+    "replace-one, dropping": setting(REPLACE_ONE, rows=ROWS),
+}
+EDGES = [-5.0, 0.0, 3.0, 15.0]
+TRUTHS = {
+    "count": ({"column": "x"}, ROWS),
+    "sum": ({"column": "x"}, TABLE["x"].sum()),
+    "mean": ({"column": "x"}, TABLE["x"].mean()),
+    "variance": ({"column": "x"}, TABLE["x"].var()),
+    "histogram": ({"column": "x", "edges": EDGES}, np.histogram(TABLE["x"], EDGES)[0]),
+    "covariance": ({"columns": ["x", "y"]}, np.cov(TABLE["x"], TABLE["y"], bias=True)),
+}
+
+
+def answers(name, known, *, noise, runs=RUNS, **parameters):
+    """Many answers: the totals are summed once, and noise is drawn again and again."""
+    algorithm = ALGORITHMS[name].prepare(known, **parameters)
+    query, rng = algorithm.statistic.query, np.random.default_rng(7)
+    (total,) = engine(TABLE, known).evaluate([query])
+    mechanism = algorithm._noise(noise)
+    value = total.nearest() if mechanism.grid != 1.0 else total.nearest().astype(np.int64)
+    state = algorithm.init(noise)
+    for _ in range(runs):
+        yield algorithm, algorithm.result(type(state)(noise=noise, released=mechanism.release(value, rng)))
+
+
+@pytest.mark.parametrize("known", SETTINGS.values(), ids=SETTINGS.keys())
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("name", TRUTHS)
+def test_the_error_holds_as_often_as_promised(name, mechanism, known):
+    parameters, truth = TRUTHS[name]
+    good = 0
+    for algorithm, found in answers(name, known, noise=4.0, mechanism=mechanism, **parameters):
+        estimate = np.array(found.estimates if name == "histogram" else found.estimate)
+        norm = np.linalg.norm if name == "covariance" else np.max
+        good += norm(np.abs(estimate - truth)) <= min(found.error, algorithm.accuracy(4.0)) * (1 + 1e-9)
+    assert good >= FEWEST
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete-gaussian", "discrete-laplace"])
+def test_the_rank_error_of_quantiles_holds(mechanism):
+    good, asked = 0, [0.1, 0.25, 0.5, 0.9]
+    for _, found in answers(
+        "quantiles", SETTINGS["add-remove"], noise=2.0, runs=100, column="x", probabilities=asked, mechanism=mechanism
+    ):
+        places = np.array(found.estimates)
+        below = np.array([np.mean(TABLE["x"] <= place - found.resolution) for place in places])
+        above = np.array([np.mean(TABLE["x"] <= place + found.resolution) for place in places])
+        good += bool(((below <= asked + np.float64(found.error)) & (above >= asked - np.float64(found.error))).all())
+    assert good >= 85
+
+
+def test_the_error_is_not_much_too_large():
+    """A bound that always holds would be easy: half the promised error must fail often."""
+    for name, least in (("count", 60), ("sum", 60), ("mean", 15)):
+        parameters, truth = TRUTHS[name]
+        found = [answer for _, answer in answers(name, SETTINGS["add-remove"], noise=4.0, **parameters)]
+        assert sum(abs(answer.estimate - truth) > answer.error / 2.0 for answer in found) >= least
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_the_multiplier_is_relative_to_the_sensitivity(name):
+    parameters, _ = TRUTHS[name]
+    for known in (setting(), setting(REPLACE_ONE, rows=ROWS)):
+        plan = ALGORITHMS[name].prepare(known, **parameters).plan(4.0)
+        assert plan.ratio == pytest.approx(0.25)
+        pure = ALGORITHMS[name].prepare(known, mechanism="laplace", **parameters).plan(4.0)
+        assert pure.ratio == pytest.approx(0.25 * 2.0**0.5)
+
+
+def test_the_noise_meets_a_budget_over_several_statistics():
+    known = setting()
+    algorithms = [ALGORITHMS[name].prepare(known, **parameters) for name, (parameters, _) in TRUTHS.items()]
+    noises, guarantee = solve_noise(algorithms, dpkit.ApproxDP(epsilon=1.0, delta=1e-6), accountant="zcdp")
+    assert 0.999 < guarantee.epsilon(delta=1e-6) <= 1.0
+    assert len(set(noises)) == 1
+
+
+def test_a_known_size_makes_the_mean_better_and_unknown_rows_promise_nothing():
+    known, private = SETTINGS["replace-one"], SETTINGS["replace-one, dropping"]
+    best, worse, nothing = (
+        ALGORITHMS["mean"].prepare(one, column="x").accuracy(4.0) for one in (known, private, setting(ADD_REMOVE))
+    )
+    assert best < worse < nothing == 20.0
+    assert ALGORITHMS["mean"].prepare(setting(), column="x").accuracy(4.0, rows=ROWS) < 0.2
+
+
+def test_the_mean_of_a_million_rows():
+    rows = 1_000_000
+    table = data(rows, seed=3)
+    for known in (setting(), setting(REPLACE_ONE, missing=0.0, rows=rows)):
+        found = run("mean", table, known, column="x", noise=4.0)
+        assert abs(found.estimate - table["x"].mean()) <= found.error < 3e-4

@@ -1,0 +1,122 @@
+"""With next to no noise, each statistic is what numpy says it is, under both relations, with and without rows that drop."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpkit
+
+sys.path.insert(0, str(Path(__file__).parent))
+from helpers import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, run, schema, setting
+
+TABLE = data()
+SETTINGS = {
+    "add-remove": setting(),
+    "replace-one, dropping": setting(REPLACE_ONE, rows=2_000),
+    "replace-one, public size": setting(REPLACE_ONE, missing=0.0, rows=2_000),
+    "replace-one, size not declared": setting(REPLACE_ONE, missing=0.0),
+}
+everywhere = pytest.mark.parametrize("known", SETTINGS.values(), ids=SETTINGS.keys())
+
+
+@everywhere
+def test_count_and_sum(known):
+    for noise in ("gaussian", "laplace", "discrete-gaussian", "discrete-laplace"):
+        assert run("count", TABLE, known, mechanism=noise).estimate == pytest.approx(2_000, abs=1e-4)
+    assert run("sum", TABLE, known, column="x").estimate == pytest.approx(TABLE["x"].sum(), abs=1e-4)
+    assert run("sum", TABLE, known, column="x", mechanism="laplace").estimate == pytest.approx(TABLE["x"].sum(), abs=1e-4)
+
+
+@everywhere
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_mean_variance_and_covariance(known, mechanism):
+    for name, truth in (("mean", np.mean(TABLE["x"])), ("variance", np.var(TABLE["x"]))):
+        found = run(name, TABLE, known, column="x", mechanism=mechanism)
+        assert found.estimate == pytest.approx(truth, abs=1e-6)
+        assert found.count == pytest.approx(2_000, abs=1e-3)
+    found = run("covariance", TABLE, known, columns=["x", "y"], mechanism=mechanism)
+    truth = np.cov(TABLE["x"], TABLE["y"], bias=True)
+    assert np.allclose(found.estimate, truth, atol=1e-4)
+    assert np.linalg.norm(np.array(found.estimate) - truth) <= found.error
+    assert np.allclose(found.means, [TABLE["x"].mean(), TABLE["y"].mean()], atol=1e-4)
+
+
+@everywhere
+def test_histograms_and_quantiles(known):
+    levels = run("histogram", TABLE, known, column="c")
+    assert levels.cells == ("a", "b", "rest")
+    assert np.allclose(levels.estimates, [np.sum(TABLE["c"] == level) for level in ("a", "b", "zzz")], atol=1e-3)
+    edges = [-5.0, 1.0, 2.0, 8.0]
+    cells = run("histogram", TABLE, known, column="x", edges=edges, mechanism="discrete-gaussian")
+    assert cells.cells == ("[-5, 1)", "[1, 2)", "[2, 8]")
+    assert list(cells.estimates) == np.histogram(TABLE["x"], edges)[0].tolist()
+    asked = [0.0, 0.1, 0.5, 0.9, 1.0]
+    for mechanism in ("gaussian", "laplace", "discrete-gaussian", "discrete-laplace"):
+        found = run("quantiles", TABLE, known, column="x", probabilities=asked, depth=12, mechanism=mechanism)
+        assert np.allclose(found.estimates[1:4], np.quantile(TABLE["x"], asked[1:4]), atol=3 * found.resolution)
+        assert list(found.estimates) == sorted(found.estimates)
+
+
+def test_rows_without_a_value_are_left_out_and_not_counted_as_the_middle():
+    table = {**data(100), "x": np.where(np.arange(100) < 60, np.nan, 9.0)}
+    for known in (setting(), setting(REPLACE_ONE, rows=100)):
+        found = run("mean", table, known, column="x")
+        assert found.estimate == pytest.approx(9.0, abs=1e-4)
+        assert found.count == pytest.approx(40, abs=1e-3)
+
+
+def test_a_public_size_is_used_as_it_is_and_a_private_one_never():
+    public = run("mean", TABLE, setting(REPLACE_ONE, missing=0.0, rows=2_000), column="x", noise=5.0)
+    assert public.count == 2_000
+    person = dpkit.PrivacyUnit(column="c", at_most=3)
+    for private in (setting(rows=2_000), setting(REPLACE_ONE, missing=0.0, rows=2_000, unit=person)):
+        assert run("mean", TABLE, private, column="x", noise=5.0).count != 2_000
+
+
+def test_a_person_counts_at_most_so_often_and_costs_as_much_more():
+    table = {**data(30), "who": [place // 10 for place in range(30)]}
+    known = setting(unit=dpkit.PrivacyUnit(column="who", at_most=4))
+    assert run("count", table, known, column="x").estimate == pytest.approx(12, abs=1e-3)
+    per_row, per_person = (ALGORITHMS["count"].prepare(one).accuracy(1.0) for one in (setting(), known))
+    assert per_person == pytest.approx(4.0 * per_row, rel=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", [ADD_REMOVE, REPLACE_ONE])
+@pytest.mark.parametrize("table", [data(0), data(1), {"x": ["?"], "y": [None], "c": [1]}], ids=["empty", "one row", "no value"])
+def test_degenerate_data_gives_an_answer_that_json_can_hold(table, neighbours):
+    asked = {name: {"column": "x"} for name in ("count", "sum", "mean", "variance", "quantiles")}
+    asked |= {"histogram": {"column": "c"}, "covariance": {"columns": ["x", "y"]}}
+    for name, parameters in asked.items():
+        found = run(name, table, setting(neighbours), noise=2.0, **parameters)
+        plain = found.to_dict()
+        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+        assert name != "mean" or -5.0 <= plain["estimate"] <= 15.0
+
+
+def test_wrong_names_and_parameters_are_refused_with_what_is_right():
+    known = setting()
+    for name in ("sum", "mean", "variance", "quantiles"):
+        with pytest.raises(dpkit.UnknownNameError, match="Known: c, x, y"):
+            ALGORITHMS[name].prepare(known, column="z")
+        with pytest.raises(dpkit.InvalidValueError, match=r"a column of numbers \(x, y\)"):
+            ALGORITHMS[name].prepare(known, column="c")
+    with pytest.raises(dpkit.UnknownNameError, match="Did you mean 'column'"):
+        ALGORITHMS["mean"].prepare(known, colum="x")
+    wrong = [
+        ("histogram", {"column": "x"}, "increasing numbers"),
+        ("histogram", {"column": "x", "edges": [1.0, 1.0]}, "increasing numbers"),
+        ("histogram", {"column": "c", "edges": [0.0, 1.0]}, "its levels"),
+        ("quantiles", {"column": "x", "probabilities": [0.5, 0.1]}, "increasing"),
+        ("quantiles", {"column": "x", "probabilities": [1.5]}, "<= 1"),
+        ("covariance", {"columns": ["x", "x"]}, "columns that differ"),
+        ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "'gaussian', 'laplace'"),
+    ]
+    for name, parameters, message in wrong:
+        with pytest.raises(dpkit.InvalidValueError, match=message):
+            ALGORITHMS[name].prepare(known, **parameters)
+    flat = dpkit.Schema(columns=(dpkit.Number(name="x", lower=1.0, upper=1.0), *schema().columns[1:]))
+    with pytest.raises(dpkit.InvalidValueError, match="bounds differ"):
+        ALGORITHMS["mean"].prepare(dpkit.DeclaredSetting(schema=flat), column="x")
