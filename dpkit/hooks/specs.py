@@ -56,7 +56,8 @@ def dpkit_accountants() -> Sequence[AnyAccountant]:
 def dpkit_algorithms() -> Sequence[AlgorithmFactory]:
     """Return the iterative algorithms that this plugin adds.
 
-    Each is an `AlgorithmFactory`; a step of an analysis runs it by its name, with the declared parameters.
+    Each is an `AlgorithmFactory`; a step of an analysis runs it by its name, with the declared parameters. The kit drives it
+    over hard data and made-up answers: its plan must cover every path, and its state may hold released values only.
     """
     return ()
 

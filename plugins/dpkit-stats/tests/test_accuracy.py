@@ -10,7 +10,7 @@ import dpkit
 from dpkit.running.schedules import solve_noise
 
 sys.path.insert(0, str(Path(__file__).parent))
-from helpers import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, engine, run, setting
+from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, engine, run, setting
 
 ROWS, RUNS = 2_000, 300
 FEWEST = 270

@@ -10,7 +10,7 @@ import pytest
 import dpkit
 
 sys.path.insert(0, str(Path(__file__).parent))
-from helpers import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, run, schema, setting
+from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, run, schema, setting
 
 TABLE = data()
 SETTINGS = {
