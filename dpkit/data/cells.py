@@ -77,13 +77,13 @@ def text_of(cell: object) -> str | None:
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", errors="replace")
+        cell = cell.decode("utf-8", errors="surrogateescape")  # bytes that differ stay different: they may be two persons
     if isinstance(cell, str):
         return str(cell) or None
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, decimal.Decimal):
-        cell = _float_of(cell)
+        return _decimal_text(cell)
     if isinstance(cell, float):
         if math.isnan(cell):
             return None
@@ -91,6 +91,17 @@ def text_of(cell: object) -> str | None:
     if isinstance(cell, int):
         return str(int(cell)) if -(10**300) < cell < 10**300 else hex(cell)  # very long integers refuse str()
     return repr(cell) if isinstance(cell, float) or type(cell).__module__ == "datetime" else None
+
+
+def _decimal_text(cell: decimal.Decimal) -> str | None:
+    """All digits of it: a float would spell two long numbers alike."""
+    if cell.is_nan():
+        return None
+    if cell.is_infinite():
+        return repr(float(cell))
+    if cell.adjusted() < 300 and cell == cell.to_integral_value():
+        return str(int(cell))
+    return str(cell.normalize(decimal.Context(prec=max(1, len(cell.as_tuple().digits)))))
 
 
 def _read_objects(items: list[object], kinds: KindArray) -> FloatArray:

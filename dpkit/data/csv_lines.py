@@ -127,4 +127,5 @@ def _lines_of(file: BinaryIO) -> Iterator[str | None]:
 
 
 def _text(line: bytes) -> str:
-    return line.removesuffix(b"\r").decode("utf-8", errors="replace")
+    # bytes that are no UTF-8 stay what they are: two persons whose names are spelt in Latin-1 are two persons
+    return line.removesuffix(b"\r").decode("utf-8", errors="surrogateescape")

@@ -25,6 +25,22 @@ def check_delivery(query: Query, mechanism: Mechanism) -> None:
             where=f"Query({query.name})",
             fix="Such noise hides everything: use less, or declare a coarser grid.",
         )
+    _check_type(query, mechanism, grid)
+
+
+def _check_type(query: Query, mechanism: Mechanism, grid: float | None) -> None:
+    """Refuse noise that would not take such a total (integer noise on fractions): seen on a zero, without data."""
+    whole = grid == 1.0 and contribution_grid(query) >= 1.0
+    try:
+        mechanism.release(np.zeros(query.shape, dtype=np.int64 if whole else np.float64), np.random.default_rng(0))
+    except ValueError:
+        raise InvalidValueError(
+            field="mechanism",
+            found=mechanism,
+            allowed="noise that takes the query's totals" + ("" if whole else ", which are not whole numbers"),
+            where=f"Query({query.name})",
+            fix="Use noise for real numbers, or declare a grid of 1 where contributions are whole.",
+        ) from None
 
 
 def release_exactly(total: ExactSum, mechanism: Mechanism, rng: np.random.Generator) -> npt.NDArray[np.generic]:

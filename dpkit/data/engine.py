@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dpkit.core.checks import whole_number
 from dpkit.core.query import Query
 from dpkit.core.source import Source
+from dpkit.data.setting import DeclaredSetting
+from dpkit.data.source import DataSource
 from dpkit.data.summing import QuerySums, dry_run, plan_sums
 from dpkit.errors import UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
@@ -21,6 +23,14 @@ class BlockEngine:
     def __init__(self, source: Source, *, block_bytes: int = BLOCK_BYTES) -> None:
         self._source = source
         self._block_bytes = whole_number(block_bytes, field="block_bytes", where="BlockEngine", minimum=1)
+
+    @property
+    def setting(self) -> DeclaredSetting | None:
+        """What the source declares: a plan for anything else is a plan for other data. None where a source declares nothing."""
+        source = self._source
+        if not isinstance(source, DataSource):
+            return None
+        return DeclaredSetting(schema=source.schema, neighbours=source.neighbours, unit=source.unit)
 
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse queries of unknown columns, of wrong shapes, and such as fail on made-up rows. Reads no data."""

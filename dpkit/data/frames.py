@@ -53,12 +53,33 @@ def _pandas_cells(series: Any, start: int, stop: int) -> Cells:
     part = series.iloc[start:stop]
     if isinstance(part.dtype, np.dtype) and part.dtype.kind in "fiubO":
         return Cells(values=part.to_numpy())
-    return Cells(values=objects(part.tolist()), missing=np.asarray(part.isna(), dtype=np.bool_))
+    items = one_by_one(part.tolist, len(part), lambda place: part.iloc[place])
+    return Cells(values=objects(items), missing=np.asarray(part.isna(), dtype=np.bool_))
 
 
 def _polars_cells(series: Any, start: int, stop: int) -> Cells:
     part = series.slice(start, stop - start)
     missing = np.asarray(part.is_null().to_numpy(), dtype=np.bool_)
     if part.dtype.is_float() or part.dtype.is_integer():
-        return Cells(values=np.asarray(part.to_numpy()), missing=missing)  # what is null becomes NaN, and is masked
-    return Cells(values=objects(part.to_list()), missing=missing)
+        # filled first: numpy has no integer that is null, and floats in their place would change the other rows
+        return Cells(values=np.asarray(part.fill_null(0).to_numpy()), missing=missing)
+    return Cells(values=objects(one_by_one(part.to_list, len(part), lambda place: part[place])), missing=missing)
+
+
+def one_by_one(all_at_once: Callable[[], list[object]], count: int, item: Callable[[int], object]) -> list[object]:
+    """The cells as Python's objects; where one cannot be held (a year beyond 9999), it alone is something and no number."""
+    try:
+        return all_at_once()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - polars panics with no Exception; no cell may be told from another by that
+        return [_or_something(item, place) for place in range(count)]
+
+
+def _or_something(item: Callable[[int], object], place: int) -> object:
+    try:
+        return item(place)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - as above
+        return ...

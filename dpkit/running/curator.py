@@ -17,6 +17,7 @@ from dpkit.core.setting import Setting
 from dpkit.data.delivery import check_delivery, release_exactly
 from dpkit.errors import InvalidValueError, ReleaseFailedError
 from dpkit.numerics.randomness import is_secure, secure_generator
+from dpkit.numerics.simulated import is_simulated
 from dpkit.running.purses import Purse
 
 Value = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ class DataCurator:
     def __init__(
         self, *, engine: Engine, setting: Setting, purse: Purse, rng: np.random.Generator | None = None, prefix: str = ""
     ) -> None:
+        check_agreement(engine, setting)
         self._engine = engine
         self._setting = setting
         self._purse = purse
@@ -74,7 +76,8 @@ class DataCurator:
     def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Value, ...]:
         """Several noisy values from one pass over the data and one charge."""
         queries, mechanisms, event = self._priced(pairs)
-        key = f"{self._prefix}{len(self._trace)}:{'+'.join(query.name for query in queries)}"
+        asked = "+".join(f"{query.name}({','.join(query.columns)})" for query in queries)
+        key = f"{self._prefix}{len(self._trace)}:{asked}"
         charge = self._purse.charge(event, key=key)
         if charge.is_released:
             values = _as_arrays(charge.value, len(queries))
@@ -84,7 +87,7 @@ class DataCurator:
             except BaseException as error:
                 self._purse.failed(charge, type(error).__name__)
                 # an interrupt goes on as it is; an error is replaced, since its message and its frames may hold rows
-                if not isinstance(error, Exception):
+                if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
                     raise
                 raise ReleaseFailedError(queries=[query.name for query in queries], kind=type(error).__name__) from None
             self._purse.released(charge, values)
@@ -95,7 +98,7 @@ class DataCurator:
                 mechanisms=tuple(map(repr, mechanisms)),
                 event=event,
                 values=values,
-                simulation=self._rng is not None and not is_secure(self._rng),
+                simulation=(self._rng is not None and not is_secure(self._rng)) or any(map(is_simulated, values)),
             )
         )
         return values
@@ -143,6 +146,22 @@ class CuratorDoor:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a curator's door does not leave its process")
+
+
+def check_agreement(engine: Engine, setting: Setting) -> None:
+    """Refuse a plan for one dataset on the rows of another: relation, unit and columns must be those of the engine's source."""
+    declared = getattr(engine, "setting", None)
+    if declared is None:
+        return
+    for field in ("neighbours", "unit", "schema"):
+        if hasattr(setting, field) and getattr(setting, field) != getattr(declared, field):
+            raise InvalidValueError(
+                field=field,
+                found=getattr(setting, field),
+                allowed=f"what the source declares, {getattr(declared, field)}",
+                where="DataCurator",
+                fix="Plan and read with one declaration.",
+            )
 
 
 def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event:

@@ -12,6 +12,8 @@ from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.engine import Engine
 from dpkit.core.events import Compose, Event
 from dpkit.core.setting import Setting
+from dpkit.data.unit import ROW
+from dpkit.errors import LedgerDisagreementError
 from dpkit.running.curator import DataCurator, Released
 from dpkit.running.driver import Outcome, drive
 from dpkit.running.ledger import Ledger
@@ -47,6 +49,8 @@ def run_algorithms(
     """
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
+    if ledger is not None:
+        _check_terms(ledger, setting)
     ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis) if ledger is not None else None
     purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
     outcomes: dict[str, Outcome] = {}
@@ -67,6 +71,16 @@ def run_algorithms(
         plan=plan,
         simulation=any(release.simulation for release in releases),
     )
+
+
+def _check_terms(ledger: Ledger, setting: Setting) -> None:
+    """A ledger's prices hold for its own relation and unit; a run under others is refused, with both values."""
+    unit = getattr(setting, "unit", ROW)
+    spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
+    for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
+        fixed = getattr(ledger.terms, field)
+        if fixed != given:
+            raise LedgerDisagreementError(path=ledger.path, field=field, ledger=fixed, given=given)
 
 
 def _reporter(progress: Callable[[str, int], None], step: str) -> Callable[[int], None]:
