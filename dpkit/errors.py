@@ -250,3 +250,48 @@ class ReleaseFailedError(DpkitError):
             f"The release of {', '.join(self.queries)} failed after it was charged, with {kind}. Its price stays spent, and "
             "nothing went out. Run it again to pay and try again."
         )
+
+
+class Problem:
+    """One thing that is wrong in an analysis: where it stands, what was found, what is allowed, and the nearest right name."""
+
+    __slots__ = ("allowed", "column", "file", "found", "hint", "line", "path")
+
+    def __init__(self, *, file: str, line: int, column: int, path: str, found: str, allowed: str = "", hint: str = "") -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.path = path
+        self.found = found
+        self.allowed = allowed
+        self.hint = hint
+
+    def __str__(self) -> str:
+        path = f" `{self.path}`:" if self.path else ""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        said = f"{self.found}{allowed}"
+        stop = "" if said.endswith((".", "?", "!")) else "."
+        return f"{self.file}:{self.line}:{self.column}:{path} {said}{stop}{' ' + self.hint if self.hint else ''}"
+
+    def as_json(self) -> dict[str, object]:
+        """Every field by its name."""
+        return {name: getattr(self, name) for name in ("file", "line", "column", "path", "found", "allowed", "hint")}
+
+
+class SpecError(DpkitError, ValueError):
+    """An analysis file is not as it should be. It holds every problem that was found, not the first one."""
+
+    def __init__(self, *, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        lines = "\n".join(map(str, self.problems))
+        super().__init__(f"{lines}\n{count} problem{'s' if count != 1 else ''}. Nothing was read, nothing was spent.")
+
+
+class PlanRefusedError(BudgetError):
+    """A plan cannot be run as it stands: it does not fit, or relies on what is not proved. `nearest` says what would do."""
+
+    def __init__(self, *, reason: str, nearest: str = "") -> None:
+        self.reason = reason
+        self.nearest = nearest
+        super().__init__(f"{reason}{' ' + nearest if nearest else ''} Nothing was spent.")

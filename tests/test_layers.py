@@ -78,3 +78,8 @@ def test_the_layers_stand_in_the_architecture_page():
         name = path.stem
         if name in RANK and name != "_version":
             assert name in page, f"docs/architecture.md does not mention {name}"
+
+
+def test_yaml_is_imported_in_one_file():
+    importers = [path.name for path in modules() if any(name.split(".")[0] == "yaml" for name in imported(path))]
+    assert importers == ["read_yaml.py"]

@@ -1,0 +1,239 @@
+"""YAML as nodes that know their line and column. The one file that imports yaml; it makes no objects but plain values.
+
+Words mean what YAML 1.2 says: only `true` and `false` are booleans (`yes`, `no`, `on` and `off` are texts, and Norway stays
+Norway), and `1e-6` is a number.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dpkit.errors import Problem, SpecError
+
+LARGEST_FILE = 10_000_000
+"""Bytes. An analysis is a page of text; something this large is a mistake, often the data itself."""
+
+MOST_NODES = 100_000
+"""Nodes after aliases are written out, so that a small file cannot unfold into a large one."""
+
+DEEPEST = 40
+
+_TAG = "tag:yaml.org,2002:"
+_SCALAR_TAGS = frozenset(_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"))
+
+Plain = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something stands; both count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """One value. `quoted` when it was written with quotes, or as a block of text."""
+
+    value: Plain
+    place: Place
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items:
+    """A list."""
+
+    items: tuple[Node, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """A mapping with text keys; `keys` says where each key stands."""
+
+    entries: Mapping[str, Node]
+    keys: Mapping[str, Place]
+    place: Place
+
+
+Node = Scalar | Items | Entries
+
+
+def read_yaml(path: Path) -> Node:
+    """The document of a file; `SpecError` for whatever is not one."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        reason = {FileNotFoundError: "there is no such file", IsADirectoryError: "it is a folder"}.get(type(error))
+        raise _broken(str(path), Place(line=1, column=1), reason or f"it cannot be read ({error.strerror})") from None
+    return parse_yaml(content, file=str(path))
+
+
+def parse_yaml(content: bytes, *, file: str) -> Node:
+    """The document of these bytes; `file` is how messages call them."""
+    start = Place(line=1, column=1)
+    if len(content) > LARGEST_FILE:
+        raise _broken(file, start, "the file is larger than 10 MB", "an analysis; is this the data?")
+    text = _decoded(content, file)
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+    except RecursionError:
+        raise _broken(file, start, f"it is nested more than {DEEPEST} deep") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = start if mark is None else Place(line=mark.line + 1, column=mark.column + 1)
+        said = " ".join(part for part in (error.problem, error.context) if part)
+        hint = "Indent by spaces; YAML allows no tabs." if "\\t" in said else ""
+        raise _broken(file, place, f"this is not YAML: {said}", hint=hint) from None
+    except yaml.YAMLError:
+        raise _broken(file, start, "it holds characters that YAML does not allow", "printable text") from None
+    if root is None:
+        raise _broken(file, start, "the file is empty", "a mapping that begins with `dpkit: 1`")
+    return _Conversion(file).node(root, 0)
+
+
+def plain(node: Node) -> object:
+    """The node as lists, dicts and values."""
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Items):
+        return [plain(item) for item in node.items]
+    return {key: plain(value) for key, value in node.entries.items()}
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes and never constructs; stops at too many nodes before they fill the memory."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._count = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self._count += 1
+        if self._count > MOST_NODES:
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(problem=f"more than {MOST_NODES} values", problem_mark=mark)
+        return super().compose_node(parent, index)  # type: ignore[no-any-return]
+
+
+class _Conversion:
+    """From yaml's nodes to ours: keys unique and texts, aliases counted as often as they are used, merge keys merged."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._count = 0
+
+    def node(self, node: yaml.Node, depth: int) -> Node:
+        place = _place(node)
+        self._count += 1
+        if self._count > MOST_NODES:
+            raise _broken(self._file, place, f"aliases unfold into more than {MOST_NODES} values")
+        if depth > DEEPEST:
+            raise _broken(self._file, place, f"it is nested more than {DEEPEST} deep, or an alias holds itself")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, place)
+        if isinstance(node, yaml.SequenceNode):
+            self._check_tag(node, _TAG + "seq", place)
+            return Items(items=tuple(self.node(item, depth + 1) for item in node.value), place=place)
+        self._check_tag(node, _TAG + "map", place)
+        return self._entries(node, place, depth)
+
+    def _entries(self, node: yaml.Node, place: Place, depth: int) -> Entries:
+        entries: dict[str, Node] = {}
+        keys: dict[str, Place] = {}
+        merged: dict[str, Node] = {}
+        for key_node, value_node in node.value:
+            key_place = _place(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _broken(self._file, key_place, "a key is a list or a mapping", "texts as keys")
+            key = str(key_node.value)
+            if key == "<<" and key_node.style is None:
+                for other in self._merged(value_node, depth):
+                    for name, value in other.entries.items():
+                        merged.setdefault(name, value)
+                        keys.setdefault(name, other.keys[name])
+                continue
+            if key in entries:
+                found = f"the key {key!r} is there twice; the first is in line {keys[key].line}"
+                raise _broken(self._file, key_place, found, "each key once")
+            entries[key] = self.node(value_node, depth + 1)
+            keys[key] = key_place
+        return Entries(entries={**merged, **entries}, keys=keys, place=place)
+
+    def _merged(self, node: yaml.Node, depth: int) -> list[Entries]:
+        found = self.node(node, depth + 1)
+        several = found.items if isinstance(found, Items) else (found,)
+        mappings = [item for item in several if isinstance(item, Entries)]
+        if len(mappings) != len(several):
+            raise _broken(self._file, found.place, "`<<` merges something else", "an alias of a mapping")
+        return mappings
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Scalar:
+        quoted = node.style is not None
+        if node.tag not in _SCALAR_TAGS:
+            raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
+        if quoted or _is_called_a_text(node):
+            return Scalar(value=node.value, place=place, quoted=quoted)
+        return Scalar(value=resolve(node.value), place=place)
+
+    def _check_tag(self, node: yaml.Node, wanted: str, place: Place) -> None:
+        if node.tag != wanted:
+            raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
+
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?")
+_WORDS: Mapping[str, Plain] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf"), float("inf")),
+    "-.inf": float("-inf"),
+}
+
+
+def resolve(text: str) -> Plain:
+    """What an unquoted word means in YAML 1.2."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def _is_called_a_text(node: yaml.ScalarNode) -> bool:
+    """Whether `!!str` stands before it: PyYAML itself would have taken it for something else."""
+    implicit = yaml.resolver.Resolver().resolve(yaml.ScalarNode, node.value, (True, False))
+    return bool(node.tag == _TAG + "str" and implicit != node.tag)
+
+
+def _place(node: yaml.Node) -> Place:
+    return Place(line=node.start_mark.line + 1, column=node.start_mark.column + 1)
+
+
+def _decoded(content: bytes, file: str) -> str:
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        found = "a byte that is not UTF-8"
+        raise _broken(file, Place(line=line, column=column), found, "text in UTF-8; save the file in that encoding") from None
+
+
+def _broken(file: str, place: Place, found: str, allowed: str = "", *, hint: str = "") -> SpecError:
+    problem = Problem(file=file, line=place.line, column=place.column, path="", found=found, allowed=allowed, hint=hint)
+    return SpecError(problems=[problem])
