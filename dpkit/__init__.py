@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from dpkit.accounting import calibrate as calibrate
     from dpkit.accounting import privacy_filter as privacy_filter
     from dpkit.accounting import privacy_odometer as privacy_odometer
+    from dpkit.analysis.load import load as load
+    from dpkit.analysis.plan import Plan as Plan
+    from dpkit.analysis.run import Result as Result
+    from dpkit.analysis.spec import Spec as Spec
     from dpkit.auditing.certificate import AuditCertificate as AuditCertificate
     from dpkit.auditing.runner import audit as audit
     from dpkit.core.accountant import Accountant as Accountant
@@ -90,14 +94,18 @@ if TYPE_CHECKING:
     from dpkit.errors import NoFilterTheoremError as NoFilterTheoremError
     from dpkit.errors import NoIntervalError as NoIntervalError
     from dpkit.errors import NotALedgerError as NotALedgerError
+    from dpkit.errors import OutputError as OutputError
     from dpkit.errors import PlanExceededError as PlanExceededError
+    from dpkit.errors import PlanRefusedError as PlanRefusedError
     from dpkit.errors import PluginError as PluginError
     from dpkit.errors import PluginWarning as PluginWarning
     from dpkit.errors import PrivateFactError as PrivateFactError
+    from dpkit.errors import Problem as Problem
     from dpkit.errors import ReleaseFailedError as ReleaseFailedError
     from dpkit.errors import RunStateError as RunStateError
     from dpkit.errors import SerialisationError as SerialisationError
     from dpkit.errors import SourceError as SourceError
+    from dpkit.errors import SpecError as SpecError
     from dpkit.errors import UnknownNameError as UnknownNameError
     from dpkit.errors import UnpricedEventError as UnpricedEventError
     from dpkit.errors import UnpricedLossError as UnpricedLossError
@@ -141,6 +149,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit._version": ("__version__",),
     "dpkit.accountants.odometers": ("PrivacyOdometer",),
     "dpkit.accounting": ("account", "calibrate", "privacy_filter", "privacy_odometer"),
+    "dpkit.analysis.load": ("load",),
+    "dpkit.analysis.plan": ("Plan",),
+    "dpkit.analysis.run": ("Result",),
+    "dpkit.analysis.spec": ("Spec",),
     "dpkit.auditing.certificate": ("AuditCertificate",),
     "dpkit.auditing.runner": ("audit",),
     "dpkit.core.accountant": ("Accountant",),
@@ -199,6 +211,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "PrivateFactError",
         "SourceError",
         "ReleaseFailedError",
+        "OutputError",
+        "PlanRefusedError",
+        "Problem",
+        "SpecError",
     ),
     "dpkit.hooks.manager": ("default_registry", "load_plugins"),
     "dpkit.hooks.specs": ("hookimpl",),

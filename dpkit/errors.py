@@ -295,3 +295,12 @@ class PlanRefusedError(BudgetError):
         self.reason = reason
         self.nearest = nearest
         super().__init__(f"{reason}{' ' + nearest if nearest else ''} Nothing was spent.")
+
+
+class OutputError(DpkitError):
+    """Results cannot be written where they should be."""
+
+    def __init__(self, *, path: object, reason: str, fix: str = "") -> None:
+        self.path = str(path)
+        self.reason = reason
+        super().__init__(f"Cannot write {str(path)!r}: {reason}{' ' + fix if fix else ''}")

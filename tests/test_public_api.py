@@ -19,7 +19,7 @@ Citation Claim LossRule Query
 Laplace Gaussian SymmetricGaussian DiscreteLaplace DiscreteGaussian Exponential RandomizedResponse
 LaplaceEvent GaussianEvent PureEvent ApproxEvent ZCDPEvent
 Repeat Compose Parallel Subsample
-account calibrate Guarantee
+account calibrate Guarantee load
 audit AuditCertificate
 Mechanism Accountant IterativeAlgorithm Curator hookimpl
 DpkitError UnpricedEventError
@@ -27,7 +27,6 @@ DpkitError UnpricedEventError
 
 # Named by the contract and not built yet. A name that appears must move up.
 PENDING = """
-load
 """.split()
 
 

@@ -111,7 +111,7 @@ def plain(node: Node) -> object:
     return {key: plain(value) for key, value in node.entries.items()}
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """Composes nodes and never constructs; stops at too many nodes before they fill the memory."""
 
     def __init__(self, stream: str) -> None:
@@ -123,7 +123,7 @@ class _Loader(yaml.SafeLoader):
         if self._count > MOST_NODES:
             mark = self.peek_event().start_mark
             raise yaml.MarkedYAMLError(problem=f"more than {MOST_NODES} values", problem_mark=mark)
-        return super().compose_node(parent, index)  # type: ignore[no-any-return]
+        return super().compose_node(parent, index)
 
 
 class _Conversion:

@@ -21,6 +21,7 @@ from typing import Self
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.checks import finite_number, nonempty_text, one_of
 from dpkit.core.events import Event, as_event
+from dpkit.core.gauges import plus
 from dpkit.core.losses import Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
@@ -214,6 +215,17 @@ class Ledger:
     def remaining(self) -> Loss:
         """What a new run could still reserve, rounded down."""
         return self.balance().remaining
+
+    def price(self, plan: Event | Iterable[Event]) -> Loss:
+        """What a plan would cost this ledger, rounded up. Nothing is set aside."""
+        return self.pricer.gauge.spent(self.pricer.price(as_event(plan)).amounts)
+
+    def fits(self, plan: Event | Iterable[Event]) -> bool:
+        """Whether a new run could reserve this plan now. Nothing is set aside, so another run may be quicker."""
+        amounts = self.pricer.price(as_event(plan)).amounts
+        with self._connection.reading() as raw:
+            held = self._log.tail(raw).totals.held
+        return self.pricer.gauge.fits(plus(held, amounts))
 
     def run(self, run: str) -> Run:
         """What is known of a run; `RunStateError` when nothing is."""

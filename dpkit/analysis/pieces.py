@@ -1,0 +1,65 @@
+"""Pieces of HTML that notebooks show and the report is made of. Everything that goes in is escaped on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpkit.analysis.documents import jsonable
+from dpkit.analysis.markup import Markup, element, joined
+from dpkit.analysis.words import flat, number
+from dpkit.numerics.rounding import format_up
+
+if TYPE_CHECKING:
+    from dpkit.analysis.plan import Plan
+    from dpkit.analysis.run import Result
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
+    """A table that scrolls by itself where the screen is narrow."""
+    header = element("tr", *(element("th", cell) for cell in head))
+    body = joined(element("tr", *(element("td", cell) for cell in row)) for row in rows)
+    return element("div", element("table", element("thead", header), element("tbody", body)), cls="scroll")
+
+
+def steps_table(plan: Plan) -> Markup:
+    """Steps with their prices."""
+    rows = [(step.id, step.run, f"{step.part:.1%}", format_up(step.epsilon)) for step in plan.steps]
+    return html_table(("step", "runs", "part of the price", "epsilon alone"), rows)
+
+
+def releases_table(plan: Plan) -> Markup:
+    """What will be, or was, released, with its noise."""
+    rows = [
+        (step.id, release.query, release.mechanism, number(release.scale), release.times, number(release.error))
+        for step in plan.steps
+        for release in step.releases
+    ]
+    return html_table(("step", "query", "noise", "scale", "times", "error at 95%"), rows)
+
+
+def answers(result: Result) -> Markup:
+    """Answers by step, with the errors that were expected of them."""
+    parts = []
+    for step in result.plan.steps:
+        outcome = result.outcomes.get(step.id)
+        if outcome is None:
+            parts.append(element("p", f"{step.id}: not reached"))
+            continue
+        rows: list[tuple[str, str, str]] = []
+        for name, shown in flat(jsonable(outcome.result), most=100):
+            error = step.errors.get(name)
+            rows.append((name, shown, "-" if error is None else f"± {number(error)}"))
+        parts.append(element("h3", f"{step.id} ({step.run})"))
+        parts.append(html_table(("answer", "value", "expected error at 95%"), rows))
+    return joined(parts)
+
+
+def plan_pieces(plan: Plan) -> str:
+    """What a notebook shows of a plan."""
+    return str(element("div", element("p", plan.sentence), steps_table(plan), releases_table(plan)))
+
+
+def result_pieces(result: Result) -> str:
+    """What a notebook shows of a result."""
+    return str(element("div", element("p", result.sentence), answers(result), steps_table(result.plan)))

@@ -1,0 +1,226 @@
+"""A plan: an analysis with its price. It reads no data and spends nothing; `run` carries it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpkit.accounting import account
+from dpkit.analysis.ledger_standing import LedgerStanding, standing
+from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
+from dpkit.analysis.spec import Spec, StepSpec
+from dpkit.core.claims import Claim
+from dpkit.core.events import Event
+from dpkit.core.explain import Explanation
+from dpkit.core.guarantee import Guarantee
+from dpkit.errors import BudgetUnreachableError, InvalidValueError, PlanRefusedError, UnpricedEventError
+from dpkit.running.schedules import combined_plan, share_weights, solve_noise
+
+if TYPE_CHECKING:
+    from dpkit.analysis.run import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """A step with its price. `epsilon` is what it would cost alone, `part` its part of the whole, `noise` its multiplier.
+
+    `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data.
+    """
+
+    id: str
+    run: str
+    share: float
+    noise: float
+    event: Event
+    epsilon: float
+    part: float
+    releases: tuple[PlannedRelease, ...]
+    errors: Mapping[str, float]
+    is_rehearsed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An analysis that is priced: what each step costs, how good it will be, and which theorems say so."""
+
+    spec: Spec
+    steps: tuple[PlannedStep, ...]
+    guarantee: Guarantee
+    explanation: Explanation
+    claims: tuple[Claim, ...]
+    ledger: LedgerStanding | None = field(default=None)
+
+    @property
+    def epsilon(self) -> float:
+        """The price at the budget's delta, an upper bound."""
+        return self.explanation.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The budget's delta."""
+        return self.spec.budget.delta
+
+    @property
+    def event(self) -> Event:
+        """Everything that may be released, at worst."""
+        assert self.guarantee.event is not None
+        return self.guarantee.event
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one sentence."""
+        from dpkit.analysis.words import guarantee_sentence
+
+        return guarantee_sentence(self)
+
+    def __str__(self) -> str:
+        from dpkit.analysis.words import plan_text
+
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from dpkit.analysis.pieces import plan_pieces
+
+        return plan_pieces(self)
+
+    def as_json(self) -> dict[str, object]:
+        """Everything in it, as JSON."""
+        from dpkit.analysis.documents import plan_document
+
+        return plan_document(self)
+
+    def run(self, *, data: object = None, progress: Callable[[str, int], None] | None = None, again: bool = False) -> Result:
+        """Carry the plan out: charge, read, release. `data` stands for the declared source; `again` pays for a new draw."""
+        from dpkit.analysis.run import run_plan
+
+        return run_plan(self, data=data, progress=progress, again=again)
+
+    def simulate(self, *, seed: int = 0) -> Result:
+        """Carry the plan out on made-up data of the declared columns, with seeded noise. Costs nothing; stamped throughout."""
+        from dpkit.analysis.run import simulate_plan
+
+        return simulate_plan(self, seed=seed)
+
+
+def make_plan(spec: Spec) -> Plan:
+    """Solve the noise of every step so that all of them together just meet the budget; refuse what cannot be run."""
+    setting = spec.data.setting
+    algorithms = [step.algorithm for step in spec.steps]
+    shares = [step.share for step in spec.steps]
+    budget = spec.budget
+    try:
+        noises, guarantee = solve_noise(
+            algorithms,
+            budget.loss,
+            accountant=budget.accountant,
+            neighbours=setting.neighbours,
+            shares=shares,
+            registry=spec.registry,
+            accept=budget.accept,
+        )
+    except InvalidValueError as error:
+        # the search for a scale went beyond what noise can be: no amount of it is enough
+        raise PlanRefusedError(reason=f"No noise keeps this plan within the budget. {error}", nearest=_offer(spec)) from None
+    except BudgetUnreachableError as error:
+        raise PlanRefusedError(
+            reason=f"No noise keeps this plan within the budget: {error.reason}", nearest=_offer(spec)
+        ) from None
+    except UnpricedEventError as error:
+        nearest = f"Set `accountant` to one of {', '.join(error.able)}." if error.able else _accepting(spec)
+        raise PlanRefusedError(reason=f"{error}", nearest=nearest) from None
+    steps, claims = _steps(spec, noises, guarantee)
+    _refuse_refuted(claims, spec)
+    plan = Plan(
+        spec=spec,
+        steps=steps,
+        guarantee=guarantee,
+        explanation=guarantee.explain(delta=budget.delta),
+        claims=claims,
+        ledger=None,
+    )
+    if budget.ledger is None:
+        return plan
+
+    def rescaled(factor: float) -> tuple[Event, float]:
+        """The plan with all noise larger by a factor, and its epsilon."""
+        event = combined_plan(algorithms, share_weights(shares), factor * noises[0] / share_weights(shares)[0])
+        priced = account(event, budget.accountant, setting.neighbours, spec.registry, accept=budget.accept)
+        return event, priced.epsilon(delta=budget.delta)
+
+    return Plan(
+        spec=spec,
+        steps=steps,
+        guarantee=guarantee,
+        explanation=plan.explanation,
+        claims=claims,
+        ledger=standing(plan.event, spec, rescaled),
+    )
+
+
+def _steps(spec: Spec, noises: tuple[float, ...], guarantee: Guarantee) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
+    setting, delta = spec.data.setting, spec.budget.delta
+    chosen = guarantee.accountant.explained_by(guarantee.state, delta=delta)
+    priced: list[tuple[StepSpec, float, Event, Guarantee]] = []
+    for step, noise in zip(spec.steps, noises, strict=True):
+        event = step.algorithm.plan(noise)
+        alone = account(event, chosen, setting.neighbours, spec.registry, accept=spec.budget.accept)
+        priced.append((step, noise, event, alone))
+    whole = account([event for _, _, event, _ in priced], chosen, setting.neighbours, spec.registry, accept=spec.budget.accept)
+    parts = chosen.shares([alone.state for *_, alone in priced], whole.state, delta=delta)
+    planned, claims = [], {}
+    for (step, noise, event, alone), part in zip(priced, parts, strict=True):
+        rehearsal = rehearse(step.algorithm, noise=noise, setting=setting, step=step.id)
+        claims.update({f"{claim.because}{claim.assuming}{claim.status}": claim for claim in rehearsal.claims})
+        planned.append(
+            PlannedStep(
+                id=step.id,
+                run=step.run,
+                share=step.share,
+                noise=noise,
+                event=event,
+                epsilon=alone.epsilon(delta=delta),
+                part=part,
+                releases=rehearsal.releases,
+                errors=expected_errors(step.algorithm, noise),
+                is_rehearsed=rehearsal.complete,
+            )
+        )
+    return tuple(planned), tuple(claims.values())
+
+
+def expected_errors(algorithm: object, noise: float) -> Mapping[str, float]:
+    """The errors of an algorithm's answers at 95%, where it has a method `accuracy(noise, confidence)`.
+
+    It answers with one number, or with numbers by name; None, or a number that is not finite, where it cannot say.
+    """
+    foretell = getattr(algorithm, "accuracy", None)
+    found: object = foretell(noise, CONFIDENCE) if callable(foretell) else None
+    named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
+    return {str(name): float(error) for name, error in named.items() if _is_number(error)}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _refuse_refuted(claims: tuple[Claim, ...], spec: Spec) -> None:
+    refuted = [claim for claim in claims if claim.status == "refuted"]
+    if refuted and not spec.budget.accept:
+        cited = "; ".join(str(claim.because) for claim in refuted)
+        raise PlanRefusedError(
+            reason=f"The plan relies on claims that are refuted: {cited}.",
+            nearest="Use another mechanism.",
+        )
+
+
+def _offer(spec: Spec) -> str:
+    if spec.budget.delta == 0.0:
+        return "With `delta: 0` only pure noise such as Laplace has a price: choose such noise, or set `delta: 1e-6`."
+    return "Try `accountant: best`, or a larger delta."
+
+
+def _accepting(spec: Spec) -> str:
+    unproved = [rule.name for rule in spec.registry.rules if rule.status != "proved"]
+    return f"Rules that are not proved price only when `budget.accept` names them: {', '.join(unproved)}." if unproved else ""

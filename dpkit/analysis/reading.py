@@ -1,0 +1,159 @@
+"""Reading a node against declarations, going on after every mistake, so that all of them are reported at once."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+
+from dpkit.analysis.read_yaml import Entries, Items, Node, Place, Scalar, plain
+from dpkit.core.parameters import Parameter
+from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
+
+
+class Reading:
+    """Collects problems; `None` stands for whatever could not be read, and later readers skip it."""
+
+    def __init__(self, file: str) -> None:
+        self._file = os.path.basename(file) if os.path.isabs(file) else file
+        self._problems: list[Problem] = []
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything was wrong so far."""
+        return bool(self._problems)
+
+    def finish(self) -> None:
+        """`SpecError` with every problem, in the order of the file."""
+        if self._problems:
+            raise SpecError(problems=sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
+
+    def problem(self, at: Node | Place, path: str, found: str, allowed: str = "", hint: str = "") -> None:
+        """One more problem."""
+        place = at if isinstance(at, Place) else at.place
+        self._problems.append(
+            Problem(file=self._file, line=place.line, column=place.column, path=path, found=found, allowed=allowed, hint=hint)
+        )
+
+    def mapping(self, node: Node, path: str, allowed: str = "a mapping") -> Entries | None:
+        """The node as a mapping."""
+        if isinstance(node, Entries):
+            return node
+        self.problem(node, path, f"found {described(node)}", allowed)
+        return None
+
+    def keys(self, node: Entries, path: str, known: Iterable[str], required: Iterable[str] = ()) -> None:
+        """Refuse unknown keys with the nearest right one, and name those that are missing."""
+        names = tuple(known)
+        for key in node.entries:
+            if key not in names:
+                allowed = ", ".join(names) or "no key here"
+                self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, nearest(key, names))
+        for key in required:
+            if key not in node.entries:
+                self.problem(node, joined(path, key), f"the key {key!r} is missing")
+
+    def value(self, node: Entries | None, path: str, parameter: Parameter) -> object:
+        """The checked value of a declared key: its default when it is not there, None when it is wrong or missing."""
+        found = None if node is None else node.entries.get(parameter.name)
+        if found is None:
+            return None if parameter.required else parameter.default
+        return self.checked(found, joined(path, parameter.name), parameter)
+
+    def checked(self, node: Node, path: str, parameter: Parameter) -> object:
+        """The node's value as a parameter allows it."""
+        try:
+            return parameter.check(plain(node), where=path)
+        except InvalidValueError:
+            hint = nearest(plain(node), parameter.choices) if parameter.choices else _hint(node, parameter)
+            self.problem(_worst(node, parameter), path, f"found {described(node)}", parameter.allowed, hint)
+            return None
+
+    def refusal(self, error: DpkitError, node: Node, path: str) -> None:
+        """A thing refused its parameters: say so at the parameter, or at the value, that the error names."""
+        if isinstance(error, UnknownNameError):
+            found = find_value(node, error.name) or node
+            hint = nearest(error.name, error.known)
+            self.problem(found, path, f"there is no {error.kind} named {error.name!r}", ", ".join(error.known) or "none", hint)
+        elif isinstance(error, InvalidValueError):
+            place: Node | Place = node
+            if isinstance(node, Entries) and error.field in node.entries:
+                place, path = node.entries[error.field], joined(path, error.field)
+            self.problem(place, path, f"found {error.found!r}", error.allowed)
+        else:
+            self.problem(node, path, str(error))
+
+
+def parameters(
+    reading: Reading, node: Entries | None, path: str, declared: Iterable[Parameter], at: Node, owner: str
+) -> Mapping[str, object] | None:
+    """Values of declared parameters; None when anything is wrong with them."""
+    known = tuple(declared)
+    before = len(reading._problems)
+    given = Entries(entries={}, keys={}, place=at.place) if node is None else node
+    reading.keys(given, path, [parameter.name for parameter in known])
+    values = {}
+    for parameter in known:
+        found = given.entries.get(parameter.name)
+        if found is not None:
+            values[parameter.name] = reading.checked(found, joined(path, parameter.name), parameter)
+        elif parameter.required:
+            where = joined(path, parameter.name)
+            reading.problem(given, where, f"{owner} needs {parameter.name!r}", parameter.allowed, parameter.doc)
+    return values if len(reading._problems) == before else None
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """An offer of the nearest right name, if one is near."""
+    options = {option.casefold(): option for option in known}
+    near = difflib.get_close_matches(str(name).casefold(), options, n=1)
+    return f"Did you mean {options[near[0]]!r}?" if near else ""
+
+
+def described(node: Node) -> str:
+    """What stands there, in few words."""
+    if isinstance(node, Scalar):
+        if node.value is None:
+            return "nothing"
+        text = repr(node.value)
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        return f"the text {shown}" if isinstance(node.value, str) else {"True": "true", "False": "false"}.get(shown, shown)
+    if isinstance(node, Items):
+        return f"a list of {len(node.items)}"
+    return "a mapping"
+
+
+def joined(path: str, key: str) -> str:
+    """The path of a key."""
+    return f"{path}.{key}" if path else key
+
+
+def find_value(node: Node, value: object) -> Node | None:
+    """Where a value stands within a node."""
+    if isinstance(node, Scalar):
+        return node if node.value == value else None
+    inner = node.items if isinstance(node, Items) else tuple(node.entries.values())
+    return next((found for item in inner if (found := find_value(item, value)) is not None), None)
+
+
+def _worst(node: Node, parameter: Parameter) -> Node:
+    """The entry of a list that is wrong, or the node."""
+    if isinstance(node, Items) and parameter.kind in ("numbers", "texts"):
+        for item in node.items:
+            try:
+                parameter.check([plain(item)], where="")
+            except InvalidValueError:
+                return item
+    return node
+
+
+def _hint(node: Node, parameter: Parameter) -> str:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        if isinstance(node, Scalar) and parameter.kind in ("text", "texts") and node.value is not None:
+            return "Put it in quotes to make it a text."
+        return ""
+    if parameter.kind == "boolean" and node.value.casefold() in ("yes", "no", "on", "off", "y", "n"):
+        return f"Write {'true' if node.value.casefold() in ('yes', 'on', 'y') else 'false'}."
+    if node.quoted and parameter.kind in ("number", "integer"):
+        return "Leave out the quotes."
+    return "Write a list: [a, b]." if parameter.kind in ("numbers", "texts") else ""

@@ -1,0 +1,206 @@
+"""Carrying out a plan: open the data, reserve, charge, release; and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpkit.analysis.ledger_standing import is_known, open_ledger, run_id
+from dpkit.analysis.plan import Plan
+from dpkit.analysis.spec import Spec
+from dpkit.analysis.synthetic import synthetic_columns
+from dpkit.data.engine import BlockEngine
+from dpkit.data.opening import open_source
+from dpkit.data.source import DataSource
+from dpkit.errors import MissingExtraError, OutputError, SourceError, UnknownNameError
+from dpkit.running.curator import Released
+from dpkit.running.driver import Outcome
+from dpkit.running.ledger import Ledger
+from dpkit.running.run import RunResult, run_algorithms
+from dpkit.running.trace import trace_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run came to: answers by step, everything that was released, and the plan that was paid for.
+
+    A simulation says so in every form in which it is shown.
+    """
+
+    plan: Plan
+    run: str
+    outcomes: Mapping[str, Outcome]
+    releases: tuple[Released, ...] = field(repr=False)
+    simulation: bool
+
+    def __getitem__(self, step: str) -> object:
+        """The answer of a step."""
+        if step not in self.outcomes:
+            raise UnknownNameError(kind="step", name=step, known=self.outcomes)
+        return self.outcomes[step].result
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every step came to its end."""
+        every = [self.outcomes.get(step.id) for step in self.plan.steps]
+        return all(outcome is not None and outcome.ending == "finished" for outcome in every)
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one sentence; of a simulation, that there is none."""
+        stamp = "SIMULATION, which protects nobody and answers nothing. " if self.simulation else ""
+        return stamp + self.plan.sentence
+
+    def frame(self, step: str) -> pd.DataFrame:
+        """The answer of a step as a pandas frame, one row a number."""
+        from dpkit.analysis.documents import jsonable
+
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError(package="pandas", purpose="A data frame", extra="dev") from None
+        return pd.DataFrame(rows_of(jsonable(self[step])), columns=["name", "value"])
+
+    def as_json(self) -> dict[str, object]:
+        """Everything but the trace, as JSON."""
+        from dpkit.analysis.documents import result_document
+
+        return result_document(self)
+
+    def trace(self) -> str:
+        """Every release with its event, noise and value, as JSON: enough to price the run again, and to audit it."""
+        spec = self.plan.spec
+        return trace_json(
+            self.releases, plan=self.plan.event, neighbours=spec.data.neighbours, accountant=spec.budget.accountant
+        )
+
+    def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Write result.json and trace.json; a file that is there is replaced as a whole or not at all."""
+        where = Path(folder)
+        paths = where / "result.json", where / "trace.json"
+        for path, text in zip(paths, (json.dumps(self.as_json(), indent=2), self.trace()), strict=True):
+            write_whole(path, text)
+        return paths
+
+    def __str__(self) -> str:
+        from dpkit.analysis.words import result_text
+
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        from dpkit.analysis.pieces import result_pieces
+
+        return result_pieces(self)
+
+
+def run_plan(plan: Plan, *, data: object = None, progress: Progress | None = None, again: bool = False) -> Result:
+    """Carry a plan out. Whatever can be refused is refused before anything is charged.
+
+    With a ledger, the same analysis has the same run: an interrupted one goes on, a finished one gives back what it released,
+    and neither pays again. `again` pays for a new draw.
+    """
+    spec = plan.spec
+    source = open_data(spec, data)
+    if spec.budget.ledger is None:
+        return _result(plan, _run(plan, source, progress=progress))
+    with open_ledger(spec) as ledger:
+        attempt = 1
+        while again and is_known(ledger, run_id(spec, attempt)):
+            attempt += 1
+        return _result(plan, _run(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt)))
+
+
+def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
+    """Carry a plan out on made-up rows with seeded noise; no ledger is touched."""
+    rng = np.random.default_rng(seed)
+    spec = plan.spec
+    columns = synthetic_columns(spec.data, rng)
+    source = open_source(columns, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
+    return _result(plan, _run(plan, source, rng=rng))
+
+
+def open_data(spec: Spec, data: object = None) -> DataSource:
+    """The source of an analysis. Only public facts are looked at: files, columns, and the number of rows where it is public."""
+    given: Any = data
+    if data is None and spec.data.source_parameters is not None:
+        given = spec.registry.source(spec.data.source).make(**spec.data.source_parameters)
+    elif data is None:
+        given = spec.data.source
+    source = open_source(given, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
+    declared = spec.data.rows
+    if declared is not None and spec.data.unit.knows_size(spec.data.neighbours) and source.public_rows() != declared:
+        reason = f"it has {source.public_rows()} rows, which are public here, and `data.rows` says {declared}."
+        raise SourceError(source=spec.data.name, reason=reason, fix="Correct `data.rows`: the plan was made with it.")
+    return source
+
+
+def _run(
+    plan: Plan,
+    source: DataSource,
+    *,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+    run: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> RunResult:
+    algorithms = {step.id: (step.algorithm, planned.noise) for step, planned in zip(plan.spec.steps, plan.steps, strict=True)}
+    return run_algorithms(
+        algorithms,
+        engine=BlockEngine(source),
+        setting=plan.spec.data.setting,
+        ledger=ledger,
+        run=run,
+        analysis=plan.spec.fingerprint,
+        rng=rng,
+        progress=progress,
+    )
+
+
+def _result(plan: Plan, found: RunResult) -> Result:
+    return Result(plan=plan, run=found.run, outcomes=found.outcomes, releases=found.releases, simulation=found.simulation)
+
+
+def rows_of(value: object, name: str = "") -> list[tuple[str, object]]:
+    """A JSON answer as named numbers."""
+    if isinstance(value, dict):
+        return [row for key, inner in value.items() for row in rows_of(inner, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list):
+        return [row for place, inner in enumerate(value) for row in rows_of(inner, f"{name}[{place}]")]
+    return [(name or "answer", value)]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there as a whole or not at all; `OutputError` where it cannot be written."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".dpkit-", delete=False) as file:
+            temporary = file.name
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise OutputError(path=path, reason=f"{error.strerror or type(error).__name__}.") from None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place for results before anything is spent on them."""
+    if path.is_dir():
+        raise OutputError(path=path, reason="it is a folder.", fix="Name a file: `report: out/report.html`.")
+    probe = path.parent / ".dpkit-probe"
+    write_whole(probe, "")
+    probe.unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""Plans and results as text for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpkit.core.neighbours import Neighbours
+from dpkit.numerics.rounding import format_up
+
+if TYPE_CHECKING:
+    from dpkit.analysis.plan import Plan, PlannedStep
+    from dpkit.analysis.run import Result
+
+
+def guarantee_sentence(plan: Plan) -> str:
+    """The guarantee in one sentence, or that there is none."""
+    found, unit, explained = plan.guarantee, plan.spec.data.unit, plan.explanation
+    who = "one row" if unit.column is None else f"one person (`{unit.column}`, at most {unit.at_most} rows)"
+    how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
+    claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {plan.delta:g})-differentially private"
+    if not found.holds:
+        return f"NO GUARANTEE: {claim} is what rules say that are not proved ({', '.join(found.unsound)})."
+    reader = f"by the accountant {explained.accountant!r} ({explained.because})"
+    return f"What is released is {claim}: whether {who} {how} moves the odds of any outcome by at most that, {reader}."
+
+
+def number(value: float | None) -> str:
+    """A number for a table; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.4g}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines in columns: the first flush left, the others as they come."""
+    widths = [max(len(str(row[place])) for row in (head, *rows)) for place in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
+
+
+def plan_text(plan: Plan) -> str:
+    """What `dpkit plan` prints."""
+    spec = plan.spec
+    lines = [
+        f"analysis    {spec.path}",
+        f"data        {spec.data.name}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
+        + ("unit row" if spec.data.unit.column is None else f"unit {spec.data.unit.column}, at most {spec.data.unit.at_most}"),
+        f"budget      epsilon {spec.budget.epsilon:g}, delta {spec.budget.delta:g}, accountant {spec.budget.accountant}",
+        f"price       epsilon {format_up(plan.epsilon)} at delta {plan.delta:g}",
+        "",
+        *table(("step", "runs", "share", "part", "epsilon alone", "noise"), [_step_row(step) for step in plan.steps]),
+        "",
+        *table(("release", "mechanism", "scale", "times", "error at 95%"), _release_rows(plan)),
+    ]
+    errors = [(step.id, name, number(error)) for step in plan.steps for name, error in step.errors.items()]
+    if errors:
+        lines += ["", *table(("step", "answer", "expected error at 95%"), errors)]
+    lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
+    return "\n".join([*lines, plan.sentence])
+
+
+def _step_row(step: PlannedStep) -> tuple[str, ...]:
+    return step.id, step.run, f"{step.share:g}", f"{step.part:.1%}", format_up(step.epsilon), number(step.noise)
+
+
+def _release_rows(plan: Plan) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for step in plan.steps:
+        for release in step.releases:
+            named = f"{step.id}/{release.query}"
+            rows.append((named, release.mechanism, number(release.scale), str(release.times), number(release.error)))
+        if not step.is_rehearsed:
+            rows.append((f"{step.id}/...", "as the plan allows", "-", "-", "-"))
+    return rows
+
+
+def relied_lines(plan: Plan) -> list[str]:
+    """Every theorem that the price and the mechanisms rely on, with its source and its status."""
+    lines = [f"  read by {plan.explanation.because}"]
+    for line in plan.explanation.lines:
+        via = f" via {line.conversion}" if line.conversion else ""
+        cited = "; ".join(map(str, line.because))
+        lines.append(f"  {line.share:6.1%}  {line.times} x {line.event}: {line.rule}{via} [{line.status}] ({cited})")
+    for claim in plan.claims:
+        assuming = f", assuming {', '.join(claim.assuming)}" if claim.assuming else ""
+        lines.append(f"  claim   {claim.because} [{claim.status}]{assuming}")
+    return list(dict.fromkeys(lines))
+
+
+def accountant_lines(plan: Plan) -> list[str]:
+    """What each accountant would charge for this plan, the cheapest first."""
+    charged = [(plan.explanation.accountant, plan.explanation.epsilon), *plan.explanation.others]
+    rows = sorted(charged, key=lambda pair: pair[1])
+    lines = [
+        f"  {name:9} epsilon {format_up(epsilon) if math.isfinite(epsilon) else 'none at this delta'}"
+        + (" (used)" if name == plan.explanation.accountant else "")
+        for name, epsilon in rows
+    ]
+    return [*lines, *(f"  {name:9} cannot price it" for name in plan.explanation.refused)]
+
+
+def ledger_lines(plan: Plan) -> list[str]:
+    """Where the plan stands with its ledger."""
+    found = plan.ledger
+    if found is None:
+        return ["ledger      none: nobody adds up this run and others", ""]
+    price = "nothing: this analysis was paid before" if found.is_paid else str(found.price)
+    return [
+        f"ledger      {found.path}",
+        f"  price     {price}",
+        f"  spent     {found.balance.spent}",
+        f"  left      {found.balance.remaining}",
+        f"  run       {found.run}",
+        "",
+    ]
+
+
+def result_text(result: Result) -> str:
+    """What `dpkit run` prints: answers, then the guarantee."""
+    from dpkit.analysis.documents import jsonable
+
+    lines = ["SIMULATION: made-up data, seeded noise. These are no answers.", ""] if result.simulation else []
+    for step in result.plan.steps:
+        outcome = result.outcomes.get(step.id)
+        if outcome is None:
+            lines.append(f"{step.id}: not reached")
+            continue
+        lines.append(f"{step.id} ({step.run}, {outcome.ending} after {outcome.steps} steps)")
+        lines += [f"  {name}: {shown}" for name, shown in flat(jsonable(outcome.result))]
+        for name, error in step.errors.items():
+            lines.append(f"  expected error of {name} at 95%: {number(error)}")
+    return "\n".join([*lines, "", result.sentence])
+
+
+def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str, str]]:
+    """An answer as lines: each number by its name, long lists cut short."""
+    if isinstance(value, dict):
+        return [
+            pair for key, inner in value.items() for pair in flat(inner, key if name == "answer" else f"{name}.{key}", most)
+        ]
+    if isinstance(value, list):
+        shown = ", ".join(_short(item) for item in value[:most])
+        return [(name, f"[{shown}{', ...' if len(value) > most else ''}]")]
+    return [(name, _short(value))]
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_short(item) for item in value[:12]) + (", ..." if len(value) > 12 else "") + "]"
+    return str(value)
