@@ -38,7 +38,7 @@ BUDGET = {
     "accept": "Names of rules that are refuted or unproved, and shall price all the same; the result says so.",
 }
 STEP = {
-    "id": "A name of your own for this step.",
+    "id": "A name of your own for this step: letters, digits, dots, dashes and underscores.",
     "run": "The algorithm, by name.",
     "share": "Its part of the budget, relative to the other steps.",
     "with": "The declared parameters of the algorithm.",
@@ -68,6 +68,9 @@ COLUMNS = {
         "unknown": "A cell that holds something else: `drop`, true or false.",
     },
 }
+
+STEP_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+"""Names of steps stand in the keys of ledgers and traces, before a slash."""
 
 NEIGHBOURS = ("add-remove", "replace-one")
 

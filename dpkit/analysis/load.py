@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -202,6 +203,9 @@ def _steps(reading: Reading, node: Node, installed: Installed, setting: Declared
         reading.keys(step, path, keys.STEP, required=("id", "run"))
         name = reading.value(step, path, keys.STEP_ID)
         if isinstance(name, str):
+            if not re.fullmatch(keys.STEP_NAME, name):
+                allowed = "letters, digits, dots, dashes and underscores, a letter or digit first"
+                reading.problem(step.entries["id"], joined(path, "id"), f"found {described(step.entries['id'])}", allowed)
             if name in seen:
                 found = f"the id {name!r} is that of steps[{seen[name]}]"
                 reading.problem(step.entries["id"], joined(path, "id"), found, "ids that differ")

@@ -86,10 +86,10 @@ class Result:
             self.releases, plan=self.plan.event, neighbours=spec.data.neighbours, accountant=spec.budget.accountant
         )
 
-    def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+    def write(self, folder: str | os.PathLike[str], *, prefix: str = "") -> tuple[Path, Path]:
         """Write result.json and trace.json; a file that is there is replaced as a whole or not at all."""
         where = Path(folder)
-        paths = where / "result.json", where / "trace.json"
+        paths = where / f"{prefix}result.json", where / f"{prefix}trace.json"
         for path, text in zip(paths, (json.dumps(self.as_json(), indent=2), self.trace()), strict=True):
             write_whole(path, text)
         return paths

@@ -82,6 +82,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(loaded):
         ("run: total", "run: irls", (15, 10), "steps[0].run", "pip install dpkit-irls"),
         ("run: total", "run: histogram", (15, 10), "steps[0].run", "pip install dpkit-stats"),
         ("id: ages", "id: 3", (14, 9), "steps[0].id", "quotes"),
+        ("id: ages", "id: a/b", (14, 9), "steps[0].id", "letters, digits"),
         ("report:", "plugins: [irls]\nreport:", (17, 10), "plugins", "pip install dpkit-irls"),
         ("source: people.csv", "source: 3", (3, 11), "data.source", "a path"),
         ("source: people.csv", "source: {run: sqll}", (3, 17), "data.source.run", "no source named 'sqll'"),

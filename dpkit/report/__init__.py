@@ -1,0 +1,1 @@
+"""Reports: one HTML file that works offline, on a phone, in print, in light and dark."""

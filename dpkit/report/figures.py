@@ -1,0 +1,147 @@
+"""The figures of a report, from a plan or a result; a figure with nothing to show is empty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from dpkit.analysis.documents import jsonable
+from dpkit.analysis.markup import Markup, element, joined
+from dpkit.analysis.plan import Plan
+from dpkit.analysis.run import Result
+from dpkit.report.pictures import bars, curves, intervals
+
+_POINTS = 25
+_MOST = 30
+
+
+def errors_figure(result: Result) -> Markup:
+    """Answers with the errors that were expected of them at 95%, where the algorithm knew them before it saw data."""
+    figures = []
+    for step in result.plan.steps:
+        outcome = result.outcomes.get(step.id)
+        answer = jsonable(outcome.result) if outcome is not None else None
+        named = answer if isinstance(answer, dict) else {"answer": answer}
+        rows = [
+            (name, value, value - error, value + error)
+            for name, error in step.errors.items()
+            for value in [named.get(name)]
+            if isinstance(value, int | float)
+        ]
+        if rows:
+            figures.append(_figure(f"{step.id}: answers with their expected errors at 95%", intervals(rows, title=step.id)))
+    return joined(figures)
+
+
+def coefficients_figure(result: Result) -> Markup:
+    """Coefficients with their intervals: for answers that have `coefficients`, and `intervals` or `standard_errors`."""
+    figures = []
+    for name, outcome in result.outcomes.items():
+        rows = list(_coefficients(jsonable(outcome.result)))[:_MOST]
+        if rows:
+            figures.append(_figure(f"{name}: coefficients", intervals(rows, title=f"coefficients of {name}")))
+    return joined(figures)
+
+
+def _coefficients(answer: object) -> Iterator[tuple[str, float, float, float]]:
+    if not isinstance(answer, Mapping) or "coefficients" not in answer:
+        return
+    values = _by_name(answer["coefficients"], answer.get("names") or answer.get("features"))
+    errors = _by_name(answer.get("standard_errors"), answer.get("names") or answer.get("features"))
+    found = answer.get("intervals")
+    ends = found if isinstance(found, Mapping) else dict(zip(values, found, strict=False)) if isinstance(found, list) else {}
+    for name, value in values.items():
+        if not isinstance(value, int | float):
+            continue
+        pair, error = ends.get(name), errors.get(name)
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(end, int | float) for end in pair):
+            yield name, value, pair[0], pair[1]
+        elif isinstance(error, int | float):
+            yield name, value, value - 1.96 * error, value + 1.96 * error
+        else:
+            yield name, value, value, value
+
+
+def _by_name(values: object, names: object) -> dict[str, object]:
+    if isinstance(values, Mapping):
+        return {str(name): value for name, value in values.items()}
+    if not isinstance(values, list):
+        return {}
+    known = [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else None
+    return dict(zip(known or [f"[{place}]" for place in range(len(values))], values, strict=True))
+
+
+def signal_figure(result: Result) -> Markup:
+    """How many times its noise each released value is: below 2 or so, it says little."""
+    scales = {
+        (step.id, release.query): release.scale for step in result.plan.steps for release in step.releases if release.scale
+    }
+    rows = []
+    for release in result.releases:
+        step = release.key.split("/", 1)[0]
+        for query, value in zip(release.queries, release.values, strict=True):
+            scale = scales.get((step, query))
+            array = np.abs(np.asarray(value, dtype=np.float64))
+            if scale and array.size and np.isfinite(array).all():
+                rows.append((f"{step}/{query}", float(np.max(array)) / scale))
+    if not rows:
+        return Markup("")
+    shown = bars(rows[:_MOST], title="largest released value over the scale of its noise", unit="x")
+    more = f" The first {_MOST} of {len(rows)}." if len(rows) > _MOST else ""
+    return _figure(f"The largest released value, in units of its noise.{more}", shown)
+
+
+def steps_figure(plan: Plan) -> Markup:
+    """The part of the price that each step has."""
+    return bars([(step.id, 100.0 * step.part) for step in plan.steps], title="part of the price by step", unit="%")
+
+
+def accountants_figure(plan: Plan) -> Markup:
+    """What each accountant would have charged."""
+    charged = [(plan.explanation.accountant, plan.explanation.epsilon), *plan.explanation.others]
+    rows = sorted((row for row in charged if math.isfinite(row[1])), key=lambda row: row[1])
+    caption = f"epsilon at delta = {plan.delta:g}, as each accountant would have charged it"
+    return _figure(caption, bars(rows, title="epsilon by accountant"))
+
+
+def profile_figure(plan: Plan) -> Markup:
+    """delta against epsilon, for the plan."""
+    highest = 1.5 * plan.epsilon if math.isfinite(plan.epsilon) else 1.0
+    points = []
+    for place in range(_POINTS + 1):
+        epsilon = highest * place / _POINTS
+        delta = plan.guarantee.delta(epsilon=epsilon)
+        if delta > 0.0:
+            points.append((epsilon, math.log10(delta)))
+    return curves([("profile", points)], title="privacy profile", across="epsilon", up="log10 delta")
+
+
+def convergence_figure(result: Result) -> Markup:
+    """How released values moved over iterations, for steps that release the same query again and again."""
+    figures = []
+    for step in result.plan.steps:
+        moves: dict[str, list[float]] = {}
+        before: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
+        for release in result.releases:
+            if release.key.split("/", 1)[0] != step.id:
+                continue
+            for query, value in zip(release.queries, release.values, strict=True):
+                array = np.asarray(value, dtype=np.float64)
+                if query in before and before[query].shape == array.shape:
+                    moves.setdefault(query, []).append(float(np.linalg.norm(array - before[query])))
+                before[query] = array
+        series = [
+            (query, [(float(n), move) for n, move in enumerate(path, start=2)])
+            for query, path in moves.items()
+            if len(path) > 1
+        ]
+        if series:
+            shown = curves(series, title=f"convergence of {step.id}", across="iteration", up="change")
+            figures.append(_figure(f"{step.id}: how far each released value is from the one before it", shown))
+    return joined(figures)
+
+
+def _figure(caption: str, picture: Markup) -> Markup:
+    return joined([element("p", caption, cls="soft"), picture]) if str(picture) else picture

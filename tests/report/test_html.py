@@ -1,0 +1,193 @@
+"""The report: one page that loads nothing, runs nothing, escapes everything, and shows released values alone."""
+
+import html
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dpkit.analysis.load import load
+from dpkit.analysis.markup import element
+from dpkit.hooks.manager import load_plugins
+from dpkit.report.figures import coefficients_figure
+from dpkit.report.html import report_html, write_report
+from dpkit.report.pictures import bars, curves, intervals
+
+LITTLE = Path(__file__).parent.parent / "analysis" / "little.py"
+CANARY = "41.7093817261"
+EVIL = "<script>alert(1)</script>"
+YAML = f"""\
+dpkit: 1
+data:
+  source: people.csv
+  name: "{EVIL}"
+  columns:
+    "{EVIL}": [0, 100]
+budget: {{epsilon: 1.0, delta: 1e-6, accountant: zcdp}}
+steps:
+  - id: first
+    run: total
+    with: {{column: "{EVIL}", passes: 4}}
+  - id: a-step-with-a-rather-long-name-that-must-not-overflow-a-narrow-screen
+    run: total
+    share: 2
+    with: {{column: "{EVIL}"}}
+"""
+SECTIONS = [
+    "The guarantee",
+    "Results",
+    "Noise against signal",
+    "Where epsilon went",
+    "Privacy profile",
+    "Convergence",
+    "What this relies on",
+    "Audit",
+    "Plugins and versions",
+    "How to reproduce",
+]
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("analysis")
+    spec = importlib.util.spec_from_file_location("little_plugin_of_reports", LITTLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (folder / "people.csv").write_text(f"{EVIL}\n30\n{CANARY}\n", encoding="utf-8")
+    (folder / "analysis.yaml").write_text(YAML, encoding="utf-8")
+    return load(folder / "analysis.yaml", installed=load_plugins(discover=False, extra={"little": module})).plan()
+
+
+@pytest.fixture(scope="module")
+def result(plan):
+    return plan.run()
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return report_html(result)
+
+
+class Balance(HTMLParser):
+    """Whether every element that opens closes, and what elements and links there are."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.links = [], set(), []
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+        self.handle_startendtag(tag, attributes)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.add(tag)
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "action", "data") or name.startswith("on")
+        ]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_every_section_is_there(page):
+    found = [html.unescape(title) for title in re.findall(r"<h2>(.*?)</h2>", page)]
+    assert found == SECTIONS
+    assert page.count("<svg") >= 6
+
+
+def test_the_page_is_well_formed_and_neither_loads_nor_runs_anything(page):
+    parser = Balance()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.links == []
+    assert not parser.tags & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    assert set(re.findall(r"https?://[^\"<\s]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert "url(" not in page
+    assert "@import" not in page
+    assert len(page) < 200_000
+
+
+def test_everything_is_escaped(page, result):
+    assert EVIL not in page
+    assert html.escape(EVIL) in page
+    assert EVIL not in result._repr_html_()
+    assert EVIL not in result.plan._repr_html_()
+    assert str(element("p", EVIL, title='"><b>')) == f'<p title="&quot;&gt;&lt;b&gt;">{html.escape(EVIL)}</p>'
+    with pytest.raises(ValueError, match="not a name"):
+        element("p onload=x")
+
+
+def test_no_cell_is_in_it(page):
+    assert CANARY not in page
+
+
+def test_it_works_in_light_dark_print_and_on_a_phone(page):
+    for piece in ("prefers-color-scheme: dark", "@media print", "width=device-width", "max-width: 34rem"):
+        assert piece in page
+
+
+def test_simulations_are_stamped(plan):
+    assert "SIMULATION" in report_html(plan.simulate())
+    assert "SIMULATION" not in report_html(plan.run())
+
+
+def test_the_report_is_written(result, tmp_path):
+    assert write_report(result, tmp_path / "a" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_pictures_take_whatever_numbers_come():
+    odd = [("a", float("inf")), ("b", float("nan")), ("c", 0.0)]
+    assert str(bars(odd, title="t")).startswith("<svg")
+    assert str(intervals([("a", float("nan"), 0.0, 1.0)], title="t")) == ""
+    assert str(intervals([("a", 1.0, 1.0, 1.0)], title="t")).startswith("<svg")
+    assert str(curves([("a", [])], title="t", across="x", up="y")) == ""
+    assert "nan" not in str(curves([("a", [(0.0, 0.0)])], title="t", across="x", up="y"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"coefficients": {"x": 1.0, "y": -2.0}, "standard_errors": {"x": 0.1, "y": 0.2}},
+        {"coefficients": [1.0, 2.0], "names": ["x", "y"], "intervals": [[0.5, 1.5], [1.0, 3.0]]},
+        {"coefficients": [1.0, 2.0]},
+    ],
+)
+def test_coefficients_are_drawn_with_their_intervals(answer):
+    from types import SimpleNamespace
+
+    outcome = SimpleNamespace(result=answer)
+    picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
+    assert picture.count("<circle") == 2
+
+
+HARNESS = """<!doctype html><body><iframe id="frame" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
+<script>
+const errors = [];
+window.onerror = message => errors.push(String(message));
+document.getElementById("frame").onload = event => {{
+  const inner = event.target.contentDocument.documentElement;
+  document.title = JSON.stringify({{
+    overflow: inner.scrollWidth - inner.clientWidth,
+    requests: event.target.contentWindow.performance.getEntriesByType("resource").length,
+    headings: inner.querySelectorAll("h2").length, errors: errors.length }});
+}};
+</script>"""
+
+
+@pytest.mark.parametrize("width", [1200, 390, 320])
+def test_a_browser_shows_it_without_overflow_error_or_request(page, tmp_path, width):
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium here: the report was not looked at in a browser")
+    harness = tmp_path / "harness.html"
+    harness.write_text(HARNESS.format(width=width, page=html.escape(page, quote=True)), encoding="utf-8")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=5000", "--dump-dom", harness.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", shown).group(1)))
+    assert found == {"overflow": 0, "requests": 0, "headings": len(SECTIONS), "errors": 0}
