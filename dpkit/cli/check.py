@@ -1,0 +1,26 @@
+"""`dpkit check`: whether an analysis is as it should be."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from dpkit.cli.errors import answers_in_json, file_argument
+
+
+@click.command()
+@file_argument
+@answers_in_json
+def check(file: str, as_json: bool) -> None:
+    """Check an analysis; every mistake is listed with its line. Reads no data, spends nothing.
+
+    Example: dpkit check analysis.yaml
+    """
+    from dpkit.analysis.load import load
+
+    spec = load(file)
+    if as_json:
+        click.echo(json.dumps({"ok": True, "analysis": spec.fingerprint, "steps": [step.id for step in spec.steps]}, indent=2))
+    else:
+        click.echo(f"{file}: fine. {len(spec.steps)} steps, {len(spec.data.schema.columns)} columns.")

@@ -1,0 +1,45 @@
+"""`dpkit compare`: accountants side by side for one plan."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import click
+
+from dpkit.cli.errors import answers_in_json, file_argument
+
+
+@click.command()
+@file_argument
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Also draw epsilon against delta, as SVG.")
+@answers_in_json
+def compare(file: str, picture: Path | None, as_json: bool) -> None:
+    """What each accountant charges for the plan of an analysis, and how much noise each would need for its budget.
+
+    Example: dpkit compare analysis.yaml --picture accountants.svg
+    """
+    from dpkit.analysis.comparison import compare_accountants
+    from dpkit.analysis.load import load
+    from dpkit.analysis.words import table
+    from dpkit.numerics.rounding import format_up
+
+    found = compare_accountants(load(file).plan())
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        rows = []
+        for row in found.rows:
+            cells = [format_up(epsilon) if math.isfinite(epsilon) else "-" for epsilon in row.epsilons]
+            noise = "-" if row.noise is None else f"{row.noise:.4g}"
+            rows.append((row.accountant, *cells, noise, row.why))
+        head = ("accountant", *(f"eps({delta:g})" for delta in found.deltas), "relative noise", "")
+        click.echo("\n".join(table(head, rows)))
+    if picture is not None:
+        from dpkit.analysis.run import write_whole
+        from dpkit.report.pictures import comparison_picture
+
+        write_whole(picture, str(comparison_picture(found)))
+        if not as_json:
+            click.echo(f"wrote {picture}")

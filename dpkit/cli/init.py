@@ -1,0 +1,122 @@
+"""`dpkit init`: a commented analysis to start from."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from dpkit.cli.errors import answers_in_json
+from dpkit.errors import OutputError
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*[A-Za-z0-9]|[A-Za-z]")
+_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option(
+    "--to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="analysis.yaml",
+    show_default=True,
+    help="The file to write.",
+)
+@click.option("--epsilon", type=float, help="The budget of the run. [default: 1.0]")
+@click.option("--delta", type=float, help="Its delta. [default: 1e-6]")
+@click.option("--person", help="The column that names persons. [default: each row is somebody of their own]")
+@click.option("--at-most", type=int, default=1, show_default=True, help="The most rows of one person that are used.")
+@click.option("--replace-one", is_flag=True, help="The number of rows is public, and neighbours differ in one of them.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@answers_in_json
+def init(
+    source: str | None,
+    to: Path,
+    epsilon: float | None,
+    delta: float | None,
+    person: str | None,
+    at_most: int,
+    replace_one: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a commented analysis. Of the data, only the names of the columns are read: bounds are yours to declare.
+
+    On a terminal it asks for what is not given.
+
+    Example: dpkit init people.csv --epsilon 1 --to analysis.yaml
+    """
+    from dpkit.analysis.run import write_whole
+    from dpkit.data.opening import open_table
+
+    if to.exists() and not force:
+        raise OutputError(path=to, reason="it is there already.", fix="Name another file with --to, or say --force.")
+    asking = sys.stdin.isatty() and not as_json
+    if source is None:
+        source = click.prompt("Data (CSV or Parquet)", err=True) if asking else "data.csv"
+        names = open_table(source).names if asking else ()
+    else:
+        names = open_table(source).names
+    if epsilon is None:
+        epsilon = click.prompt("Epsilon of the run", default=1.0, err=True) if asking else 1.0
+    if delta is None:
+        delta = click.prompt("Delta", default=1e-6, err=True) if asking else 1e-6
+    text = _rendered(
+        source=os.path.relpath(source, to.parent),
+        names=names,
+        epsilon=epsilon,
+        delta=delta,
+        unit="row" if person is None else f"{{column: {_quoted(person)}, at_most: {at_most}}}",
+        relation="replace-one" if replace_one else "add-remove",
+    )
+    write_whole(to, text)
+    if as_json:
+        click.echo(json.dumps({"wrote": str(to), "columns": list(names)}, indent=2))
+    else:
+        click.echo(f"wrote {to}\nNext: declare the columns and steps in it, then `dpkit plan {to}`.")
+
+
+def _rendered(*, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str) -> str:
+    from dpkit.hooks.manager import installed_plugins
+
+    algorithms = ", ".join(factory.name for factory in installed_plugins().registry.algorithms) or "none; see `dpkit plugins`"
+    columns = "\n".join(f"    # {_quoted(name)}: [LOWER, UPPER]" for name in names) or "    # age: [0, 120]"
+    return f"""\
+# An analysis of dpkit: `dpkit check` it, `dpkit plan` it (reads no data, spends nothing), then `dpkit run` it.
+dpkit: 1
+
+data:
+  source: {_quoted(source)}
+  unit: {unit}            # who is protected: a row, or {{column: person, at_most: 3}}
+  neighbours: {relation}  # or replace-one, where the number of rows is public
+  # rows: 10000         # how many rows there are, if you may know it
+  columns:
+    # Every column that a step reads. Bounds and levels come from public knowledge, never from the data:
+    # what can a value be? Uncomment and fill in: [LOWER, UPPER], {{levels: [a, b, c]}}, or boolean.
+{columns}
+
+budget:
+  epsilon: {epsilon:g}          # smaller protects better and answers worse
+  delta: {delta:g}          # far below one in the number of rows
+  accountant: best      # `dpkit compare` shows them all
+  # ledger: data.ledger # the total that this run is taken from: `dpkit ledger create`
+
+steps:
+  # Installed: {algorithms}
+  - id: first
+    run: NAME
+    # share: 1          # its part of the budget, relative to other steps
+    with: {{}}
+
+report: out/report.html
+"""
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML reads it back."""
+    plain = _PLAIN.fullmatch(text) and text.casefold() not in _WORDS
+    return text if plain else json.dumps(text)

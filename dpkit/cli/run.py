@@ -1,0 +1,87 @@
+"""`dpkit run`: carry an analysis out, and write what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpkit.cli.errors import answers_in_json, file_argument
+
+if TYPE_CHECKING:
+    from dpkit.analysis.plan import Plan
+    from dpkit.analysis.run import Result
+
+
+@click.command()
+@file_argument
+@click.option("--yes", is_flag=True, help="Charge the ledger without asking.")
+@click.option("--dry-run", is_flag=True, help="Stop before anything is charged or read; print the plan.")
+@click.option("--simulate", is_flag=True, help="On made-up data of the declared columns, with seeded noise; stamped, and free.")
+@click.option("--seed", default=0, show_default=True, help="The seed of a simulation.")
+@click.option("--again", is_flag=True, help="Pay for a new draw of an analysis that the ledger has seen already.")
+@answers_in_json
+@click.pass_context
+def run(
+    context: click.Context, file: str, yes: bool, dry_run: bool, simulate: bool, seed: int, again: bool, as_json: bool
+) -> None:
+    """Run an analysis: plan, charge, then release. Writes result.json, trace.json and the report.
+
+    With a ledger, an analysis that was interrupted goes on, and one that was run gives back its answers; neither pays twice.
+    Exit code 1 when it does not fit, or was interrupted; 2 for wrong input, which costs nothing.
+
+    Example: dpkit run analysis.yaml --yes
+    """
+    from dpkit.analysis.load import load
+    from dpkit.analysis.run import check_writable, open_data
+
+    priced = load(file).plan()
+    if dry_run:
+        click.echo(json.dumps(priced.as_json(), indent=2) if as_json else f"{priced}\nDry run: nothing was charged or read.")
+        return
+    report = priced.spec.report.with_name(f"simulation-{priced.spec.report.name}") if simulate else priced.spec.report
+    check_writable(report)
+    if simulate:
+        result = priced.simulate(seed=seed)
+    else:
+        open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
+        _confirm(priced, yes=yes, again=again)
+        result = priced.run(progress=_progress(), again=again)
+    _write(result, report, as_json=as_json, prefix="simulation-" if simulate else "")
+    context.exit(0 if result.is_complete else 1)
+
+
+def _confirm(priced: Plan, *, yes: bool, again: bool) -> None:
+    """Ask on a terminal before a ledger is charged; a script says --yes."""
+    ledger = priced.ledger
+    if ledger is None or yes or (ledger.is_paid and not again):
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"This run charges the ledger {str(ledger.path)!r}. Say --yes to let it.")
+    click.echo(f"{priced.sentence}\nprice  {ledger.price}\nleft   {ledger.balance.remaining}", err=True)
+    click.confirm(f"Charge {ledger.path}?", abort=True, err=True)
+
+
+def _write(result: Result, report: Path, *, as_json: bool, prefix: str) -> None:
+    """Answers are shown even when they cannot be written: they are paid for."""
+    from dpkit.report.html import write_report
+
+    click.echo(json.dumps(result.as_json(), indent=2) if as_json else str(result))
+    written = [*result.write(report.parent, prefix=prefix), write_report(result, report)]
+    if not as_json:
+        click.echo("\n".join(f"wrote {name}" for name in written))
+
+
+def _progress() -> Callable[[str, int], None] | None:
+    """One line on a terminal that counts iterations; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(step: str, count: int) -> None:
+        click.echo(f"\r{step}: iteration {count}\033[K", nl=False, err=True)
+
+    return show
