@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 def jsonable(value: object) -> object:
     """A released answer as JSON. A number that is not finite becomes its name; what has no form becomes its type's name."""
-    if hasattr(value, "as_json"):
-        return jsonable(value.as_json())
+    for form in ("as_json", "to_dict"):
+        if hasattr(value, form) and not isinstance(value, type):
+            return jsonable(getattr(value, form)())
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | np.integer | np.bool_):

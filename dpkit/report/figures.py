@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 import numpy as np
 
@@ -23,16 +24,35 @@ def errors_figure(result: Result) -> Markup:
     for step in result.plan.steps:
         outcome = result.outcomes.get(step.id)
         answer = jsonable(outcome.result) if outcome is not None else None
-        named = answer if isinstance(answer, dict) else {"answer": answer}
-        rows = [
-            (name, value, value - error, value + error)
-            for name, error in step.errors.items()
-            for value in [named.get(name)]
-            if isinstance(value, int | float)
-        ]
+        rows = list(_with_errors(answer, step.errors, step.id))[:_MOST]
         if rows:
-            figures.append(_figure(f"{step.id}: answers with their expected errors at 95%", intervals(rows, title=step.id)))
+            figures.append(_figure(f"{step.id}: answers with their errors at 95%", intervals(rows, title=step.id)))
     return joined(figures)
+
+
+def _with_errors(answer: object, errors: Mapping[str, float], step: str) -> Iterator[tuple[str, float, float, float]]:
+    """Answers that state an error (`estimate` or `estimates` with `error`), and those whose error was foretold by name."""
+    if not isinstance(answer, Mapping):
+        return
+    for name, error in errors.items():
+        value = answer.get(name)
+        if _is_number(value):
+            yield name, value, value - error, value + error
+    error = answer.get("error")
+    if not _is_number(error):
+        return
+    if _is_number(answer.get("estimate")):
+        value = answer["estimate"]
+        yield step, value, value - error, value + error
+    cells, values = answer.get("cells"), answer.get("estimates")
+    if isinstance(cells, list) and isinstance(values, list) and len(cells) == len(values):
+        for name, value in zip(cells, values, strict=True):
+            if _is_number(value):
+                yield str(name), value, value - error, value + error
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def coefficients_figure(result: Result) -> Markup:

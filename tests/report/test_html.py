@@ -14,7 +14,7 @@ import pytest
 from dpkit.analysis.load import load
 from dpkit.analysis.markup import element
 from dpkit.hooks.manager import load_plugins
-from dpkit.report.figures import coefficients_figure
+from dpkit.report.figures import coefficients_figure, errors_figure
 from dpkit.report.html import report_html, write_report
 from dpkit.report.pictures import bars, curves, intervals
 
@@ -163,6 +163,24 @@ def test_coefficients_are_drawn_with_their_intervals(answer):
     outcome = SimpleNamespace(result=answer)
     picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
     assert picture.count("<circle") == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "dots"),
+    [
+        ({"estimate": 3.0, "error": 1.0}, 1),
+        ({"estimates": [3.0, 4.0], "cells": ["f", "m"], "error": 1.0}, 2),
+        ({"estimates": [3.0, 4.0], "probabilities": [0.5, 0.9], "error": 0.1}, 0),
+        ({"total": 3.0}, 1),
+        (3.0, 0),
+    ],
+)
+def test_answers_are_drawn_with_their_errors(answer, dots):
+    from types import SimpleNamespace
+
+    plan = SimpleNamespace(steps=[SimpleNamespace(id="one", errors={"total": 2.0})])
+    picture = str(errors_figure(SimpleNamespace(plan=plan, outcomes={"one": SimpleNamespace(result=answer)})))
+    assert picture.count("<circle") == dots
 
 
 HARNESS = """<!doctype html><body><iframe id="frame" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
