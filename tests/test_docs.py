@@ -74,3 +74,15 @@ def test_the_hook_reference_is_what_the_specs_say():
     from dpkit.hooks.reference import hook_reference
 
     assert (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8") == hook_reference()
+
+
+def test_the_yaml_reference_is_what_the_keys_say():
+    from dpkit.analysis.reference import yaml_reference
+
+    assert (ROOT / "docs" / "yaml.md").read_text(encoding="utf-8") == yaml_reference()
+
+
+def test_the_command_line_reference_is_what_the_verbs_say():
+    from dpkit.cli.reference import cli_reference
+
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_reference()

@@ -23,7 +23,10 @@ def guarantee_sentence(plan: Plan) -> str:
     if not found.holds:
         return f"NO GUARANTEE: {claim} is what rules say that are not proved ({', '.join(found.unsound)})."
     reader = f"by the accountant {explained.accountant!r} ({explained.because})"
-    return f"What is released is {claim}: whether {who} {how} moves the odds of any outcome by at most that, {reader}."
+    factor = format_up(math.exp(min(plan.epsilon, 700.0)), digits=3)
+    rest = f" and an addition of {plan.delta:g}" if plan.delta else ""
+    changed = f"whether {who} {how} changes the probability of any outcome by a factor of at most {factor}{rest}"
+    return f"What is released is {claim}: {changed}, {reader}."
 
 
 def number(value: float | None) -> str:

@@ -34,10 +34,10 @@ def _with_errors(answer: object, errors: Mapping[str, float], step: str) -> Iter
     """Answers that state an error (`estimate` or `estimates` with `error`), and those whose error was foretold by name."""
     if not isinstance(answer, Mapping):
         return
-    for name, error in errors.items():
+    for name, foretold in errors.items():
         value = answer.get(name)
         if _is_number(value):
-            yield name, value, value - error, value + error
+            yield name, value, value - foretold, value + foretold
     error = answer.get("error")
     if not _is_number(error):
         return

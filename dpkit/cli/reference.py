@@ -1,0 +1,60 @@
+"""The page docs/cli.md, written from the verbs: `python -m dpkit.cli.reference > docs/cli.md`. A test holds it true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from dpkit.cli import main
+
+_HEAD = """# The command line
+
+`dpkit VERB --help` says the same. Exit codes: 0 fine; 1 refuted or over budget (or a check that failed); 2 wrong input. A
+mistake is a message, never a traceback, and never costs anything. Progress and questions appear on a terminal only; a pipe
+gets the answer alone. There are no colours.
+
+Completion for bash: `eval "$(_DPKIT_COMPLETE=bash_source dpkit)"`; for zsh and fish, `zsh_source` and `fish_source`.
+
+This page is generated from the verbs themselves.
+"""
+
+
+def cli_reference() -> str:
+    """The page, in Markdown."""
+    return "\n".join([_HEAD, *_pages(main, "dpkit")])
+
+
+def _pages(command: click.Command, name: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name)
+    if isinstance(command, click.Group):
+        if name != "dpkit":
+            yield f"## `{name}`\n\n{_prose(command)}\n"
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            if found is not None and not found.hidden:
+                yield from _pages(found, f"{name} {inner}")
+        return
+    arguments = " ".join(str(item.name).upper() for item in command.params if isinstance(item, click.Argument))
+    given = [item.get_help_record(context) for item in command.params if isinstance(item, click.Option)]
+    options = [record for record in given if record is not None]
+    table = ["| option | what it does |", "|---|---|", *(f"| `{left}` | {_cell(right)} |" for left, right in options)]
+    yield f"## `{name}{' ' + arguments if arguments else ''}`\n\n{_prose(command)}\n\n" + "\n".join(table) + "\n"
+
+
+def _prose(command: click.Command) -> str:
+    """The help, with its example as code."""
+    paragraphs = (command.help or "").replace("\b\n", "").split("\n\n")
+    shown = []
+    for paragraph in paragraphs:
+        words = " ".join(paragraph.split())
+        shown.append(f"Example: `{words.removeprefix('Example: ')}`" if words.startswith("Example: ") else words)
+    return "\n\n".join(shown)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(cli_reference(), end="")
