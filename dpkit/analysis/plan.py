@@ -15,6 +15,8 @@ from dpkit.core.claims import Claim
 from dpkit.core.events import Event
 from dpkit.core.explain import Explanation
 from dpkit.core.guarantee import Guarantee
+from dpkit.core.mechanism import Mechanism
+from dpkit.core.query import Query
 from dpkit.errors import BudgetUnreachableError, InvalidValueError, PlanRefusedError, UnpricedEventError
 from dpkit.running.schedules import combined_plan, share_weights, solve_noise
 
@@ -39,6 +41,7 @@ class PlannedStep:
     releases: tuple[PlannedRelease, ...]
     errors: Mapping[str, float]
     is_rehearsed: bool
+    asked: tuple[tuple[Query, Mechanism], ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +188,7 @@ def _steps(spec: Spec, noises: tuple[float, ...], guarantee: Guarantee) -> tuple
                 releases=rehearsal.releases,
                 errors=expected_errors(step.algorithm, noise),
                 is_rehearsed=rehearsal.complete,
+                asked=rehearsal.asked,
             )
         )
     return tuple(planned), tuple(claims.values())

@@ -40,13 +40,14 @@ class PlannedRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """What a step will release, and which claims of its mechanisms are not plainly proved.
+    """What a step will release, and which claims its mechanisms make. `asked` are the queries and mechanisms themselves.
 
     `complete` is False where the algorithm cannot be run without data, or goes on for too long.
     """
 
     releases: tuple[PlannedRelease, ...]
     claims: tuple[Claim, ...]
+    asked: tuple[tuple[Query, Mechanism], ...]
     complete: bool
 
 
@@ -62,7 +63,9 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
         raise
     except (DpkitError, ArithmeticError, ValueError, TypeError, LookupError):
         complete = False  # made-up values may be beyond what an algorithm can continue from; its plan still binds it
-    return Rehearsal(releases=curator.releases(), claims=tuple(curator.claims.values()), complete=complete)
+    return Rehearsal(
+        releases=curator.releases(), claims=tuple(curator.claims.values()), asked=curator.asked(), complete=complete
+    )
 
 
 class _Rehearsing:
@@ -72,7 +75,7 @@ class _Rehearsing:
         self._setting = setting
         self._coverage = PlanCoverage(plan, run=step)
         self._rng = np.random.default_rng(0)
-        self._seen: dict[tuple[str, str, tuple[int, ...]], tuple[Mechanism, int]] = {}
+        self._seen: dict[tuple[str, str, tuple[int, ...]], tuple[Query, Mechanism, int]] = {}
         self.claims: dict[str, Claim] = {}
         self.count = 0
 
@@ -87,7 +90,7 @@ class _Rehearsing:
             self._coverage.take(planned_event(self._setting, query, mechanism))
             self.count += 1
             key = (query.name, repr(mechanism), query.shape)
-            self._seen[key] = (mechanism, self._seen.get(key, (mechanism, 0))[1] + 1)
+            self._seen[key] = (query, mechanism, self._seen.get(key, (query, mechanism, 0))[2] + 1)
             self._note_claims(query, mechanism)
             values.append(np.asarray(mechanism.release(np.zeros(query.shape), self._rng), dtype=np.float64))
         return tuple(values)
@@ -112,8 +115,12 @@ class _Rehearsing:
                 error=mechanism.accuracy(shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
                 shape=shape,
             )
-            for (name, _, shape), (mechanism, times) in self._seen.items()
+            for (name, _, shape), (_, mechanism, times) in self._seen.items()
         )
+
+    def asked(self) -> tuple[tuple[Query, Mechanism], ...]:
+        """One query and mechanism of each kind."""
+        return tuple((query, mechanism) for query, mechanism, _ in self._seen.values())
 
 
 def _scale(mechanism: Mechanism) -> float | None:

@@ -33,6 +33,7 @@ def audit_group() -> None:
     dpkit audit --zoo                                        the self-test
     dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"          a mechanism of dpkit
     dpkit audit module:function --epsilon 1 --pair "[0.0, 1.0]"
+    dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
     dpkit audit replay certificate.json
 
     Exit codes: 0 not refuted, 1 refuted, 2 wrong input.
@@ -74,9 +75,11 @@ def run(
     junit: str | None,
     sarif: str | None,
 ) -> None:
-    """Audit TARGET: module:callable, module:mechanism, or a mechanism of dpkit as Python writes it."""
+    """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, or an analysis FILE.yaml."""
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
+    if target is not None and target.endswith((".yaml", ".yml")):
+        sys.exit(_analysis(target, confidence, samples, seconds, seed, as_json, junit, sarif))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, as_json, junit, sarif))
     from dpkit.auditing.replay import distance_of
@@ -149,6 +152,30 @@ def _zoo(
         click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
     _files(found, junit, sarif)
     return 1 if wrong else 0
+
+
+def _analysis(
+    file: str,
+    confidence: float,
+    samples: int,
+    seconds: float | None,
+    seed: int | None,
+    as_json: bool,
+    junit: str | None,
+    sarif: str | None,
+) -> int:
+    from dpkit.analysis.load import load
+    from dpkit.auditing.analyses import audit_plan
+
+    found = audit_plan(
+        load(file).plan(), confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file)
+    )
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        click.echo(str(found))
+    _files(list(found.certificates), junit, sarif)
+    return 1 if found.refuted else 0
 
 
 def _write(found: list[AuditCertificate], as_json: bool, junit: str | None, sarif: str | None) -> None:

@@ -250,6 +250,14 @@ def test_explain_names_theorems(analysis):
     assert "BS16" in text
 
 
+def test_an_analysis_is_audited_at_its_own_parameters(analysis, tmp_path):
+    (tmp_path / "people.csv").unlink()
+    assert "not refuted" in run("audit", analysis, "--samples", "2000", "--seed", "1")
+    document = json.loads(run("audit", analysis, "--samples", "2000", "--seed", "1", "--json"))
+    assert document["refuted"] is False
+    assert document["queries"] == ["ages/total"]
+
+
 def test_the_schema_has_the_plugins_parts(site):
     schema = json.loads(run("schema"))
     assert "total" in schema["properties"]["steps"]["items"]["properties"]["run"]["enum"]
