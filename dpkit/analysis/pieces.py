@@ -46,12 +46,12 @@ def answers(result: Result) -> Markup:
         if outcome is None:
             parts.append(element("p", f"{step.id}: not reached"))
             continue
-        rows: list[tuple[str, str, str]] = []
-        for name, shown in flat(jsonable(outcome.result), most=100):
-            error = step.errors.get(name)
-            rows.append((name, shown, "-" if error is None else f"± {number(error)}"))
+        rows = flat(jsonable(outcome.result), most=100)
         parts.append(element("h3", f"{step.id} ({step.run})"))
-        parts.append(html_table(("answer", "value", "expected error at 95%"), rows))
+        parts.append(html_table(("answer", "value"), rows))
+        for name, error in step.errors.items():
+            foretold = f"Expected error{'' if name == 'answer' else f' of {name}'} at 95%, before the run: {number(error)}."
+            parts.append(element("p", foretold, cls="soft"))
     return joined(parts)
 
 

@@ -33,7 +33,7 @@ def number(value: float | None) -> str:
     """A number for a table; a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.4g}"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -14,6 +14,7 @@ from dpkit.analysis.pieces import answers, html_table, releases_table, steps_tab
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.run import Result, write_whole
 from dpkit.core.neighbours import Neighbours
+from dpkit.numerics.rounding import format_up
 from dpkit.report.figures import (
     accountants_figure,
     coefficients_figure,
@@ -34,7 +35,7 @@ body { margin: 0 auto; padding: 1.2rem; max-width: 52rem; font: 16px/1.55 system
   background: var(--page) }
 h1 { font-size: 1.5rem; margin: .2em 0 } h2 { font-size: 1.15rem; margin: 2em 0 .5em; border-bottom: 1px solid var(--rule) }
 h3 { font-size: 1rem; margin: 1em 0 .3em }
-p, li, pre, td, th, code { overflow-wrap: anywhere }
+h1, p, li, pre { overflow-wrap: anywhere } td, th { overflow-wrap: break-word }
 .lead { background: var(--card); border-left: 4px solid #3b6fd4; padding: .8rem 1rem; border-radius: 4px }
 .stamp { border: 2px solid var(--warn); color: var(--warn); padding: .6rem 1rem; font-weight: 600; border-radius: 4px }
 .soft { color: var(--soft); font-size: .92em }
@@ -111,8 +112,8 @@ def _guarantee(plan: Plan) -> Markup:
     means = [
         f"Take two datasets that differ in {change}. No test, by anybody, with any knowledge and any computer, tells which of "
         f"them was used with power above {power:.1%} at a false-alarm rate of 5%.",
-        f"Whatever somebody believed about one {who} before, the odds change by a factor of at most {odds:.3g}, except with "
-        f"probability {delta:g}.",
+        f"Whatever has probability p with one of them has at most {format_up(odds, digits=3)} p + {delta:g} with the other: "
+        f"so it goes for everything that could ever happen to one {who} because of what is released.",
         "It does not say that nothing can be learnt about groups: what holds for many is what an analysis is for.",
     ]
     return joined([element("p", plan.sentence, cls="lead"), element("ul", *(element("li", text) for text in means))])
