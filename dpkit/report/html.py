@@ -42,7 +42,7 @@ h1, p, li, pre { overflow-wrap: anywhere } td, th { overflow-wrap: break-word }
 .scroll { overflow-x: auto; max-width: 100% }
 table { border-collapse: collapse; width: 100%; font-size: .92em }
 th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--rule); vertical-align: top }
-svg { width: 100%; height: auto; display: block; margin: .6rem 0 }
+svg { width: 100%; max-width: 36rem; height: auto; display: block; margin: .6rem 0 }
 pre { background: var(--card); padding: .8rem; border-radius: 4px; white-space: pre-wrap; font-size: .85em }
 @media (max-width: 34rem) { body { padding: .8rem; font-size: 15px } }
 @media print { body { max-width: none } h2 { break-after: avoid } svg, table, pre { break-inside: avoid } }

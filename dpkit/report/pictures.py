@@ -9,9 +9,9 @@ from dpkit.analysis.comparison import Comparison
 from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.words import number
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640.0, 150.0, 24.0, 14.0, 34.0
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 440.0, 122.0, 16.0, 20.0, 34.0
 STYLE = """
-svg text { font: 13px system-ui, sans-serif; fill: currentColor }
+svg text { font: 11.5px system-ui, sans-serif; fill: currentColor }
 svg .axis { stroke: currentColor; stroke-opacity: .35 }
 svg .bar { fill: #3b6fd4 } svg .line { fill: none; stroke: #3b6fd4; stroke-width: 2 }
 svg .dot { fill: #3b6fd4 } svg .reach { stroke: #3b6fd4; stroke-width: 2 }
@@ -28,7 +28,7 @@ def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "") -> Ma
     inner = []
     for place, (name, value) in enumerate(rows):
         y = TOP + 28.0 * place
-        length = (WIDTH - LEFT - RIGHT - 90.0) * (value / largest if math.isfinite(value) else 0.0)
+        length = (WIDTH - LEFT - RIGHT - 64.0) * (value / largest if math.isfinite(value) else 0.0)
         inner.append(_text(LEFT - 8, y + 15, _cut(name), anchor="end"))
         inner.append(element("rect", cls="bar", x=_n(LEFT), y=_n(y + 2), width=_n(max(length, 0.5)), height=18, rx=2))
         inner.append(_text(LEFT + length + 8, y + 15, f"{number(value)}{unit}"))
@@ -52,7 +52,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str) ->
     return _svg(inner, height, title)
 
 
-def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across: str, up: str, height: float = 300.0) -> Markup:
+def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across: str, up: str, height: float = 230.0) -> Markup:
     """Lines through points; the caller gives both axes in the scale they are drawn in."""
     drawn = [(name, [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]) for name, points in series]
     drawn = [(name, points) for name, points in drawn if points]
@@ -77,7 +77,7 @@ def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across:
             inner.append(element("line", cls=style, x1=_n(LEFT), x2=_n(LEFT + 24), y1=_n(y - 4), y2=_n(y - 4)))
             inner.append(_text(LEFT + 32, y, name))
     inner.append(_text(WIDTH - RIGHT, height - 4, across, anchor="end"))
-    inner.append(_text(4, TOP + 2, up))
+    inner.append(_text(4, 10, up))
     return _svg(inner, height + legend + 8.0, title)
 
 
@@ -129,7 +129,7 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start") -> Markup:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 20 else text[:18] + "…"
+    return text if len(text) <= 18 else text[:16] + "…"
 
 
 def _n(value: float) -> str:
