@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dpkit.analysis import keys
@@ -18,6 +19,7 @@ from dpkit.data.setting import DeclaredSetting
 from dpkit.data.unit import ROW, PrivacyUnit
 from dpkit.errors import DpkitError, PluginError
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins
+from dpkit.hooks.specs import PROJECT
 from dpkit.running.ledger_terms import fingerprint
 
 
@@ -98,7 +100,21 @@ def _plugins(reading: Reading, top: Entries, installed: Installed | None) -> Ins
             reading.problem(node, "plugins", f"the plugin {name!r} is not installed", ", ".join(known), hint)
         elif not known[name].healthy:
             reading.problem(node, "plugins", f"the plugin {name!r} was left out: {' '.join(known[name].problems)}")
-    return found
+    if not all(name in known and known[name].healthy for name in names):
+        return None  # steps of a plugin that is not there are not judged a second time
+    return found if installed is None else _restricted(found, names)
+
+
+def _restricted(installed: Installed, names: tuple[str, ...]) -> Installed:
+    """What was given, less the steps and sources of plugins that are not on the allow-list."""
+    plugins = tuple(plugin for plugin in installed.plugins if plugin.name in (*names, PROJECT))
+    added = {(kind, name) for plugin in plugins for kind, items in plugin.adds.items() for name in items}
+    registry = replace(
+        installed.registry,
+        algorithms=tuple(item for item in installed.registry.algorithms if ("algorithms", item.name) in added),
+        sources=tuple(item for item in installed.registry.sources if ("sources", item.name) in added),
+    )
+    return Installed(plugins=plugins, registry=registry)
 
 
 def _data(reading: Reading, node: Node, registry: Registry | None, folder: Path) -> DataSpec | None:

@@ -17,10 +17,17 @@ def check(file: str, as_json: bool) -> None:
 
     Example: dpkit check analysis.yaml
     """
+    from dpkit.analysis.ledger_standing import schema_fingerprint
     from dpkit.analysis.load import load
 
     spec = load(file)
     if as_json:
-        click.echo(json.dumps({"ok": True, "analysis": spec.fingerprint, "steps": [step.id for step in spec.steps]}, indent=2))
+        document = {
+            "ok": True,
+            "analysis": spec.fingerprint,
+            "schema": schema_fingerprint(spec),  # what `dpkit ledger create --schema` takes
+            "steps": [step.id for step in spec.steps],
+        }
+        click.echo(json.dumps(document, indent=2))
     else:
         click.echo(f"{file}: fine. {len(spec.steps)} steps, {len(spec.data.schema.columns)} columns.")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -51,8 +51,15 @@ def run(
         open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
         _confirm(priced, yes=yes, again=again)
         result = priced.run(progress=_progress(), again=again)
+        if is_terminal(sys.stderr):
+            click.echo("\r\033[K", nl=False, err=True)
     _write(result, report, as_json=as_json, prefix="simulation-" if simulate else "")
     context.exit(0 if result.is_complete else 1)
+
+
+def is_terminal(stream: IO[str]) -> bool:
+    """Whether somebody is looking."""
+    return stream.isatty()
 
 
 def _confirm(priced: Plan, *, yes: bool, again: bool) -> None:
@@ -60,7 +67,7 @@ def _confirm(priced: Plan, *, yes: bool, again: bool) -> None:
     ledger = priced.ledger
     if ledger is None or yes or (ledger.is_paid and not again):
         return
-    if not sys.stdin.isatty():
+    if not is_terminal(sys.stdin):
         raise click.UsageError(f"This run charges the ledger {str(ledger.path)!r}. Say --yes to let it.")
     click.echo(f"{priced.sentence}\nprice  {ledger.price}\nleft   {ledger.balance.remaining}", err=True)
     click.confirm(f"Charge {ledger.path}?", abort=True, err=True)
@@ -78,7 +85,7 @@ def _write(result: Result, report: Path, *, as_json: bool, prefix: str) -> None:
 
 def _progress() -> Callable[[str, int], None] | None:
     """One line on a terminal that counts iterations; nothing in a pipe."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         return None
 
     def show(step: str, count: int) -> None:

@@ -124,6 +124,11 @@ def test_an_allow_list_that_is_met_is_fine(loaded):
     assert loaded(("report:", "plugins: [little]\nreport:")).steps[0].run == "total"
 
 
+def test_what_is_not_on_the_allow_list_does_not_run(loaded):
+    (problem,) = problems(loaded, ("report:", "plugins: [dpkit]\nreport:"))
+    assert problem.path == "steps[0].run"
+
+
 def test_a_fingerprint_is_of_what_matters(loaded):
     first = loaded().fingerprint
     assert loaded(("out/report.html", "elsewhere.html")).fingerprint == first

@@ -169,6 +169,28 @@ def test_a_ledger_is_charged_only_with_consent(analysis, ledger):
     assert spent(ledger) == paid
 
 
+def test_on_a_terminal_it_asks_and_shows_progress(analysis, ledger, monkeypatch):
+    monkeypatch.setattr("dpkit.cli.run.is_terminal", lambda stream: True)
+    refused = CliRunner().invoke(main, ["run", str(analysis)], input="n\n")
+    assert refused.exit_code == 1
+    assert spent(ledger) == 0.0
+    agreed = CliRunner().invoke(main, ["run", str(analysis)], input="y\n")
+    assert agreed.exit_code == 0, agreed.output
+    assert "Charge" in agreed.stderr
+    assert "ages: iteration 3" in agreed.stderr
+    assert spent(ledger) > 0.0
+
+
+def test_a_ledger_may_be_bound_to_the_declared_columns(analysis, tmp_path):
+    schema = json.loads(run("check", analysis, "--json"))["schema"]
+    options = ("--dataset", "people", "--epsilon", "2", "--delta", "1e-6", "--schema", schema)
+    run("ledger", "create", tmp_path / "people.ledger", *options)
+    changed(analysis, ("accountant: zcdp", "ledger: people.ledger"))
+    run("plan", analysis)
+    changed(analysis, ("age: [0, 100]", "age: [0, 90]"))
+    assert "`schema`" in run("plan", analysis, code=2)
+
+
 def test_a_budget_that_is_gone_says_what_was_asked_spent_and_left(analysis, ledger):
     run("run", analysis, "--yes")
     changed(analysis, ("passes: 3", "passes: 4"))
