@@ -7,7 +7,7 @@ PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types unit audit-all clean
+.PHONY: demo test docs lint types unit audit-all clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/flights/prepare.py out/demo
@@ -27,6 +27,11 @@ types: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/pytest -n 2 -m "not slow"
+
+# The site, in site/; a broken link is an error.
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet "mkdocs-material>=9.5"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f .ci/mkdocs.yml
 
 # The long statistical suites, too slow for every commit.
 audit-all: $(STAMP)
