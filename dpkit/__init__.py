@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpkit.core.algorithm import Curator as Curator
     from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
     from dpkit.core.auditor import Auditor as Auditor
+    from dpkit.core.auditor import Evidence as Evidence
     from dpkit.core.claims import Citation as Citation
     from dpkit.core.claims import Claim as Claim
     from dpkit.core.distances import Distance as Distance
@@ -157,7 +158,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.auditing.runner": ("audit",),
     "dpkit.core.accountant": ("Accountant",),
     "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
-    "dpkit.core.auditor": ("Auditor",),
+    "dpkit.core.auditor": ("Auditor", "Evidence"),
     "dpkit.core.claims": ("Citation", "Claim"),
     "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
     "dpkit.core.engine": ("Engine",),

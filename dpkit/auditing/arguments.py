@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.auditing.outputs import Sampler
-from dpkit.auditing.pairs import Pair, pairs_at
+from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs
 from dpkit.auditing.subject import Subject
+from dpkit.core.auditor import Auditor
 from dpkit.core.checks import finite_number, whole_number
 from dpkit.core.claims import Citation, Claim
 from dpkit.core.distances import Distance
 from dpkit.core.losses import Loss
 from dpkit.core.mechanism import Mechanism, WhiteBox
 from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 
 NAMES = (
@@ -43,6 +45,7 @@ class Plan:
     seed: int
     floating_point: bool
     falsifiers: tuple[str, ...] | None
+    auditors: tuple[Auditor, ...] = ()
 
     def uses(self, name: str) -> bool:
         """Whether a falsifier takes part."""
@@ -63,17 +66,19 @@ def planned(
     density: WhiteBox | None,
     falsifiers: Sequence[str] | None,
     floating_point: bool | None,
+    registry: Registry,
     name: str | None = None,
 ) -> Plan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
     for falsifier in falsifiers or ():
-        if falsifier not in NAMES:
-            raise UnknownNameError(kind="falsifier", name=falsifier, known=NAMES)
+        known = (*NAMES, *(auditor.name for auditor in registry.auditors))
+        if falsifier not in known:
+            raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
     if isinstance(target, Mechanism):
-        subjects = _of_mechanism(target, claim, given, at, neighbours)
+        subjects = _of_mechanism(target, claim, given, at, neighbours, registry)
         real = any("real arithmetic" in assumption for subject in subjects for assumption in subject.claim.assuming)
         rounding = not real if floating_point is None else floating_point
     elif callable(target):
@@ -90,6 +95,7 @@ def planned(
         seed=_seed(rng),
         floating_point=rounding and (falsifiers is None or "floating point" in falsifiers),
         falsifiers=None if falsifiers is None else tuple(falsifiers),
+        auditors=tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers),
     )
 
 
@@ -106,7 +112,12 @@ def _of_function(
 
 
 def _of_mechanism(
-    mechanism: Mechanism, claim: Loss | Claim | None, pairs: Sequence[Pair], at: Distance | None, neighbours: Neighbours
+    mechanism: Mechanism,
+    claim: Loss | Claim | None,
+    pairs: Sequence[Pair],
+    at: Distance | None,
+    neighbours: Neighbours,
+    registry: Registry,
 ) -> tuple[Subject, ...]:
     if claim is None and at is None:
         raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
@@ -118,7 +129,13 @@ def _of_mechanism(
     if not pairs:
         if at is None:
             raise InvalidValueError(field="pair", found=None, allowed="a pair of values, or a distance `at`", where="audit")
-        pairs = pairs_at(mechanism, at)
+        hard = registered_pairs(mechanism, at, registry)
+        try:
+            pairs = (*hard, *pairs_at(mechanism, at))
+        except InvalidValueError:
+            if not hard:
+                raise
+            pairs = hard
     if not claims:
         raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
 

@@ -1,11 +1,17 @@
-"""Pairs of neighbouring values at a distance: where the built-in mechanisms are audited when no pair is given."""
+"""Pairs of neighbouring values at a distance: where mechanisms are audited when no pair is given; plugins add theirs."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 
+from dpkit.auditing.sensitivity import length
 from dpkit.core.distances import Distance
+from dpkit.core.factories import NeighbourPairs
 from dpkit.core.mechanism import Mechanism
+from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpkit.mechanisms.exponential import Exponential
@@ -40,3 +46,33 @@ def pairs_at(mechanism: Mechanism, at: Distance) -> tuple[Pair, ...]:
         where="audit",
         fix="Pass pair=(d1, d2), or give the mechanism a method neighbouring_values(at).",
     )
+
+
+def registered_pairs(mechanism: Mechanism, at: Distance, registry: Registry) -> tuple[Pair, ...]:
+    """The pairs that plugins registered for this mechanism. One that is too far apart would refute a true claim: refused."""
+    names = factory_names(mechanism, registry)
+    found: list[Pair] = []
+    for source in registry.neighbour_pairs:
+        if source.mechanism in names:
+            pairs: Any = source.pairs(mechanism, at)
+            found += [_within(source, one, two, at) for one, two in pairs]
+    return tuple(found)
+
+
+def factory_names(mechanism: Mechanism, registry: Registry) -> set[str]:
+    """What the registry calls this mechanism: by the class that a factory makes, else by the class's own name."""
+    made = {factory.name for factory in registry.mechanisms if factory.make is type(mechanism)}
+    return made or {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(mechanism).__name__).lower()}
+
+
+def _within(source: NeighbourPairs, one: object, two: object, at: Distance) -> Pair:
+    if at.metric in ("l1", "l2", "linf", "frobenius"):
+        apart = length(np.asarray(two, dtype=np.float64) - np.asarray(one, dtype=np.float64), at.metric)
+        if not apart <= at.value * (1.0 + 1e-9):
+            raise InvalidValueError(
+                field="pairs",
+                found=f"values {apart!r} apart",
+                allowed=f"values at most {at.value!r} apart in {at.metric}",
+                where=f"NeighbourPairs({source.name})",
+            )
+    return one, two

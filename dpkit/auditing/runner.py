@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpkit.auditing.campaign import Budget, Finding, Watch, investigate
 from dpkit.auditing.certificate import Arithmetic, AuditCertificate
 from dpkit.auditing.exact import CHECKS, Check
 from dpkit.auditing.floating_point import FloatingPoint
+from dpkit.auditing.foreign import Opinion, opinions
 from dpkit.auditing.noise_law import NoiseLaw, suits
 from dpkit.auditing.outputs import Sampler, Source
 from dpkit.auditing.processes import Process
@@ -26,9 +27,11 @@ from dpkit.core.distances import Distance
 from dpkit.core.losses import Loss
 from dpkit.core.mechanism import Mechanism, WhiteBox
 from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
+from dpkit.hooks.manager import default_registry
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
-_BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE = 0.1, 0.3, 0.1
+_BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
 
 
 def audit(
@@ -49,6 +52,7 @@ def audit(
     checks: Sequence[Check] = CHECKS,
     watch: Watch | None = None,
     name: str | None = None,
+    registry: Registry | None = None,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -61,11 +65,13 @@ def audit(
     With probability at least `confidence`, no true claim is refuted and every `epsilon_lower` is below the truth, over all
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
     of the error probability over campaigns and bounds. `rng` is a seed or a generator that one is drawn from; the certificate
-    holds the seed, and `replay` reruns it.
+    holds the seed, and `replay` reruns it. `registry` brings the auditors and neighbour pairs of plugins: what is installed,
+    where it is not given.
     """
     plan = planned(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
         falsifiers=falsifiers, floating_point=floating_point, name=name,
+        registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     deadline = None if time is None else clock.monotonic() + time
     return _Audit(plan=plan, deadline=deadline, watch=watch, checks=tuple(checks)).run()
@@ -92,14 +98,23 @@ class _Audit:
             if found.verdict == "refuted":
                 return certificates  # what was proved of another law says nothing about this one
         float_share = _FLOAT_SHARE if plan.floating_point else 0.0
-        share = (1.0 - law_share - float_share - _BOUND_SHARE) / len(plan.subjects)
+        auditor_share = _AUDITOR_SHARE if plan.auditors else 0.0
+        share = (1.0 - law_share - float_share - _BOUND_SHARE - auditor_share) / len(plan.subjects)
+        foreign = alpha * auditor_share / len(plan.subjects)
         broken: set[int] = set()
         for subject in plan.subjects:
             seed = next(seeds)
             if id(subject.claim) in broken:
                 continue  # the claim fell at another pair
-            found = self._claim(subject, alpha * share, alpha * _BOUND_SHARE / len(plan.subjects), seed)
-            certificates.append(self._written(subject, found, "real arithmetic", alpha * share))
+            opinion = opinions(subject, plan.auditors, alpha=foreign, samples=plan.samples, seed=seed)
+            if opinion.refuting is not None:
+                found, level = opinion.refuting, foreign / len(plan.auditors)
+            else:
+                found, level = (
+                    self._claim(subject, alpha * share, alpha * _BOUND_SHARE / len(plan.subjects), seed),
+                    alpha * share,
+                )
+            certificates.append(self._written(subject, _with(found, opinion), "real arithmetic", level))
             if found.verdict == "refuted":
                 broken.add(id(subject.claim))
         if plan.floating_point:
@@ -125,7 +140,7 @@ class _Audit:
         if not processes:
             return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
         found = self._sampled(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
-        return found if not tried else _with_tried(found, tuple(tried))
+        return found if not tried else replace(found, tried=(*tried, *found.tried))
 
     def _sampled(
         self,
@@ -143,7 +158,9 @@ class _Audit:
         return written(self.plan, subject, found, hypothesis=hypothesis, level=level)
 
 
-def _with_tried(found: Finding, more: tuple[str, ...]) -> Finding:
-    from dataclasses import replace
-
-    return replace(found, tried=(*more, *found.tried))
+def _with(found: Finding, opinion: Opinion) -> Finding:
+    """The finding, with the auditors of plugins that were asked before and what went wrong with them."""
+    if found is opinion.refuting:
+        return replace(found, tried=opinion.asked)
+    note = "; ".join(part for part in (found.note, *opinion.notes) if part)
+    return replace(found, tried=(*opinion.asked, *(found.tried or (found.falsifier,))), note=note)

@@ -75,7 +75,8 @@ def dpkit_queries() -> Sequence[QueryFactory]:
 def dpkit_auditors() -> Sequence[Auditor]:
     """Return the auditors that this plugin adds.
 
-    Each has a name and a method `falsify`, which tries to break a claim and keeps to its share of the error probability.
+    Each has a name and a method `falsify(target, claim, pair, *, samples, alpha, rng)`, which tries to break a claim at one
+    pair, within its share `alpha` of the error probability, and returns an `Evidence` or None. Every audit calls them.
     """
     return ()
 
@@ -84,7 +85,8 @@ def dpkit_auditors() -> Sequence[Auditor]:
 def dpkit_neighbour_pairs() -> Sequence[NeighbourPairs]:
     """Return hard pairs of neighbouring values for a mechanism.
 
-    Each is a `NeighbourPairs`: audits and the kit try these before they search on their own.
+    Each is a `NeighbourPairs`: audits and the kit try these before they search on their own. The mechanism is found by the
+    name of its factory; pairs that are further apart than the distance are refused.
     """
     return ()
 
