@@ -15,7 +15,7 @@ from dpkit.interchange import from_json as value_from_json
 
 VERSION = 1
 Verdict = Literal["refuted", "not refuted", "inconclusive"]
-Arithmetic = Literal["real arithmetic", "floating point", "declared law"]
+Arithmetic = Literal["real arithmetic", "floating point", "declared law", "records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,8 @@ def _rerun(
     falsifiers: Sequence[str] | None,
 ) -> list[AuditCertificate]:
     # a run that was cut short by time is run again for as many samples as it had
+    if certificate.hypothesis == "records":
+        return [_of_records(certificate)]
     samples = certificate.samples if "time" in certificate.note else certificate.budget
     if target is None and certificate.target.startswith("zoo:"):
         from dpkit.auditing.zoo import entry_named
@@ -98,6 +100,15 @@ def _rerun(
         floating_point=None if own else certificate.floating_point,
         name=certificate.target,
     )
+
+
+def _of_records(certificate: AuditCertificate) -> AuditCertificate:
+    from dpkit.auditing.records import audit_file
+
+    kind, _, path = certificate.target.partition(":")
+    if kind not in ("ledger", "trace"):
+        raise InvalidValueError(field="target", found=kind, allowed="the file of a ledger or a trace", where="replay")
+    return audit_file(path)
 
 
 def _literal_pair(certificate: AuditCertificate) -> tuple[object, object]:

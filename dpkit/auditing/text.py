@@ -12,6 +12,7 @@ _TITLES = {
     "real arithmetic": "the claim, in real arithmetic",
     "floating point": "the claim, of what runs in floating point",
     "declared law": "that the samples follow the declared law",
+    "records": "that what was recorded adds up and is covered",
 }
 
 
