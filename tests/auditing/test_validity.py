@@ -69,24 +69,7 @@ def test_a_forgotten_factor_is_caught():
     assert false_alarms(60, Overbetting) > 20
 
 
-def test_levels_that_are_not_split_are_caught():
-    """Three looks at three independent true claims, each at the whole level, fail three times as often as the family may."""
-    alarms = [false_alarms_of_family(split) for split in (True, False)]
-    assert alarms[0] <= 22
-    assert alarms[1] > alarms[0]
-
-
-def false_alarms_of_family(split, members=8, runs=200):
-    level = ALPHA / members if split else ALPHA
-    alarms = 0
-    for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        # the most that an e-value can do: it is 1/level with probability level exactly
-        alarms += bool((rng.random(members) < level).any())
-    return alarms
-
-
-def test_a_direction_that_is_forgotten_is_missed():
+def test_bets_are_made_in_both_directions():
     rng = np.random.default_rng(1)
     first, second = (rng.random(400) < 0.02).astype(float), (rng.random(400) < 0.4).astype(float)
     (bet,) = betting.best_bets(0, first, second, (HALF,), cautions=(1.0,))
