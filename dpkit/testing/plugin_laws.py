@@ -9,7 +9,7 @@ from typing import Any
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
-from dpkit.testing import claim_laws, promise_laws, release_laws, sampler_laws, sensitivity_laws
+from dpkit.testing import audit_laws, claim_laws, promise_laws, release_laws, sampler_laws, sensitivity_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
@@ -36,6 +36,7 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     promise_laws.density_keeps_the_claims,
     promise_laws.accuracy_covers_the_error,
     claim_laws.claims_survive_a_quick_audit,
+    audit_laws.claims_survive_the_audit,
 )
 QUERY_LAWS: tuple[Callable[[QueryCase], None], ...] = (
     sensitivity_laws.a_row_contributes_by_itself,
