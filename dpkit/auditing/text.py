@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpkit.auditing.certificate import AuditCertificate
 
-_TITLES = {
+TITLES = {
     "real arithmetic": "the claim, in real arithmetic",
     "floating point": "the claim, of what runs in floating point",
     "declared law": "that the samples follow the declared law",
@@ -22,7 +22,7 @@ def as_text(certificate: AuditCertificate) -> str:
     lines = [
         f"{certificate.verdict.upper()}: {certificate.target}",
         f"  claim       {certificate.claim.loss} under {certificate.claim.neighbours} ({certificate.claim.because})",
-        f"  tested      {_TITLES[certificate.hypothesis]}, by: {', '.join(certificate.tried)}",
+        f"  tested      {TITLES[certificate.hypothesis]}, by: {', '.join(certificate.tried)}",
         f"  datasets    {witness.pair[0]}  against  {witness.pair[1]}",
     ]
     if witness.event:
