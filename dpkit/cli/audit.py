@@ -1,9 +1,10 @@
-"""`dpkit audit`: a target or the zoo, certificates as text, JSON, JUnit or SARIF, and their replay."""
+"""`dpkit audit`: a target or the zoo, certificates as text, JSON, JUnit, SARIF or HTML, and their replay."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpkit.cli.audit_output import Output
+from dpkit.cli.audit_plugin import audit_plugin, plugin_named
+
 if TYPE_CHECKING:
-    from dpkit.auditing.certificate import AuditCertificate
     from dpkit.core.losses import Loss
 
 
@@ -34,6 +37,8 @@ def audit_group() -> None:
     dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"          a mechanism of dpkit
     dpkit audit module:function --epsilon 1 --pair "[0.0, 1.0]"
     dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
+    dpkit audit hello                                        every mechanism of a plugin, at typical parameters
+    dpkit audit flights.ledger                               a ledger, or the trace of a run
     dpkit audit replay certificate.json
 
     Exit codes: 0 not refuted, 1 refuted, 2 wrong input.
@@ -57,6 +62,7 @@ def audit_group() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the certificates as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
 def run(
     target: str | None,
     zoo: bool,
@@ -74,18 +80,38 @@ def run(
     as_json: bool,
     junit: str | None,
     sarif: str | None,
+    html: str | None,
 ) -> None:
-    """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, or an analysis FILE.yaml."""
+    """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file."""
+    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
     if target is not None and target.endswith((".yaml", ".yml")):
-        sys.exit(_analysis(target, confidence, samples, seconds, seed, as_json, junit, sarif))
+        sys.exit(_analysis(target, confidence, samples, seconds, seed, output))
     if zoo:
-        sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, as_json, junit, sarif))
+        sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.replay import distance_of
     from dpkit.auditing.runner import audit as run_audit
 
     assert target is not None
+    plugin = plugin_named(target) if target.isidentifier() or "-" in target else None
+    if Path(target).is_file():
+        from dpkit.auditing.records import audit_file
+
+        output.write([recorded := audit_file(target)])
+        sys.exit(1 if recorded.refuted else 0)
+    if plugin is not None:
+        found = audit_plugin(
+            plugin,
+            target,
+            confidence=confidence,
+            samples=samples,
+            seed=secrets.randbits(32) if seed is None else seed,
+            time=seconds,
+            progress=_progress,
+        )
+        output.write(found)
+        sys.exit(1 if any(one.refuted for one in found) else 0)
     found = run_audit(
         _target(target),  # type: ignore[arg-type]
         _claim(epsilon, delta, rho, mu),
@@ -99,7 +125,7 @@ def run(
         watch=_progress(),
         name=None if "(" in target else target,
     )
-    _write(found, as_json, junit, sarif)
+    output.write(found)
     sys.exit(1 if any(one.refuted for one in found) else 0)
 
 
@@ -133,9 +159,7 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
     sys.exit(0 if all(one.confirmed for one in results) else 1)
 
 
-def _zoo(
-    confidence: float, samples: int, seconds: float | None, seed: int, as_json: bool, junit: str | None, sarif: str | None
-) -> int:
+def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, output: Output) -> int:
     from dpkit.auditing.zoo import ZOO
 
     found, wrong = [], 0
@@ -145,54 +169,26 @@ def _zoo(
         found.append(certificate)
         as_known = certificate.refuted == entry.broken
         wrong += not as_known
-        if not as_json:
+        if not output.as_json:
             mark = "as known" if as_known else "NOT AS KNOWN"
             click.echo(f"{mark:13} {entry.name:26} {entry.truth:7} {certificate.verdict:12} {certificate.samples:>8} samples")
-    if as_json:
-        click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
-    _files(found, junit, sarif)
+    output.write(found, text=False)
     return 1 if wrong else 0
 
 
-def _analysis(
-    file: str,
-    confidence: float,
-    samples: int,
-    seconds: float | None,
-    seed: int | None,
-    as_json: bool,
-    junit: str | None,
-    sarif: str | None,
-) -> int:
+def _analysis(file: str, confidence: float, samples: int, seconds: float | None, seed: int | None, output: Output) -> int:
     from dpkit.analysis.load import load
     from dpkit.auditing.analyses import audit_plan
 
     found = audit_plan(
         load(file).plan(), confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file)
     )
-    if as_json:
+    if output.as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
         click.echo(str(found))
-    _files(list(found.certificates), junit, sarif)
+    output.files(list(found.certificates))
     return 1 if found.refuted else 0
-
-
-def _write(found: list[AuditCertificate], as_json: bool, junit: str | None, sarif: str | None) -> None:
-    if as_json:
-        click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
-    else:
-        click.echo("\n\n".join(str(one) for one in found))
-    _files(found, junit, sarif)
-
-
-def _files(found: list[AuditCertificate], junit: str | None, sarif: str | None) -> None:
-    from dpkit.auditing.formats import as_junit, as_sarif
-
-    if junit is not None:
-        Path(junit).write_text(as_junit(found), encoding="utf-8")
-    if sarif is not None:
-        Path(sarif).write_text(as_sarif(found), encoding="utf-8")
 
 
 def _target(text: str) -> object:

@@ -51,3 +51,66 @@ def test_wrong_input_exits_with_two(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output
+
+
+def test_a_page_for_people_is_written(run, tmp_path):
+    page = tmp_path / "audit.html"
+    result = run("Laplace(scale=1.0)", "--at", "l1(1.0)", "--samples", "200", "--seed", "1", "--html", str(page))
+    assert result.exit_code == 0, result.output
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_plugin_is_audited_with_all_its_mechanisms(run, monkeypatch):
+    from types import SimpleNamespace
+
+    import dpkit
+    from dpkit.hooks import manager
+
+    def plugin(make):
+        factory = dpkit.MechanismFactory(name="small", doc="A test.", make=make, metrics=("l1",), shapes=((),))
+        hook = dpkit.hookimpl(lambda: [factory])
+        return dpkit.load_plugins(discover=False, extra={"tiny": SimpleNamespace(dpkit_mechanisms=hook)})
+
+    class Half:
+        def event(self, at):
+            return dpkit.Laplace(scale=1.0).event(at)
+
+        def claims(self, at):
+            return dpkit.Laplace(scale=1.0).claims(at)
+
+        def release(self, value, rng):
+            return dpkit.Laplace(scale=0.5).release(value, rng)
+
+        def release_many(self, value, n, rng):
+            return dpkit.Laplace(scale=0.5).release_many(value, n, rng)
+
+    class Whole(Half):
+        def release_many(self, value, n, rng):
+            return dpkit.Laplace(scale=1.0).release_many(value, n, rng)
+
+    for make, code in ((Half, 1), (Whole, 0)):
+        loaded = plugin(make)
+        monkeypatch.setattr(manager, "installed_plugins", lambda loaded=loaded: loaded)
+        result = run("tiny", "--samples", "800", "--seed", "1", "--json")
+        assert result.exit_code == code, result.output
+        assert json.loads(result.stdout)["certificates"]
+
+
+def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
+    import dpkit
+    from dpkit.running.trace import trace_json
+
+    path, trace = tmp_path / "a.ledger", tmp_path / "run.json"
+    event = dpkit.Gaussian(scale=2.0).event(dpkit.l2(1.0))
+    with dpkit.Ledger.create(path, budget=dpkit.ZCDP(rho=1.0), dataset="tests") as ledger:
+        ledger.reserve("one", event)
+        ledger.released(ledger.charge("one", event, key="a"), 1.5)
+    result = run(str(path))
+    assert result.exit_code == 0, result.output
+    assert "ledger replay" in result.output
+    trace.write_text(trace_json([], plan=event, neighbours=dpkit.Neighbours.ADD_REMOVE, accountant="zcdp"), encoding="utf-8")
+    assert run(str(trace)).exit_code == 0
+    trace.write_text("not a trace", encoding="utf-8")
+    result = run(str(trace))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
