@@ -1,0 +1,11 @@
+"""The laws of dpkit's kit, on everything that this plugin adds."""
+
+import dpkit_irls
+
+from dpkit.testing.conformance import parametrize_with_laws
+from dpkit.testing.plugin_laws import laws_of_plugin
+
+
+@parametrize_with_laws(laws_of_plugin(dpkit_irls, name="irls"))
+def test_what_the_plugin_adds_obeys(check):
+    check()
