@@ -1,4 +1,6 @@
 """Private robust regression for dpkit: the paper as published, what holds of it, and what beats it."""
 
+from dpkit_irls.plugin import dpkit_algorithms as dpkit_algorithms
 from dpkit_irls.plugin import dpkit_loss_rules as dpkit_loss_rules
 from dpkit_irls.plugin import dpkit_mechanisms as dpkit_mechanisms
+from dpkit_irls.plugin import dpkit_queries as dpkit_queries

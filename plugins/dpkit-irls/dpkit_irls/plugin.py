@@ -1,12 +1,12 @@
-"""What the plugin registers: mechanisms and loss rules."""
+"""What the plugin registers: mechanisms, loss rules, queries with their sensitivities, and the algorithm."""
 
 from __future__ import annotations
 
-from dpkit.core.factories import MechanismFactory
+from dpkit.core.factories import AlgorithmFactory, MechanismFactory, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.parameters import Parameter
 from dpkit.hooks.specs import hookimpl
-from dpkit_irls import published, wishart
+from dpkit_irls import algorithm, published, queries, wishart
 
 _SCALE = Parameter(
     name="scale",
@@ -70,3 +70,15 @@ def dpkit_mechanisms() -> list[MechanismFactory]:
 def dpkit_loss_rules() -> list[LossRule]:
     """What they cost; the published rules are refuted."""
     return [*wishart.RULES, *published.RULES]
+
+
+@hookimpl
+def dpkit_queries() -> list[QueryFactory]:
+    """The sums that the three forms release."""
+    return list(queries.FACTORIES)
+
+
+@hookimpl
+def dpkit_algorithms() -> list[AlgorithmFactory]:
+    """`irls`."""
+    return [algorithm.FACTORY]

@@ -1,0 +1,197 @@
+"""The algorithm `irls` with its three forms, from declared parameters and public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpkit.core.algorithm import AnyAlgorithm
+from dpkit.core.factories import AlgorithmFactory
+from dpkit.core.parameters import Parameter
+from dpkit.core.setting import Setting
+from dpkit_irls.bounded import BoundedIRLS
+from dpkit_irls.moments import MomentIRLS
+from dpkit_irls.paper import PaperIRLS
+from dpkit_irls.scaling import checked_columns, public_size, scaling_of
+
+FORMS = ("bounded", "moments", "paper")
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        name="features",
+        kind="texts",
+        doc="The columns to regress on.",
+    ),
+    Parameter(
+        name="target",
+        kind="text",
+        doc="The column to predict.",
+    ),
+    Parameter(
+        name="form",
+        kind="choice",
+        choices=FORMS,
+        default="bounded",
+        doc="Which of the three forms; `paper` is refuted.",
+    ),
+    Parameter(
+        name="intercept",
+        kind="boolean",
+        default=True,
+        doc="Whether to fit a constant.",
+    ),
+    Parameter(
+        name="iterations",
+        kind="integer",
+        minimum=1,
+        maximum=1000,
+        default=None,
+        doc="Steps; 8 in `bounded`, 10 elsewhere.",
+    ),
+    Parameter(
+        name="units",
+        kind="choice",
+        choices=("private", "bounds"),
+        default="private",
+        doc="In `bounded`: release the columns' units, or take the declared bounds.",
+    ),
+    Parameter(
+        name="weight_cap",
+        kind="number",
+        minimum=0.0,
+        exclusive=True,
+        default=10.0,
+        doc="The largest weight, in units of 1 / y_bound; not in `bounded`.",
+    ),
+    Parameter(
+        name="p",
+        kind="number",
+        minimum=1.0,
+        maximum=2.0,
+        default=1.0,
+        doc="The norm that is minimised; not in `bounded`.",
+    ),
+    Parameter(
+        name="x_bound",
+        kind="number",
+        minimum=0.0,
+        exclusive=True,
+        default=None,
+        doc="A bound on the norm of a row's features; from the declared ranges by default.",
+    ),
+    Parameter(
+        name="y_bound",
+        kind="number",
+        minimum=0.0,
+        exclusive=True,
+        default=None,
+        doc="A bound on the target; from the declared range by default.",
+    ),
+    Parameter(
+        name="noise",
+        kind="choice",
+        choices=("gaussian", "wishart", "laplace"),
+        default="gaussian",
+        doc="In `moments`: on both; in `paper`: on the first moment.",
+    ),
+    Parameter(
+        name="average",
+        kind="choice",
+        choices=("moments", "iterates", "none"),
+        default="moments",
+        doc="In `moments`: what is averaged over iterations.",
+    ),
+    Parameter(
+        name="start",
+        kind="numbers",
+        default=(),
+        doc="In `moments`: public coefficients to start from, in scaled units.",
+    ),
+    Parameter(
+        name="failure",
+        kind="number",
+        minimum=0.0,
+        exclusive=True,
+        maximum=0.5,
+        default=1e-6,
+        doc="In `paper`: the delta of the classical Gaussian formula.",
+    ),
+    Parameter(
+        name="calibration",
+        kind="choice",
+        choices=("conventional", "advanced", "cdp"),
+        default="cdp",
+        doc="In `paper`: how it divides its epsilon.",
+    ),
+    Parameter(
+        name="accept_refuted",
+        kind="texts",
+        default=(),
+        doc="In `paper`: the refuted steps that you accept, by name: wishart, gaussian, taylor.",
+    ),
+)
+
+
+def make(setting: Setting, **values: Any) -> AnyAlgorithm:
+    """The form asked for; only public facts can be refused."""
+    if values["form"] == "bounded":
+        return _bounded(setting, values)
+    scaling = scaling_of(
+        setting,
+        values["features"],
+        values["target"],
+        x_bound=values["x_bound"],
+        y_bound=values["y_bound"],
+        intercept=values["intercept"],
+    )
+    iterations = values["iterations"] or 10
+    if values["form"] == "moments":
+        return MomentIRLS(
+            setting=setting,
+            scaling=scaling,
+            iterations=iterations,
+            weight_cap=values["weight_cap"],
+            p=values["p"],
+            noise_kind=values["noise"],
+            average=values["average"],
+            start=values["start"],
+        )
+    return PaperIRLS(
+        setting=setting,
+        scaling=scaling,
+        size=public_size(setting, form="paper"),
+        iterations=iterations,
+        weight_cap=values["weight_cap"],
+        p=values["p"],
+        noise_on_first="laplace" if values["noise"] == "laplace" else "gaussian",
+        failure=values["failure"],
+        calibration=values["calibration"],
+        accepted=values["accept_refuted"],
+    )
+
+
+def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
+    columns = checked_columns(setting, values["features"], values["target"])
+    widths = tuple(max(map(abs, setting.range(name))) for name in columns)
+    private = values["units"] == "private"
+    return BoundedIRLS(
+        setting=setting,
+        columns=columns,
+        widths=widths,
+        intercept=values["intercept"],
+        released_units=_unknown_units(setting, columns[:-1]) if private else (),
+        iterations=values["iterations"] or 8,
+    )
+
+
+def _unknown_units(setting: Setting, features: Sequence[str]) -> tuple[int, ...]:
+    """Numbers; a category or a truth value has its unit by declaration."""
+    return tuple(place for place, name in enumerate(features) if not setting.levels(name) and setting.range(name) != (0.0, 1.0))
+
+
+FACTORY = AlgorithmFactory(
+    name="irls",
+    doc="Robust linear regression: a form that holds and needs few rows, the paper's moments, the paper.",
+    make=make,
+    parameters=PARAMETERS,
+)

@@ -1,0 +1,257 @@
+"""Form `bounded`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
+
+Releases, with their shares of mu^2: octave histograms of the columns (their units), scatter of directions (Tyler's rounds),
+histograms of lengths and targets, then steps of curvature and gradient. What is between them is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dpkit.core.algorithm import Curator
+from dpkit.core.distances import Distance
+from dpkit.core.events import Compose, Event
+from dpkit.core.mechanism import Mechanism
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Query
+from dpkit.core.setting import Setting
+from dpkit.mechanisms.gaussian import Gaussian
+from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
+from dpkit.running.curator import planned_event
+from dpkit_irls import influence_query as ask
+from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned
+from dpkit_irls.fit import Array, Fit
+from dpkit_irls.influence_query import Frame, Octaves
+from dpkit_irls.rows import fixed_point
+
+Pair = tuple[Query, Mechanism]
+LENGTHS = Octaves(low=-24, bins=49)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Relative shares of mu^2. The steps' shares grow by `growth`; `columns` is spent only where units are released."""
+
+    columns: float = 0.05
+    scatter: float = 0.25
+    lengths: float = 0.02
+    targets: float = 0.045
+    curvature: float = 0.045
+    gradient: float = 0.64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Constants of the post-processing; none touches privacy."""
+
+    threshold: float = 0.6
+    inflation: float = 0.1
+    floor: float = 0.3
+    trust: float = 3.0
+    turning: float = 0.5
+    growth: float = 1.1
+    window: int = 2
+    octave: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BoundedState:
+    """Released values and what follows from them."""
+
+    noise: float
+    frame: Frame
+    stage: int = 0
+    total: float = 0.0
+    length: float = 1.0
+    scale: float = 1.0
+    variance: float = 1.0
+    position: Array = field(repr=False)
+    last: Array = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedIRLS:
+    """`widths` are public bounds of the columns' magnitudes; `released_units` the features whose unit is released privately."""
+
+    setting: Setting
+    columns: tuple[str, ...]
+    widths: tuple[float, ...]
+    intercept: bool
+    released_units: tuple[int, ...]
+    iterations: int = 8
+    rounds: int = 3
+    shares: Shares = Shares()
+    tuning: Tuning = Tuning()
+    start: tuple[float, ...] = ()
+
+    @property
+    def _targets(self) -> Octaves:
+        return Octaves(low=math.frexp(self.widths[-1])[1] - 47, bins=48)
+
+    @property
+    def _magnitudes(self) -> Octaves:
+        step = self.tuning.octave
+        return Octaves(low=-48, bins=48 // step + 1, step=step)
+
+    @property
+    def _stages(self) -> list[str]:
+        units = ["units"] if self.released_units else []
+        return [*units, *["scatter"] * self.rounds, "histograms", *["step"] * self.iterations]
+
+    def _share(self, kind: str, turn: int = 0) -> float:
+        spent = self.shares
+        whole = spent.scatter + spent.lengths + spent.targets + spent.curvature + spent.gradient
+        whole += spent.columns if self.released_units else 0.0
+        part = float(getattr(spent, kind)) / whole
+        if kind == "scatter":
+            return part / self.rounds
+        if kind in ("curvature", "gradient"):
+            growth = [self.tuning.growth**index for index in range(self.iterations)]
+            return part * growth[turn] / math.fsum(growth)
+        return part
+
+    def _noisy(self, query: Query, noise: float, share: float) -> Pair:
+        """The query with noise of so many of its distances: its mu is sqrt(share) / noise."""
+        metric = "frobenius" if query.name == "scatter" else "l2"
+        distance = next(found for found in self.setting.distances(query) if found.metric == metric)
+        scale = _scale(distance, noise, share)
+        return query, SymmetricGaussian(scale=scale) if metric == "frobenius" else Gaussian(scale=scale)
+
+    def _pairs(self, stage: str, state: BoundedState, turn: int) -> list[Pair]:
+        frame, noise = state.frame, state.noise
+        if stage == "units":
+            query = ask.column_histograms(frame, self._magnitudes, self.released_units)
+            return [self._noisy(query, noise, self._share("columns"))]
+        if stage == "scatter":
+            return [self._noisy(ask.scatter(frame), noise, self._share("scatter"))]
+        if stage == "histograms":
+            lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
+            return [lengths, self._noisy(ask.target_histogram(frame, self._targets), noise, self._share("targets"))]
+        beta, threshold = frame.preconditioner @ state.position, self._threshold(state)
+        steps = ask.gradient(frame, beta, threshold)
+        bent = ask.curvature(frame, beta, threshold, 2.0 * state.length)
+        return [
+            self._noisy(steps, noise, self._share("gradient", turn)),
+            self._noisy(bent, noise, self._share("curvature", turn)),
+        ]
+
+    def _threshold(self, state: BoundedState) -> float:
+        return max(self.tuning.threshold * state.scale, math.ldexp(self.widths[-1] or 1.0, -60))
+
+    def plan(self, noise: float) -> Event:
+        """Every release, at its price."""
+        state, events, turn = self.init(noise), [], 0
+        for stage in self._stages:
+            events += [planned_event(self.setting, query, noisy) for query, noisy in self._pairs(stage, state, turn)]
+            turn += stage == "step"
+        return Compose(events=tuple(events))
+
+    def init(self, noise: float) -> BoundedState:
+        """Columns in units of their declared bounds, no preconditioner."""
+        units = tuple(math.ldexp(1.0, math.frexp(width)[1]) if width else 1.0 for width in self.widths[:-1])
+        width = len(units) + self.intercept
+        frame = Frame(columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width))
+        return BoundedState(noise=noise, frame=frame, position=np.zeros(width), last=np.zeros(width))
+
+    def step(self, state: BoundedState, curator: Curator) -> BoundedState:
+        """One stage."""
+        stages = self._stages
+        stage = stages[state.stage]
+        turn = state.stage - stages.index("step") if stage == "step" else 0
+        pairs = self._pairs(stage, state, turn)
+        values = [np.asarray(value, dtype=np.float64) for value in curator.release_all(pairs)]
+        spreads = [float(getattr(mechanism, "scale", 0.0)) for _, mechanism in pairs]
+        following = {"units": self._units, "scatter": self._scatter, "histograms": self._histograms, "step": self._moved}
+        return replace(following[stage](state, values, spreads), stage=state.stage + 1)
+
+    def _units(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
+        found = likely_exponents(values[0], self._magnitudes, spread=spreads[0], window=self.tuning.window)
+        units = list(state.frame.units)
+        for place, exponent in zip(self.released_units, found, strict=True):
+            units[place] *= math.ldexp(1.0, exponent)
+        return replace(state, frame=replace(state.frame, units=tuple(units)))
+
+    def _scatter(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
+        scatter, spread, size = values[0], spreads[0], values[0].shape[0]
+        total = state.total or self._rows(float(np.trace(scatter)), 2.0 * math.sqrt(size) * spread)
+        turned = preconditioned(scatter, total=total, spread=spread, floor=self.tuning.floor)
+        matrix, scale = fixed_point(state.frame.preconditioner @ turned)
+        return replace(state, total=total, frame=replace(state.frame, preconditioner=matrix * scale))
+
+    def _rows(self, counted: float, least: float) -> float:
+        """N where it is public, otherwise what the scatter's trace says."""
+        if self.setting.size_is_public and self.setting.size is not None:
+            return float(self.setting.size)
+        return max(counted, least, 1.0)
+
+    def _histograms(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
+        length = octave_median(values[0], LENGTHS, state.total)
+        scale = octave_median(values[1], self._targets, state.total) / 0.6745
+        return replace(state, length=length, scale=scale, variance=(scale / length) ** 2)
+
+    def _moved(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
+        """A step with Kalman gain: the scale of residuals and the variance of the position are carried along."""
+        from scipy.special import ndtri
+
+        threshold, size, total = self._threshold(state), state.position.size, state.total
+        bent = min(max(float(values[1]), 0.05 * total, spreads[1]), total)
+        steepness = bent * 2.0 * state.length / (threshold * size)
+        error = (spreads[0] / steepness) ** 2
+        gain = state.variance / (state.variance + error)
+        move = gain * values[0] / steepness
+        reach = float(np.linalg.norm(move)) * state.length / math.sqrt(size)
+        if reach > self.tuning.trust * state.scale:
+            move = move * (self.tuning.trust * state.scale / reach)
+        move = self._damped(move, state.last)
+        variance = (1.0 - gain + self.tuning.inflation) * state.variance
+        share = min(max(2.0 * bent / total, 0.1), 0.97)
+        seen = threshold / float(ndtri((1.0 + share) / 2.0))
+        gained = state.length**2 * (state.variance - variance)
+        scale = math.sqrt(max(seen * seen - gained, state.length**2 * variance, (state.scale / 6.0) ** 2))
+        return replace(state, position=state.position + move, last=move, variance=variance, scale=scale)
+
+    def _damped(self, move: Array, last: Array) -> Array:
+        """A step that turns back has overshot (the curvature is that of small residuals only): it goes part of the way."""
+        before, now = float(np.linalg.norm(last)), float(np.linalg.norm(move))
+        turned = float(move @ last) < -0.5 * before * now
+        most = self.tuning.turning * before
+        return move * (most / now) if turned and now > most else move
+
+    def finished(self, state: BoundedState) -> bool:
+        """After the last step."""
+        return state.stage >= len(self._stages)
+
+    def result(self, state: BoundedState) -> Fit:
+        """Coefficients in the units of the columns."""
+        beta = state.frame.preconditioner @ state.position
+        slopes = beta[: len(state.frame.units)] / np.array(state.frame.units)
+        return Fit(
+            form="bounded",
+            features=self.columns[:-1],
+            coefficients=tuple(map(float, slopes)),
+            intercept=float(beta[-1]) if self.intercept else 0.0,
+            iterations=max(0, state.stage - self._stages.index("step")),
+            scale=state.scale,
+            notes=self.advice(state.noise),
+        )
+
+    def needed_rows(self, noise: float) -> int:
+        """About how many rows this form needs at this noise (mu is 1 / noise), fitted to what was measured."""
+        replaced = 1.0 if self.setting.neighbours is Neighbours.REPLACE_ONE else 0.55
+        return math.ceil(replaced * (75.0 * (len(self.columns) - 1 + self.intercept) + 150.0) * 0.213 * noise)
+
+    def advice(self, noise: float) -> tuple[str, ...]:
+        """From public facts: whether the declared N is too small for this noise."""
+        size, needed = self.setting.size, self.needed_rows(noise)
+        if size is None or size >= needed:
+            return ()
+        return (
+            f"{size} rows are few for this budget: about {needed} are needed, or {needed / size:.1f} times the budget's mu.",
+        )
+
+
+def _scale(distance: Distance, noise: float, share: float) -> float:
+    return distance.value * noise / math.sqrt(share)

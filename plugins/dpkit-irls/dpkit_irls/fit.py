@@ -1,0 +1,36 @@
+"""What a regression gives back: coefficients in the units of the columns, from released values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """Coefficients and intercept as tuples of floats; `notes` says what a reader of the report must know."""
+
+    form: str
+    features: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    intercept: float
+    iterations: int
+    scale: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def predict(self, rows: npt.ArrayLike) -> Array:
+        """Post-processing."""
+        return np.asarray(np.asarray(rows, dtype=np.float64) @ np.array(self.coefficients) + self.intercept)
+
+
+def solved(matrix: Array, vector: Array, fallback: Array) -> Array:
+    """matrix^-1 vector, or the fallback where that is not finite; never raises."""
+    try:
+        found = np.asarray(np.linalg.solve(matrix, vector), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return fallback
+    return found if np.isfinite(found).all() and np.max(np.abs(found), initial=0.0) < 1e100 else fallback

@@ -1,0 +1,176 @@
+"""Weighted moments as one query: the sum over rows of w w', w = sqrt(s/cap) (x, balance * y), every entry a product of factors.
+
+With S the diagonal of weights, the blocks of the matrix are X'SX, balance * X'Sy and balance^2 * y'Sy, over the weight cap.
+It is symmetric and positive semidefinite to the bit, and a record moves it by one rank-one matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpkit.core.claims import Citation
+from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Query
+from dpkit.numerics.rounding import round_up, sqrt_up
+from dpkit_irls.rows import GRID, Array, cut, fixed_point, in_unit_ball
+from dpkit_irls.wishart import swap
+
+SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/irls.md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """How a row becomes x with norm at most 1 and y with magnitude at most 1, from public bounds. The target comes last."""
+
+    columns: tuple[str, ...]
+    x_bound: float
+    y_bound: float
+    intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Entries of x, the intercept's included."""
+        return len(self.columns) - 1 + self.intercept
+
+    def scaled(self, block: Array) -> tuple[Array, Array]:
+        """Rows in the unit ball and targets in [-1, 1], on the grid."""
+        x = in_unit_ball(block[:, :-1] / self.x_bound)
+        if self.intercept:
+            x = in_unit_ball(np.column_stack([x, np.ones(x.shape[0])]) * math.sqrt(0.5))
+        return x, cut(np.clip(block[:, -1] / self.y_bound, -1.0, 1.0))
+
+    def coefficients(self, theta: Array) -> tuple[Array, float]:
+        """Released coefficients in the units of the columns, and the intercept."""
+        slopes, constant = np.asarray(theta, dtype=np.float64), 0.0
+        if self.intercept:
+            slopes, constant = slopes[:-1] * math.sqrt(0.5), float(slopes[-1]) * math.sqrt(0.5) * self.y_bound
+        return slopes * (self.y_bound / self.x_bound), constant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """s = min(cap, |r|^(p-2)) for the residuals of released coefficients; `root` gives sqrt(s / cap), at most 1."""
+
+    theta: tuple[float, ...]
+    cap: float
+    p: float = 1.0
+
+    def root(self, x: Array, y: Array) -> Array:
+        """Elementwise; the product with theta is exact."""
+        direction, scale = fixed_point(np.array(self.theta))
+        residuals = np.abs(y - (x @ direction) * scale)
+        if self.p == 2.0:
+            weights = np.ones_like(residuals)
+        elif self.p == 1.0:
+            weights = 1.0 / np.maximum(residuals, 1.0 / self.cap)
+        else:  # one call of the C library a row: vectorised powers may differ by a row's place
+            least = self.cap ** (1.0 / (self.p - 2.0))
+            powers = [math.pow(max(r, least), self.p - 2.0) for r in residuals.tolist()]
+            weights = np.array(powers).reshape(residuals.shape)
+        return np.asarray(np.sqrt(np.minimum(weights / self.cap, 1.0)))
+
+
+def factors(scaling: Scaling, weights: Weights) -> Callable[[Array], tuple[Array, Array]]:
+    """sqrt(s/cap) x and sqrt(s/cap) y of each row, on the grid."""
+
+    def of(block: Array) -> tuple[Array, Array]:
+        x, y = scaling.scaled(block)
+        root = weights.root(x, y)
+        return cut(x * root[:, None]), cut(y * root)
+
+    return of
+
+
+def first_moment(scaling: Scaling, weights: Weights) -> Query:
+    """X'Sy over the cap, summed. L2 distance 1, or 2 when a record is replaced; L1 sqrt(d) times as much. All are attained."""
+    both, width = factors(scaling, weights), scaling.width
+
+    def rows(block: Array) -> Array:
+        x, y = both(block)
+        return np.asarray(x * y[:, None])
+
+    def block_sum(block: Array) -> Array:
+        x, y = both(block)
+        return np.asarray(x.T @ y)
+
+    def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
+        twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+        return l2(float(twice)), l1(sqrt_up(Fraction(twice * twice * width)))
+
+    return Query(
+        name="first-moment", rows=rows, block_sum=block_sum, shape=(width,), sensitivity=sensitivity,
+        because=SOURCE, columns=scaling.columns, grid=GRID, bound=1.0,
+    )  # fmt: skip
+
+
+def second_moment(scaling: Scaling, weights: Weights) -> Query:
+    """X'SX over the cap, summed. Trace 1; rank-one 1; Frobenius sqrt(2) when a record is replaced."""
+    both = factors(scaling, weights)
+    return _matrix_query("second-moment", scaling, lambda block: both(block)[0], scaling.width, squared=Fraction(1))
+
+
+def joint_moments(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
+    """Both moments and y'Sy in one matrix; a record's vector has a squared norm of at most 1 + balance^2 (a power of two)."""
+    both = factors(scaling, weights)
+
+    def vectors(block: Array) -> Array:
+        x, y = both(block)
+        return np.column_stack([x, cut(balance * y)])
+
+    return _matrix_query("moments", scaling, vectors, scaling.width + 1, squared=1 + Fraction(balance) ** 2)
+
+
+def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
+    """The upper triangle of the same matrix as a vector, for Laplace noise. Under replace-one its distance is not attained."""
+    joint = joint_moments(scaling, weights, balance=balance)
+    size = joint.shape[0]
+    upper = np.triu_indices(size)
+    squared = 1 + Fraction(balance) ** 2
+
+    def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
+        twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+        # the sum of |w_i w_j| over i <= j is (|w|_1^2 + |w|_2^2) / 2, and |w|_1 is at most sqrt(d) + balance
+        mixed = Fraction(sqrt_up(4 * Fraction(balance) ** 2 * scaling.width))
+        return (l1(round_up(twice * (scaling.width + mixed + Fraction(balance) ** 2 + squared) / 2)),)
+
+    total = joint.block_sum
+    assert total is not None
+    return Query(
+        name="moments-triangle",
+        rows=lambda block: np.asarray(joint.rows(block)[:, upper[0], upper[1]]),
+        block_sum=lambda block: np.asarray(total(block)[upper]),
+        shape=(len(upper[0]),),
+        sensitivity=sensitivity,
+        because=SOURCE,
+        columns=scaling.columns,
+        grid=joint.grid,
+        bound=joint.bound,
+    )
+
+
+def _matrix_query(name: str, scaling: Scaling, vectors: Callable[[Array], Array], size: int, *, squared: Fraction) -> Query:
+    def rows(block: Array) -> Array:
+        w = vectors(block)
+        return np.asarray(w[:, :, None] * w[:, None, :])
+
+    def block_sum(block: Array) -> Array:
+        w = vectors(block)
+        return np.asarray(w.T @ w)
+
+    def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
+        most = float(squared)
+        trace = Distance(metric="trace", value=most)
+        if neighbours is Neighbours.ADD_REMOVE:
+            return frobenius(most), rank_one(most), swap(most), trace
+        return frobenius(sqrt_up(2 * squared * squared)), swap(most), trace
+
+    return Query(
+        name=name, rows=rows, block_sum=block_sum, shape=(size, size), sensitivity=sensitivity,
+        because=SOURCE, columns=scaling.columns, grid=GRID, bound=1.0,
+    )  # fmt: skip

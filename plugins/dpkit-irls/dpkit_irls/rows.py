@@ -1,0 +1,65 @@
+"""Row maps that are the row's own affair, bit for bit: fixed-point factors, exact products, elementwise everything else.
+
+Factors are multiples of 2**-20 and at most 1 in magnitude, so products of two have 40 bits and a product with a vector of so
+many columns is exact in float64 in any order, through any BLAS kernel. What is not exact (a square root, a quotient) is one
+correctly rounded operation a step, column by column, so it does not depend on a row's place either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.numerics.exact_sums import truncated
+
+Array = npt.NDArray[np.float64]
+
+STEP = 2.0**-20
+"""The grid of a factor."""
+GRID = STEP * STEP
+"""The grid of a product of two factors."""
+MOST_COLUMNS = 4096
+
+
+def cut(values: Array) -> Array:
+    """Multiples of the step, towards zero; NaN becomes 0."""
+    return truncated(np.nan_to_num(values, nan=0.0, posinf=1.0, neginf=-1.0), grid=STEP)
+
+
+def lengths(block: Array) -> Array:
+    """Euclidean norms of rows with entries of moderate size, summed column by column."""
+    total = np.zeros(block.shape[0])
+    for column in range(block.shape[1]):
+        total += block[:, column] * block[:, column]
+    return np.asarray(np.sqrt(total))
+
+
+def power_of_two_above(values: Array) -> Array:
+    """The smallest power of two above each magnitude (1 for zero): scaling by it is exact."""
+    exponents = np.frexp(np.abs(values))[1]
+    return np.asarray(np.where(values == 0.0, 1.0, np.ldexp(1.0, exponents)))
+
+
+def in_unit_ball(block: Array) -> Array:
+    """Rows cut to the ball of radius 1 and to the grid. Their norm is at most 1 exactly, not up to rounding:
+
+    its square is a multiple of 2**-40, and it is below 1 + 2**-40.
+    """
+    inside = np.clip(np.nan_to_num(block, nan=0.0), -1e100, 1e100)
+    largest = power_of_two_above(np.max(np.abs(inside), axis=1, initial=0.0))
+    small = inside / np.maximum(largest, 1.0)[:, None]
+    length = lengths(small) * np.maximum(largest, 1.0)
+    return cut(inside / np.maximum(length, 1.0)[:, None])
+
+
+def directions(block: Array) -> tuple[Array, Array]:
+    """Unit vectors on the grid (zero for a row of zeros), and the norms. Entries must be of moderate size."""
+    length = lengths(block)
+    return cut(block / np.where(length > 0.0, length, 1.0)[:, None]), length
+
+
+def fixed_point(values: Array) -> tuple[Array, float]:
+    """A released vector or matrix in 20 bits: multiples of 2**-20, at most 1, and the power of two to scale it by."""
+    finite = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=1e200, neginf=-1e200)
+    scale = float(power_of_two_above(np.max(np.abs(finite), initial=0.0)))
+    return truncated(finite / scale, grid=STEP), scale

@@ -1,0 +1,57 @@
+"""Public facts of a regression, checked: columns, bounds and sizes, from parameters and the setting. Nothing reads data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dpkit.core.setting import Setting
+from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit_irls.moment_query import Scaling
+from dpkit_irls.rows import MOST_COLUMNS
+
+WHERE = "irls"
+
+
+def checked_columns(setting: Setting, features: Sequence[str], target: str) -> tuple[str, ...]:
+    """Features, then the target: declared, distinct, and not too many."""
+    chosen = (*features, target)
+    for name in chosen:
+        if name not in setting.columns:
+            raise UnknownNameError(kind="column", name=name, known=setting.columns)
+    if not features or len(set(chosen)) != len(chosen):
+        raise InvalidValueError(
+            field="features", found=tuple(features), allowed="distinct columns, not the target", where=WHERE
+        )
+    if len(features) >= MOST_COLUMNS:
+        raise InvalidValueError(field="features", found=len(features), allowed=f"fewer than {MOST_COLUMNS}", where=WHERE)
+    return chosen
+
+
+def scaling_of(
+    setting: Setting, features: Sequence[str], target: str, *, x_bound: float | None, y_bound: float | None, intercept: bool
+) -> Scaling:
+    """Bounds as given, or the largest that the declared ranges allow."""
+    columns = checked_columns(setting, features, target)
+    widest = [max(map(abs, setting.range(name))) for name in columns]
+    largest = max(widest[:-1])
+    norm = largest * math.sqrt(math.fsum((entry / largest) ** 2 for entry in widest[:-1])) if largest else 1.0
+    return Scaling(
+        columns=columns,
+        x_bound=norm * (1.0 + 1e-12) if x_bound is None else x_bound,
+        y_bound=(widest[-1] or 1.0) if y_bound is None else y_bound,
+        intercept=intercept,
+    )
+
+
+def public_size(setting: Setting, *, form: str) -> int:
+    """The declared number of rows, where it is public."""
+    if setting.size is None or not setting.size_is_public:
+        raise InvalidValueError(
+            field="form",
+            found=form,
+            allowed="a form that does not divide by N, such as 'bounded'",
+            where=WHERE,
+            fix="Declare the number of rows, with neighbours: replace-one and unit: row, where it is public.",
+        )
+    return setting.size

@@ -1,0 +1,178 @@
+"""The three forms: plan and charge agree, only public facts refuse, degenerate data gives an answer, good data a good one."""
+
+import math
+
+import dpkit_irls
+import numpy as np
+import pytest
+from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.paper import published_epsilon
+
+import dpkit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.running.run import run_algorithms
+from dpkit.running.schedules import solve_noise
+from dpkit.running.trace import charged_event
+
+REGISTRY = dpkit.load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
+REPLACE = dpkit.Neighbours.REPLACE_ONE
+BUDGET = dpkit.ApproxDP(epsilon=0.9, delta=1e-6)
+ACCEPTED = {"accept_refuted": ["wishart", "gaussian", "taylor"]}
+FORMS = [
+    {"form": "bounded"},
+    {"form": "bounded", "units": "bounds"},
+    {"form": "moments"},
+    {"form": "moments", "noise": "laplace", "average": "iterates"},
+    {"form": "moments", "noise": "wishart", "p": 1.5},
+    {"form": "paper", "noise": "laplace", **ACCEPTED},
+    {"form": "paper", "noise": "gaussian", **ACCEPTED},
+]
+
+
+def names(form):
+    return " ".join(f"{value}" for key, value in form.items() if key != "accept_refuted")
+
+
+def setting(features=2, rows=500, bound=4.0, neighbours=REPLACE):
+    columns = [dpkit.Number(name=f"x{place}", lower=-bound, upper=bound, missing=0.0) for place in range(features)]
+    schema = dpkit.Schema(columns=(*columns, dpkit.Number(name="y", lower=-bound, upper=bound, missing=0.0)))
+    return DeclaredSetting(schema=schema, neighbours=neighbours, rows=rows)
+
+
+def prepared(where, **values):
+    features = [name for name in where.columns if name != "y"]
+    return FACTORY.prepare(where, features=features, target="y", **values)
+
+
+def run(where, data, multiplier=0.5, seed=0, **values):
+    source = dpkit.open_source(np.asarray(data), where.schema, neighbours=where.neighbours, names=list(where.columns))
+    algorithm = prepared(where, **values)
+    rng = np.random.default_rng(seed)
+    return run_algorithms({"fit": (algorithm, multiplier)}, engine=dpkit.BlockEngine(source), setting=where, rng=rng)
+
+
+def line(rows, rng, features=2):
+    x = rng.normal(size=(rows, features)).clip(-3.5, 3.5)
+    return np.column_stack([x, x @ np.array([1.0, -0.5, 0.25][:features]) * 0.5 + 0.3 + 0.1 * rng.normal(size=rows)])
+
+
+@pytest.mark.parametrize("form", FORMS, ids=names)
+def test_the_plan_is_what_is_charged(form):
+    where = setting()
+    result = run(where, line(500, np.random.default_rng(1)), multiplier=2.0, **form)
+    charged = dpkit.core.events.flatten(charged_event(result.releases))
+    assert charged == dpkit.core.events.flatten(result.plan)
+    assert result.simulation
+
+
+@pytest.mark.parametrize("form", FORMS, ids=names)
+def test_with_little_noise_the_line_is_found(form):
+    fit = run(setting(rows=4000), line(4000, np.random.default_rng(2)), multiplier=0.01, **form).outcomes["fit"].result
+    assert fit.coefficients == pytest.approx((0.5, -0.25), abs=0.03)
+    assert fit.intercept == pytest.approx(0.3, abs=0.03)
+
+
+HARD = {
+    "nothing": np.zeros((0, 3)),
+    "one row": [[1.0, 2.0, 3.0]],
+    "zeros": np.zeros((50, 3)),
+    "constant columns": np.ones((50, 3)),
+    "equal targets": np.column_stack([np.linspace(-1, 1, 50), np.linspace(1, -1, 50), np.ones(50)]),
+    "collinear": np.repeat(np.linspace(-1, 1, 60)[:, None], 3, axis=1),
+    "no numbers": np.full((40, 3), np.nan),
+    "huge": np.full((40, 3), 1e308),
+    "infinite": np.full((40, 3), -np.inf),
+    "tiny": np.full((40, 3), 1e-300),
+}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=names)
+@pytest.mark.parametrize("data", HARD.values(), ids=HARD.keys())
+@pytest.mark.parametrize("noise", [1e-3, 5.0, 1e4])
+def test_degenerate_data_gives_a_finite_answer(form, data, noise):
+    outcome = run(setting(rows=50), data, multiplier=noise, **form).outcomes["fit"]
+    assert outcome.ending == "finished"
+    assert np.isfinite([*outcome.result.coefficients, outcome.result.intercept]).all()
+
+
+def test_one_feature_and_add_remove_work():
+    where = setting(features=1, rows=None, neighbours=dpkit.Neighbours.ADD_REMOVE)
+    data = line(4000, np.random.default_rng(3), features=1)
+    for form in ({"form": "bounded"}, {"form": "moments"}):
+        fit = run(where, data, multiplier=0.01, **form).outcomes["fit"].result
+        assert fit.coefficients == pytest.approx((0.5,), abs=0.03)
+
+
+def test_columns_in_other_units_dummies_and_sparse_columns_work_as_they_come():
+    rng = np.random.default_rng(4)
+    rows = 6000
+    plain = rng.normal(size=rows).clip(-4, 4)
+    large = 1e4 * rng.normal(size=rows).clip(-4, 4)
+    dummy = (rng.random(rows) < 0.05).astype(float)
+    sparse = np.where(rng.random(rows) < 0.03, rng.normal(size=rows).clip(-4, 4), 0.0)
+    constant = np.full(rows, 0.7)
+    y = plain - 0.5e-4 * large + dummy + 0.5 * sparse + 0.2 * rng.normal(size=rows)
+    bounds = {"plain": 1e3, "large": 1e6, "sparse": 10.0, "constant": 1.0}
+    columns = [dpkit.Number(name=name, lower=-bound, upper=bound, missing=0.0) for name, bound in bounds.items()]
+    columns += [
+        dpkit.Number(name="dummy", lower=0.0, upper=1.0, missing=0.0),
+        dpkit.Number(name="y", lower=-100, upper=100, missing=0),
+    ]
+    where = DeclaredSetting(schema=dpkit.Schema(columns=tuple(columns)), neighbours=REPLACE, rows=rows)
+    algorithm = prepared(where, intercept=False)
+    (noise,), _ = solve_noise([algorithm], BUDGET, accountant="gdp", neighbours=REPLACE, registry=REGISTRY)
+    data = np.column_stack([plain, large, sparse, constant, dummy, y])
+    fit = run(where, data, multiplier=noise, intercept=False).outcomes["fit"].result
+    truth = dict(zip(("plain", "large", "sparse", "constant", "dummy"), (1.0, -0.5e-4, 0.5, 0.0, 1.0), strict=True))
+    for name, tolerance in {"plain": 0.1, "large": 0.1e-4, "dummy": 0.5}.items():
+        assert dict(zip(fit.features, fit.coefficients, strict=True))[name] == pytest.approx(truth[name], abs=tolerance)
+
+
+def test_every_sound_form_meets_a_budget():
+    where = setting(features=10)
+    for form, accountant in (("bounded", "gdp"), ("bounded", "zcdp"), ("moments", "best")):
+        algorithm = prepared(where, form=form)
+        (noise,), guarantee = solve_noise([algorithm], BUDGET, accountant=accountant, neighbours=REPLACE, registry=REGISTRY)
+        assert guarantee.epsilon(delta=1e-6) <= 0.9
+        assert noise > 0
+    pure = prepared(where, form="moments", noise="laplace")
+    (noise,), guarantee = solve_noise(
+        [pure], dpkit.PureDP(epsilon=0.9), accountant="pure", neighbours=REPLACE, registry=REGISTRY
+    )
+    assert guarantee.epsilon(delta=0.0) <= 0.9
+
+
+def test_the_paper_is_refused_unless_every_refuted_step_is_named():
+    for accepted in ([], ["wishart"], ["wishart", "gaussian"]):
+        with pytest.raises(dpkit.InvalidValueError, match="refuted"):
+            prepared(setting(), form="paper", accept_refuted=accepted)
+    algorithm = prepared(setting(), form="paper", **ACCEPTED)
+    fit = run(setting(), line(500, np.random.default_rng(1)), form="paper", **ACCEPTED).outcomes["fit"].result
+    assert "does not hold" in fit.notes[0]
+    plan = algorithm.plan(algorithm.published_noise(0.9))
+    priced = dpkit.account(plan, "pure", REPLACE, REGISTRY, accept=algorithm.refuted_rules)
+    assert priced.epsilon(delta=0.0) == pytest.approx(20 * math.sqrt(0.09), rel=1e-9)
+
+
+def test_the_published_calibrations():
+    assert published_epsilon("conventional", 0.9, 10, delta=1e-6) == pytest.approx(0.045)
+    assert published_epsilon("cdp", 0.9, 10, delta=1e-6) == pytest.approx(0.3)
+    each = published_epsilon("advanced", 0.9, 10, delta=1e-6)
+    assert math.sqrt(40 * math.log(1e6)) * each + 20 * each * math.expm1(each) == pytest.approx(0.9)
+
+
+def test_only_public_facts_refuse():
+    where = setting()
+    with pytest.raises(dpkit.UnknownNameError, match="x0"):
+        FACTORY.prepare(where, features=["x00"], target="y")
+    with pytest.raises(dpkit.InvalidValueError, match="distinct"):
+        FACTORY.prepare(where, features=["x0", "x0"], target="y")
+    unknown = setting(rows=None, neighbours=dpkit.Neighbours.ADD_REMOVE)
+    with pytest.raises(dpkit.InvalidValueError, match="Declare the number of rows"):
+        prepared(unknown, form="paper", **ACCEPTED)
+
+
+def test_too_few_rows_are_said_from_public_facts():
+    algorithm = prepared(setting(features=10, rows=100))
+    assert "rows are few" in algorithm.advice(4.66)[0]
+    assert prepared(setting(features=10, rows=5000)).advice(4.66) == ()
