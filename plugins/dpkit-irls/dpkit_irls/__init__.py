@@ -4,3 +4,12 @@ from dpkit_irls.plugin import dpkit_algorithms as dpkit_algorithms
 from dpkit_irls.plugin import dpkit_loss_rules as dpkit_loss_rules
 from dpkit_irls.plugin import dpkit_mechanisms as dpkit_mechanisms
 from dpkit_irls.plugin import dpkit_queries as dpkit_queries
+
+
+def __getattr__(name: str) -> object:
+    """The estimator, loaded when it is first used."""
+    if name == "PrivateRobustRegressor":
+        from dpkit_irls.estimator import PrivateRobustRegressor
+
+        return PrivateRobustRegressor
+    raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")

@@ -1,0 +1,124 @@
+"""Measuring the accuracy of the forms on synthetic data: gaps to non-private IRLS, and the N at which they are small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dpkit.core.losses import ApproxDP
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.registry import Registry
+from dpkit.data.columns import Number
+from dpkit.data.engine import BlockEngine
+from dpkit.data.opening import open_source
+from dpkit.data.schema import Schema
+from dpkit.data.setting import DeclaredSetting
+from dpkit.running.run import run_algorithms
+from dpkit.running.schedules import solve_noise
+from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.fit import Fit
+from dpkit_irls.generator import Array, Sample, error, non_private, sample
+from dpkit_irls.paper import PaperIRLS
+
+BUDGET = ApproxDP(epsilon=0.9, delta=1e-6)
+SMALL_GAP = 0.05
+ACCEPTED = ("wishart", "gaussian", "taylor")
+
+METHODS: dict[str, dict[str, object]] = {
+    "bounded": {"form": "bounded"},
+    "moments": {"form": "moments"},
+    "moments-iterates": {"form": "moments", "average": "iterates"},
+    "CDP-gau": {"form": "paper", "noise": "gaussian", "calibration": "cdp", "accept_refuted": ACCEPTED},
+    "CDP-lap": {"form": "paper", "noise": "laplace", "calibration": "cdp", "accept_refuted": ACCEPTED},
+    "DP-basic": {"form": "paper", "noise": "laplace", "calibration": "conventional", "accept_refuted": ACCEPTED},
+    "DP-advanced": {"form": "paper", "noise": "laplace", "calibration": "advanced", "accept_refuted": ACCEPTED},
+}
+"""Sound forms meet (0.9, 1e-6); those of the paper have its own epsilon = 0.9, whose guarantee does not hold."""
+
+
+def registry() -> Registry:
+    """The built-ins and this plugin, installed or not."""
+    import dpkit_irls
+    from dpkit.hooks.manager import load_plugins
+
+    return load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
+
+
+def fitted(data: Sample, method: str, rng: np.random.Generator, *, known: Registry, noise: dict[object, float]) -> Array:
+    """Coefficients of one private fit (a simulation); `noise` remembers what was solved."""
+    width = data.x.shape[1]
+    names = [f"x{place}" for place in range(width)]
+    features = tuple(Number(name=name, lower=-data.x_bound, upper=data.x_bound, missing=0.0) for name in names)
+    target = Number(name="y", lower=-data.y_bound, upper=data.y_bound, missing=0.0)
+    schema = Schema(columns=(*features, target))
+    setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(data.y))
+    bounds = {} if METHODS[method]["form"] == "bounded" else {"x_bound": data.x_bound}
+    chosen = {"features": names, "target": "y", "intercept": data.intercept, **METHODS[method], **bounds}
+    algorithm = FACTORY.prepare(setting, **chosen)
+    key = (method, width, data.intercept)
+    if key not in noise:
+        if isinstance(algorithm, PaperIRLS):
+            noise[key] = algorithm.published_noise(BUDGET.epsilon, BUDGET.delta)
+        else:
+            noise[key] = solve_noise([algorithm], BUDGET, accountant="gdp", neighbours=setting.neighbours, registry=known)[0][0]
+    source = open_source(np.column_stack([data.x, data.y]), schema, neighbours=setting.neighbours, names=[*names, "y"])
+    outcome = run_algorithms({"fit": (algorithm, noise[key])}, engine=BlockEngine(source), setting=setting, rng=rng)
+    fit = outcome.outcomes["fit"].result
+    assert isinstance(fit, Fit)
+    return np.array([*fit.coefficients, fit.intercept]) if data.intercept else np.array(fit.coefficients)
+
+
+@dataclass(slots=True, kw_only=True)
+class Measurements:
+    """Gaps by what was measured, kept in a JSON file, so that an interrupted run goes on where it was."""
+
+    path: Path | None = None
+    progress: Callable[[str], None] = lambda text: None
+    gaps: dict[str, list[float]] = field(default_factory=dict)
+    _known: Registry = field(default_factory=registry)
+    _noise: dict[object, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.path.exists():
+            self.gaps = json.loads(self.path.read_text(encoding="utf-8"))
+
+    def measured(
+        self, method: str, rows: int, datasets: int, *, design: str = "paper", loose: float = 1.0, outliers: bool = False
+    ) -> list[float]:
+        """One gap a dataset; seeds depend on the dataset's number, on N and on the design alone."""
+        name = f"{method} {design} N={rows} loose={loose:g} outliers={outliers}"
+        found = self.gaps.setdefault(name, [])
+        while len(found) < datasets:
+            entropy = [20_160, len(found), rows, *design.encode()]
+            data = sample(design, rows, np.random.default_rng(entropy), outliers=outliers)
+            best = error(data, non_private(data))
+            if method == "non-private":
+                found.append(best)
+                continue
+            rng = np.random.default_rng([*entropy, 1])
+            private = fitted(data.loosened(loose), method, rng, known=self._known, noise=self._noise)
+            found.append(error(data, private) - (0.5 if outliers else best))
+        self.progress(f"{name}: {np.mean(found):.4f}")
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.gaps), encoding="utf-8")
+        return found[:datasets]
+
+    def need(self, method: str, sizes: Sequence[int], datasets: int, *, design: str = "paper", loose: float = 1.0) -> float:
+        """The N at which the mean gap falls to 0.05, interpolated on logarithms between the sizes around it.
+
+        The last crossing counts: from there on the gap stays small at every size that was tried. Infinite where it never does.
+        """
+        means = [float(np.mean(self.measured(method, size, datasets, design=design, loose=loose))) for size in sizes]
+        large = [index for index, mean in enumerate(means) if mean > SMALL_GAP]
+        if not large:
+            return float(sizes[0])
+        place = large[-1]
+        if place + 1 == len(sizes):
+            return float("inf")
+        above, below = np.log(means[place] / SMALL_GAP), np.log(SMALL_GAP / max(means[place + 1], 1e-9))
+        share = above / (above + below)
+        return float(np.exp((1.0 - share) * np.log(sizes[place]) + share * np.log(sizes[place + 1])))
