@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpkit_irls.influence_query import Octaves
 
-SURELY = 0.5
+SURELY = 2.0
 """Standard deviations above the largest of noise alone from which a sum is believed."""
 
 Array = npt.NDArray[np.float64]
@@ -35,7 +35,8 @@ def octave_median(counts: Array, octaves: Octaves, total: float) -> float:
 def likely_exponents(counts: Array, octaves: Octaves, *, spread: float, window: int = 2) -> list[int]:
     """For each column, log2 of its usual magnitude: the centre of mass of the neighbouring bins that hold most.
 
-    Where that may be noise, the column follows the median of the others; where all may be noise, 0.
+    Where that may be noise, the column follows the median of the others; where that is so for most, 0: the declared bound.
+    A false find would be a disaster (a column in a unit that is a thousand times too small), so few are allowed.
     """
     found: list[float | None] = []
     for row in np.asarray(counts):
@@ -47,7 +48,7 @@ def likely_exponents(counts: Array, octaves: Octaves, *, spread: float, window: 
         middles = octaves.low - 1 + octaves.step * (best + np.arange(window) + 0.5)
         found.append(float(middles @ held / held.sum()) if sums[best] > surely else None)
     known = [exponent for exponent in found if exponent is not None]
-    usual = float(np.median(known)) if known else 0.0
+    usual = float(np.median(known)) if 2 * len(known) >= len(found) else 0.0
     return [round(usual if exponent is None else exponent) for exponent in found]
 
 

@@ -23,7 +23,7 @@ DECADES = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Training and test points, the public bounds that an analyst would declare, and whether an intercept is fitted."""
+    """Training and test points, the bounds that an analyst would declare, and the error of the true coefficients."""
 
     x: Array
     y: Array
@@ -32,6 +32,7 @@ class Sample:
     x_bound: float
     y_bound: float
     intercept: bool
+    truth: float
 
     def loosened(self, factor: float) -> Sample:
         """The same with bounds that are so many times too loose."""
@@ -63,6 +64,7 @@ def sample(design: str, rows: int, rng: np.random.Generator, *, features: int = 
         x_bound=bound,
         y_bound=float(np.max(np.abs(y[:rows]))),
         intercept=design == "intercept",
+        truth=float(np.mean(noise[rows:] ** 2) / (2.0 * SIGMA**2)),
     )
 
 

@@ -89,7 +89,10 @@ class Measurements:
     def measured(
         self, method: str, rows: int, datasets: int, *, design: str = "paper", loose: float = 1.0, outliers: bool = False
     ) -> list[float]:
-        """One gap a dataset; seeds depend on the dataset's number, on N and on the design alone."""
+        """One gap a dataset; seeds depend on the dataset's number, on N and on the design alone.
+
+        With outliers, and for `non-private`, it is the excess over the true coefficients instead.
+        """
         name = f"{method} {design} N={rows} loose={loose:g} outliers={outliers}"
         found = self.gaps.setdefault(name, [])
         while len(found) < datasets:
@@ -97,11 +100,11 @@ class Measurements:
             data = sample(design, rows, np.random.default_rng(entropy), outliers=outliers)
             best = error(data, non_private(data))
             if method == "non-private":
-                found.append(best)
+                found.append(best - data.truth)
                 continue
             rng = np.random.default_rng([*entropy, 1])
             private = fitted(data.loosened(loose), method, rng, known=self._known, noise=self._noise)
-            found.append(error(data, private) - (0.5 if outliers else best))
+            found.append(error(data, private) - (data.truth if outliers else best))
         self.progress(f"{name}: {np.mean(found):.4f}")
         if self.path is not None:
             self.path.write_text(json.dumps(self.gaps), encoding="utf-8")
