@@ -247,6 +247,8 @@ def test_an_interrupted_run_is_exit_code_1_and_keeps_what_it_has(analysis, monke
 
     from dpkit.running import driver
 
+    # a test run in the background is started with interrupts ignored
+    monkeypatch.setattr(driver.signal, "getsignal", lambda number: signal.default_int_handler)
     finite = driver.is_finite
 
     def press(state):

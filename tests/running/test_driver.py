@@ -59,6 +59,15 @@ def test_cancelling_takes_effect_between_steps():
     assert (outcome.result, outcome.ending, outcome.steps) == (2.0, "cancelled", 2)
 
 
+@pytest.fixture
+def interruptible():
+    """A test run in the background is started with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_lets_the_step_finish():
     class Pressing(Door):
         def release(self, query, mechanism):

@@ -21,11 +21,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         name="features",
         kind="texts",
         doc="The columns to regress on.",
+        examples=(("x",),),
     ),
     Parameter(
         name="target",
         kind="text",
         doc="The column to predict.",
+        examples=("y",),
     ),
     Parameter(
         name="form",
