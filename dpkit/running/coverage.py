@@ -36,14 +36,18 @@ def _take(left: dict[Event, int], leaf: Event, times: int, *, run: str) -> None:
 
 
 def covers(planned: Event, charged: Event) -> bool:
-    """Whether a planned release bounds the charged one: equal, or equal but for a smaller `ratio` of distance and noise."""
+    """Whether a planned release bounds the charged one: equal, or a built-in noise with a smaller `ratio` and all else equal.
+
+    Of the built-in noises it is known that a smaller ratio of distance and noise costs less. Of a plugin's event nothing is
+    known but its name, so it must be the very event that was planned.
+    """
     if planned == charged:
         return True
-    if type(planned) is not type(charged) or not hasattr(planned, "ratio"):
+    if type(planned) is not type(charged) or not type(planned).__module__.startswith("dpkit.mechanisms."):
         return False
-    others = [field.name for field in fields(planned) if field.name != "ratio"]  # type: ignore[arg-type]
-    same = all(getattr(planned, name) == getattr(charged, name) for name in others)
-    return same and bool(getattr(charged, "ratio") <= getattr(planned, "ratio"))  # noqa: B009
+    theirs, ours = ({field.name: getattr(event, field.name) for field in fields(event)} for event in (planned, charged))  # type: ignore[arg-type]
+    most, asked = theirs.pop("ratio", None), ours.pop("ratio", None)
+    return most is not None and asked is not None and bool(asked <= most) and theirs == ours
 
 
 def _size(event: Event) -> float:
