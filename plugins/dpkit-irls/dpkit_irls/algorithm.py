@@ -10,6 +10,7 @@ from dpkit.core.factories import AlgorithmFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.setting import Setting
 from dpkit_irls.bounded import BoundedIRLS
+from dpkit_irls.dummies import entry_names, entry_widths, levels_of
 from dpkit_irls.moments import MomentIRLS
 from dpkit_irls.paper import PaperIRLS
 from dpkit_irls.scaling import checked_columns, public_size, scaling_of
@@ -20,7 +21,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="features",
         kind="texts",
-        doc="The columns to regress on.",
+        doc="The columns to regress on; a category becomes one 0/1 entry a level, against its first.",
         examples=(("x",),),
     ),
     Parameter(
@@ -174,21 +175,26 @@ def make(setting: Setting, **values: Any) -> AnyAlgorithm:
 
 def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
     columns = checked_columns(setting, values["features"], values["target"])
-    widths = tuple(max(map(abs, setting.range(name))) for name in columns)
+    features = columns[:-1]
     private = values["units"] == "private"
     return BoundedIRLS(
         setting=setting,
         columns=columns,
-        widths=widths,
+        entries=entry_names(setting, features),
+        levels=levels_of(setting, features),
+        widths=(*entry_widths(setting, features), max(map(abs, setting.range(columns[-1])))),
         intercept=values["intercept"],
-        released_units=_unknown_units(setting, columns[:-1]) if private else (),
+        released_units=_unknown_units(setting, features) if private else (),
         iterations=values["iterations"] or 8,
     )
 
 
 def _unknown_units(setting: Setting, features: Sequence[str]) -> tuple[int, ...]:
-    """Numbers; a category or a truth value has its unit by declaration."""
-    return tuple(place for place, name in enumerate(features) if not setting.levels(name) and setting.range(name) != (0.0, 1.0))
+    """The places of numbers among the entries; a level or a truth value has its unit by declaration."""
+    known = [bool(setting.levels(name)) or setting.range(name) == (0.0, 1.0) for name in features]
+    sizes = [len(entry_names(setting, (name,))) for name in features]
+    places = [sum(sizes[:place]) for place in range(len(features))]
+    return tuple(place for place, is_known in zip(places, known, strict=True) if not is_known)
 
 
 FACTORY = AlgorithmFactory(

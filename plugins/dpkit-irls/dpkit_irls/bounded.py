@@ -22,6 +22,7 @@ from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.running.curator import planned_event
 from dpkit_irls import influence_query as ask
+from dpkit_irls.dummies import Levels
 from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.influence_query import Frame, Octaves
@@ -74,10 +75,14 @@ class BoundedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedIRLS:
-    """`widths` are public bounds of the columns' magnitudes; `released_units` the features whose unit is released privately."""
+    """`entries` names what x holds (`levels`: which features are categories); `widths` are public bounds of the entries' and
+    the target's magnitudes; `released_units` are the places of the entries whose unit is released privately.
+    """
 
     setting: Setting
     columns: tuple[str, ...]
+    entries: tuple[str, ...]
+    levels: Levels
     widths: tuple[float, ...]
     intercept: bool
     released_units: tuple[int, ...]
@@ -153,7 +158,9 @@ class BoundedIRLS:
         """Columns in units of their declared bounds, no preconditioner."""
         units = tuple(math.ldexp(1.0, math.frexp(width)[1]) if width else 1.0 for width in self.widths[:-1])
         width = len(units) + self.intercept
-        frame = Frame(columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width))
+        frame = Frame(
+            columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width), levels=self.levels
+        )
         return BoundedState(noise=noise, frame=frame, position=np.zeros(width), last=np.zeros(width))
 
     def step(self, state: BoundedState, curator: Curator) -> BoundedState:
@@ -230,7 +237,7 @@ class BoundedIRLS:
         slopes = beta[: len(state.frame.units)] / np.array(state.frame.units)
         return Fit(
             form="bounded",
-            features=self.columns[:-1],
+            features=self.entries,
             coefficients=tuple(map(float, slopes)),
             intercept=float(beta[-1]) if self.intercept else 0.0,
             iterations=max(0, state.stage - self._stages.index("step")),
@@ -241,7 +248,7 @@ class BoundedIRLS:
     def needed_rows(self, noise: float) -> int:
         """About how many rows this form needs at this noise (mu is 1 / noise), fitted to what was measured."""
         replaced = 1.0 if self.setting.neighbours is Neighbours.REPLACE_ONE else 0.55
-        return math.ceil(replaced * (75.0 * (len(self.columns) - 1 + self.intercept) + 150.0) * 0.213 * noise)
+        return math.ceil(replaced * (75.0 * (len(self.entries) + self.intercept) + 150.0) * 0.213 * noise)
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise."""

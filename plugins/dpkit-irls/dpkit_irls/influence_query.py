@@ -18,6 +18,7 @@ from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.numerics.rounding import sqrt_up
+from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.rows import GRID, STEP, Array, cut, directions, fixed_point, power_of_two_above
 from dpkit_irls.wishart import swap
 
@@ -28,21 +29,30 @@ CLAMP = 1e100
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frame:
-    """The columns of a block (the target last), what each is divided by, and the preconditioner. All public or released."""
+    """The columns of a block (the target last), what each entry of x is divided by, and the preconditioner; public or released.
+
+    `levels` says which features are categories; empty where all are numbers.
+    """
 
     columns: tuple[str, ...]
     units: tuple[float, ...]
     intercept: bool
     preconditioner: Array = field(repr=False)
+    levels: Levels = ()
 
     @property
     def width(self) -> int:
         """Entries of z."""
-        return len(self.columns) - 1 + self.intercept
+        return len(self.units) + self.intercept
+
+    def entries(self, block: Array) -> Array:
+        """x in the units of the frame, without the intercept."""
+        raw = widened(block[:, :-1], self.levels)
+        return np.asarray(np.clip(np.nan_to_num(raw, nan=0.0), -CLAMP, CLAMP) / np.array(self.units))
 
     def fixed(self, block: Array) -> tuple[Array, Array]:
         """x in fixed point, at most 1, and the power of two that each row is to be scaled by."""
-        x = np.clip(np.nan_to_num(block[:, :-1], nan=0.0), -CLAMP, CLAMP) / np.array(self.units)
+        x = self.entries(block)
         if self.intercept:
             x = np.column_stack([x, np.ones(x.shape[0])])
         scales = power_of_two_above(np.max(np.abs(x), axis=1, initial=0.0))
@@ -146,12 +156,11 @@ def target_histogram(frame: Frame, octaves: Octaves) -> Query:
 def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> Query:
     """How many rows have |x_j| in each bin, for these columns at once, in units of the frame; zeros are not counted."""
     chosen = list(places)
-    units = np.array(frame.units)[chosen]
     return _histogram(
         "magnitudes",
         frame,
         octaves,
-        lambda block: np.clip(block[:, chosen], -CLAMP, CLAMP) / units,
+        lambda block: frame.entries(block)[:, chosen],
         zeros=False,
         count=len(chosen),
     )

@@ -18,6 +18,7 @@ from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.numerics.rounding import round_up, sqrt_up
+from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.rows import GRID, Array, cut, fixed_point, in_unit_ball
 from dpkit_irls.wishart import swap
 
@@ -26,21 +27,31 @@ SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """How a row becomes x with norm at most 1 and y with magnitude at most 1, from public bounds. The target comes last."""
+    """How a row becomes x with norm at most 1 and y with magnitude at most 1, from public bounds. The target comes last.
+
+    `entries` names the entries of x where they are not the features themselves: `levels` says which features are categories.
+    """
 
     columns: tuple[str, ...]
     x_bound: float
     y_bound: float
     intercept: bool
+    entries: tuple[str, ...] = ()
+    levels: Levels = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the entries of x, without the intercept."""
+        return self.entries or self.columns[:-1]
 
     @property
     def width(self) -> int:
         """Entries of x, the intercept's included."""
-        return len(self.columns) - 1 + self.intercept
+        return len(self.names) + self.intercept
 
     def scaled(self, block: Array) -> tuple[Array, Array]:
         """Rows in the unit ball and targets in [-1, 1], on the grid."""
-        x = in_unit_ball(block[:, :-1] / self.x_bound)
+        x = in_unit_ball(widened(block[:, :-1], self.levels) / self.x_bound)
         if self.intercept:
             x = in_unit_ball(np.column_stack([x, np.ones(x.shape[0])]) * math.sqrt(0.5))
         return x, cut(np.clip(block[:, -1] / self.y_bound, -1.0, 1.0))

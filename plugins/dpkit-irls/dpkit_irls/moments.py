@@ -124,7 +124,7 @@ class MomentIRLS:
         coefficients, intercept = self.scaling.coefficients(theta)
         return Fit(
             form="moments",
-            features=self.scaling.columns[:-1],
+            features=self.scaling.names,
             coefficients=tuple(map(float, coefficients)),
             intercept=intercept,
             iterations=state.steps,

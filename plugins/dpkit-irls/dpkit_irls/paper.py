@@ -116,7 +116,7 @@ class PaperIRLS:
         coefficients, intercept = self.scaling.coefficients(np.array(state.theta))
         return Fit(
             form="paper",
-            features=self.scaling.columns[:-1],
+            features=self.scaling.names,
             coefficients=_floats(coefficients),
             intercept=intercept,
             iterations=state.steps,

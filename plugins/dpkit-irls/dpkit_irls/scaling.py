@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dpkit.core.setting import Setting
 from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moment_query import Scaling
 from dpkit_irls.rows import MOST_COLUMNS
 
@@ -23,8 +24,12 @@ def checked_columns(setting: Setting, features: Sequence[str], target: str) -> t
         raise InvalidValueError(
             field="features", found=tuple(features), allowed="distinct columns, not the target", where=WHERE
         )
-    if len(features) >= MOST_COLUMNS:
-        raise InvalidValueError(field="features", found=len(features), allowed=f"fewer than {MOST_COLUMNS}", where=WHERE)
+    if setting.levels(target):
+        raise InvalidValueError(field="target", found=target, allowed="a column of numbers, not a category", where=WHERE)
+    entries = len(entry_names(setting, features))
+    if not 1 <= entries < MOST_COLUMNS:
+        allowed = f"1 to {MOST_COLUMNS - 1} numbers, truth values and levels beyond each category's first"
+        raise InvalidValueError(field="features", found=entries, allowed=allowed, where=WHERE)
     return chosen
 
 
@@ -33,7 +38,8 @@ def scaling_of(
 ) -> Scaling:
     """Bounds as given, or the largest that the declared ranges allow."""
     columns = checked_columns(setting, features, target)
-    widest = [max(map(abs, setting.range(name))) for name in columns]
+    # a category has one entry that is 1, or none: as a whole it adds 1 to the squared norm
+    widest = [1.0 if setting.levels(name) else max(map(abs, setting.range(name))) for name in columns]
     largest = max(widest[:-1])
     norm = largest * math.sqrt(math.fsum((entry / largest) ** 2 for entry in widest[:-1])) if largest else 1.0
     return Scaling(
@@ -41,6 +47,8 @@ def scaling_of(
         x_bound=norm * (1.0 + 1e-12) if x_bound is None else x_bound,
         y_bound=(widest[-1] or 1.0) if y_bound is None else y_bound,
         intercept=intercept,
+        entries=entry_names(setting, features),
+        levels=levels_of(setting, features),
     )
 
 

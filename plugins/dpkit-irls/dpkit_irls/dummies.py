@@ -1,0 +1,50 @@
+"""Categories among the features: one entry a level but the first, 1 where the row has that level. Elementwise, so a row's own
+affair; the levels are declared, so their number is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.setting import Setting
+from dpkit_irls.rows import Array
+
+Levels = tuple[int, ...]
+"""By feature: how many levels a category has; 0 for a number."""
+
+
+def levels_of(setting: Setting, features: Sequence[str]) -> Levels:
+    """How many declared levels each feature has."""
+    return tuple(len(setting.levels(name)) for name in features)
+
+
+def entry_names(setting: Setting, features: Sequence[str]) -> tuple[str, ...]:
+    """The names of the entries of x: a number's own, `carrier=UA` for a level. The first level is what others are against."""
+    names: list[str] = []
+    for name in features:
+        levels = setting.levels(name)
+        names += [f"{name}={level}" for level in levels[1:]] if levels else [name]
+    return tuple(names)
+
+
+def entry_widths(setting: Setting, features: Sequence[str]) -> tuple[float, ...]:
+    """The largest magnitude of each entry, by declaration."""
+    widths: list[float] = []
+    for name in features:
+        levels = setting.levels(name)
+        widths += [1.0] * (len(levels) - 1) if levels else [max(map(abs, setting.range(name)))]
+    return tuple(widths)
+
+
+def widened(features: Array, levels: Levels) -> Array:
+    """The features of a block with categories as zeros and ones."""
+    if not any(levels):
+        return features
+    parts: list[npt.NDArray[np.float64]] = []
+    for place, count in enumerate(levels):
+        column = features[:, place : place + 1]
+        parts.append((column == np.arange(1, count)).astype(np.float64) if count else column)
+    return np.column_stack(parts)
