@@ -29,12 +29,33 @@ def feature_names(rows: Any) -> list[str] | None:
 
 def checked_rows(rows: Any, estimator: Any, *, fitted: bool = False) -> Array:
     """A two-dimensional array; what is no number is mapped later, by policy. With scikit-learn its own checks speak."""
+    rows = as_numbers(rows)
     try:
         from sklearn.utils.validation import validate_data  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         return _plain_rows(rows, estimator, fitted=fitted)
     checked = validate_data(estimator, rows, reset=not fitted, dtype=np.float64, ensure_all_finite=False)
     return np.asarray(checked, dtype=np.float64)
+
+
+def as_numbers(values: Any) -> Any:
+    """Cells of text and objects as numbers, NaN where they are none: an error about a cell would show it. The rest as it is."""
+    if hasattr(values, "toarray"):  # a sparse matrix holds numbers
+        return values
+    cells = np.asarray(values)
+    if cells.dtype.kind not in "OSU":
+        return values
+    numbers = np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
+    if hasattr(values, "iloc") and cells.ndim == 2:  # a frame keeps its names
+        return type(values)(numbers, columns=values.columns, index=values.index)
+    return numbers
+
+
+def _number(cell: object) -> float:
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
 
 
 def _plain_rows(rows: Any, estimator: Any, *, fitted: bool) -> Array:
@@ -51,6 +72,7 @@ def checked_targets(targets: Any, count: int) -> Array:
     """One number a row."""
     if targets is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    targets = as_numbers(targets)
     try:
         from sklearn.utils.validation import check_array, column_or_1d
     except ImportError:

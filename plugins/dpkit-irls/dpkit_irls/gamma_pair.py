@@ -12,7 +12,7 @@ from dpkit.core.loss_pairs import LossDirection, LossPair
 from dpkit.numerics.special import Array, asfloat
 
 EVALUATION = 1e-12
-"""A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to 5000."""
+"""A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to 50,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

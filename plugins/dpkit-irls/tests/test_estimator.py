@@ -63,6 +63,25 @@ def test_values_that_are_no_numbers_neither_raise_nor_show():
     assert model.coef_ == pytest.approx([1.0, -2.0, 0.5], abs=0.2)
 
 
+@pytest.mark.parametrize("cell", ["canary", b"canary", {"canary": 1}, None, 10**400, [1, 2], "7"], ids=repr)
+@pytest.mark.parametrize("frame", [False, True])
+def test_no_cell_raises_whatever_it_holds(cell, frame):
+    x, y = data(rows=300)
+    cells, targets = x.astype(object), y.astype(object)
+    targets[1] = "canary"
+    cells[0, 0] = None
+    holder = np.empty(1, dtype=object)
+    holder[0] = cell
+    cells[0, 0:1] = holder
+    rows = pytest.importorskip("pandas").DataFrame(cells, columns=["a", "b", "c"]) if frame else cells
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = PrivateRobustRegressor(random_state=0).fit(rows, targets)
+    assert np.isfinite(model.coef_).all()
+    assert "canary" not in repr(model) + repr(model.trace_)
+    assert model.predict(rows).shape == (300,)
+
+
 def test_a_fit_is_charged_to_a_ledger(tmp_path):
     x, y = data()
     budget = dpkit.ApproxDP(epsilon=1.5, delta=1e-5)
@@ -76,7 +95,10 @@ def test_a_fit_is_charged_to_a_ledger(tmp_path):
 
 def test_it_passes_the_checks_of_scikit_learn():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    impossible = {"check_supervised_y_no_nan": "an error that depends on a value would show it: such targets are mapped"}
+    impossible = {
+        "check_supervised_y_no_nan": "an error that depends on a value would show it: such targets are mapped",
+        "check_dtype_object": "a cell that is no number is mapped, for the same reason",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = checks.check_estimator(PrivateRobustRegressor(), expected_failed_checks=impossible, on_fail=None)

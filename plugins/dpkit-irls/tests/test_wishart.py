@@ -6,11 +6,11 @@ import math
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls.gamma_pair import Absent, GammaPair, Present, floor
+from dpkit_irls.gamma_pair import EVALUATION, Absent, GammaPair, Present, floor
 from dpkit_irls.published import WishartAsPublished
 from dpkit_irls.swap_pair import Swapped
 from dpkit_irls.wishart import Wishart, swap
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import dpkit
 
@@ -62,15 +62,19 @@ def test_the_scalar_pair_is_that_of_whole_matrices():
 
 
 def test_the_evaluation_keeps_its_margin():
+    """Both tails, within eight standard deviations, from the smallest `a` to beyond the largest that `moments` uses."""
     mpmath = pytest.importorskip("mpmath")
-    with mpmath.workdps(40):
-        for a in (1.5, 10.5, 500.0, 5000.0):
-            for x in (0.01 * a, 0.5 * a, 0.9 * a, a, 1.2 * a):
+    rng = np.random.default_rng(8)
+    shapes = [1.0, 1.5, 3.0, 10.5, 160.5, 500.0, 5000.0, 50_000.5, *np.exp(rng.uniform(0.0, math.log(5e4), size=20))]
+    with mpmath.workdps(50):
+        for a in shapes:
+            for deviations in rng.uniform(-8.0, 8.0, size=12):
+                x = a + deviations * math.sqrt(a)
+                if x <= 0.0:
+                    continue
                 exact = mpmath.gammainc(a, 0, x, regularized=True)
-                if exact > 1e-290:
-                    from scipy.special import gammainc
-
-                    assert abs(float(gammainc(a, x)) / exact - 1) < 2e-13 * max(1.0, a / 100)
+                assert abs(float(mpmath.mpf(float(special.gammainc(a, x))) / exact - 1)) < EVALUATION / 2
+                assert abs(float(mpmath.mpf(float(special.gammaincc(a, x))) / (1 - exact) - 1)) < EVALUATION / 2
 
 
 @pytest.mark.parametrize("extra", [1, 2, 20, 400])
