@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dpkit.core.events import ZCDPEvent as ZCDPEvent
     from dpkit.core.explain import Explanation as Explanation
     from dpkit.core.factories import AlgorithmFactory as AlgorithmFactory
+    from dpkit.core.factories import EngineFactory as EngineFactory
     from dpkit.core.factories import Factory as Factory
     from dpkit.core.factories import MechanismFactory as MechanismFactory
     from dpkit.core.factories import NeighbourPairs as NeighbourPairs
@@ -164,7 +165,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.engine": ("Engine",),
     "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
     "dpkit.core.explain": ("Explanation",),
-    "dpkit.core.factories": ("AlgorithmFactory", "Factory", "MechanismFactory", "NeighbourPairs", "QueryFactory"),
+    "dpkit.core.factories": (
+        "AlgorithmFactory",
+        "EngineFactory",
+        "Factory",
+        "MechanismFactory",
+        "NeighbourPairs",
+        "QueryFactory",
+    ),
     "dpkit.core.filters": ("PrivacyFilter",),
     "dpkit.core.guarantee": ("Guarantee",),
     "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),

@@ -11,11 +11,12 @@ ROOT = {
     "plugins": "The plugins that may run, by name. Nothing else is so much as imported. Without it: all that are installed.",
     "data": "Where the rows are, what they look like, and who is protected.",
     "budget": "What this run may cost.",
+    "engine": "Where the data is read and added up: the name of an engine, or {NAME: {...}} with its parameters.",
     "steps": "What is computed, in this order.",
     "report": "Where the report is written; result.json and trace.json are written beside it.",
 }
 DATA = {
-    "source": "A CSV or Parquet file, a glob, or a source of a plugin as {run: NAME, with: {...}}. Relative to this file.",
+    "source": "CSV or Parquet: a path, a glob or a list; or a plugin's, {run: NAME, with: {...}}. Relative to this file.",
     "name": "The name of the dataset, as its ledger knows it. [default: the source without folder and ending]",
     "unit": "Who is protected: `row`, or {column: NAME, at_most: ROWS} for persons that a column names.",
     "neighbours": "What a neighbouring dataset is: one more or less (`add-remove`), or one replaced (`replace-one`).",
@@ -81,6 +82,7 @@ ACCEPT = Parameter(name="accept", kind="texts", doc=BUDGET["accept"], default=()
 SHARE = Parameter(name="share", kind="number", doc=STEP["share"], minimum=0.0, exclusive=True, default=1.0)
 STEP_ID = Parameter(name="id", kind="text", doc=STEP["id"])
 RUN = Parameter(name="run", kind="text", doc=NAMED["run"])
+FILES = Parameter(name="source", kind="texts", doc=DATA["source"])
 NAME = Parameter(name="name", kind="text", doc=DATA["name"], default=None)
 ROWS = Parameter(name="rows", kind="integer", doc=DATA["rows"], minimum=1, default=None)
 RELATION = Parameter(name="neighbours", kind="choice", doc=DATA["neighbours"], choices=NEIGHBOURS, default="add-remove")
@@ -93,6 +95,7 @@ UPPER = Parameter(name="upper", kind="number", doc=COLUMNS["number"]["upper"])
 WHOLE = Parameter(name="whole", kind="boolean", doc=COLUMNS["number"]["whole"], default=False)
 
 # Who has heard of what: which distribution to install for an algorithm that is not there. Names alone; nothing is imported.
+KNOWN_ENGINES = {"dask": "dpkit-dask"}
 KNOWN_PLUGINS = {
     "irls": "dpkit-irls",
     **dict.fromkeys(("count", "sum", "mean", "variance", "histogram", "quantiles", "covariance"), "dpkit-stats"),

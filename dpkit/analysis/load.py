@@ -10,9 +10,10 @@ from pathlib import Path
 
 from dpkit.analysis import keys
 from dpkit.analysis.columns import read_columns
+from dpkit.analysis.engines import DEFAULT_ENGINE, read_engine
 from dpkit.analysis.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml
 from dpkit.analysis.reading import Reading, described, joined, nearest, parameters
-from dpkit.analysis.spec import BudgetSpec, DataSpec, Spec, StepSpec
+from dpkit.analysis.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
 from dpkit.data.setting import DeclaredSetting
@@ -47,20 +48,24 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None)
     registry = None if found is None else found.registry
     data = _data(reading, top.entries["data"], registry, folder) if "data" in top.entries else None
     budget = _budget(reading, top.entries["budget"], registry, folder) if "budget" in top.entries else None
+    engine: EngineSpec | None = DEFAULT_ENGINE
+    if "engine" in top.entries:
+        engine = None if registry is None else read_engine(reading, top.entries["engine"], registry)
     steps = None
     if "steps" in top.entries and found is not None:
         steps = _steps(reading, top.entries["steps"], found, None if data is None else data.setting)
     report = reading.value(top, "", keys.REPORT)
-    if reading.failed or found is None or data is None or budget is None or steps is None:
+    if reading.failed or found is None or data is None or budget is None or engine is None or steps is None:
         return None
     document = plain(top)
     return Spec(
         path=file,
         data=data,
         budget=budget,
+        engine=engine,
         steps=steps,
         report=folder / str(report),
-        fingerprint=fingerprint({key: value for key, value in _as_dict(document).items() if key != "report"}),
+        fingerprint=fingerprint({key: value for key, value in _as_dict(document).items() if key not in ("report", "engine")}),
         document=document,
         installed=found,
     )
@@ -106,12 +111,13 @@ def _plugins(reading: Reading, top: Entries, installed: Installed | None) -> Ins
 
 
 def _restricted(installed: Installed, names: tuple[str, ...]) -> Installed:
-    """What was given, less the steps and sources of plugins that are not on the allow-list."""
+    """What was given, less the steps, engines and sources of plugins that are not on the allow-list."""
     plugins = tuple(plugin for plugin in installed.plugins if plugin.name in (*names, PROJECT))
     added = {(kind, name) for plugin in plugins for kind, items in plugin.adds.items() for name in items}
     registry = replace(
         installed.registry,
         algorithms=tuple(item for item in installed.registry.algorithms if ("algorithms", item.name) in added),
+        engines=tuple(item for item in installed.registry.engines if ("engines", item.name) in added),
         sources=tuple(item for item in installed.registry.sources if ("sources", item.name) in added),
     )
     return Installed(plugins=plugins, registry=registry)
@@ -131,7 +137,8 @@ def _data(reading: Reading, node: Node, registry: Registry | None, folder: Path)
     if source is None or schema is None or unit is None or relation is None:
         return None
     path, values = source
-    stem = path if values is not None else Path(path).name.split(".")[0]
+    first = path if isinstance(path, str) else path[0]
+    stem = first if values is not None else Path(first).name.split(".")[0]
     return DataSpec(
         name=str(name or stem),
         source=path,
@@ -145,12 +152,15 @@ def _data(reading: Reading, node: Node, registry: Registry | None, folder: Path)
 
 def _source(
     reading: Reading, node: Node, registry: Registry | None, folder: Path
-) -> tuple[str, Mapping[str, object] | None] | None:
+) -> tuple[str | tuple[str, ...], Mapping[str, object] | None] | None:
     path = "data.source"
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
         return str(folder / node.value), None
+    if isinstance(node, Items) and node.items:
+        files = reading.checked(node, path, keys.FILES)
+        return (tuple(str(folder / name) for name in files), None) if isinstance(files, tuple) else None
     if not isinstance(node, Entries):
-        reading.problem(node, path, f"found {described(node)}", "a path, a glob, or {run: NAME, with: {...}}")
+        reading.problem(node, path, f"found {described(node)}", "a path, a glob, a list of them, or {run: NAME, with: {...}}")
         return None
     reading.keys(node, path, keys.NAMED, required=("run",))
     name = reading.value(node, path, keys.RUN)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpkit.analysis import keys
+from dpkit.core.factories import EngineFactory
 from dpkit.core.parameters import Parameter
+from dpkit.data.engines import DEFAULT, ENGINES
 
 _HEAD = """# The YAML of an analysis
 
@@ -53,6 +55,12 @@ says: nothing in the data can make a run fail. `drop` means that the row contrib
 still counts as a row.
 """
 
+_ENGINE = """## `engine`
+
+`engine: NAME`, or `engine: {NAME: {...}}` with parameters. Every engine gives the same totals, to the bit, so a run may go on
+under another one. Plugins bring more.
+"""
+
 _DECLARED: Mapping[str, Parameter] = {
     "budget.epsilon": keys.EPSILON,
     "budget.delta": keys.DELTA,
@@ -85,9 +93,21 @@ def yaml_reference() -> str:
         _COLUMNS,
         *(_table(f"A {kind}", kind, keys.COLUMNS[kind], level=3) for kind in keys.COLUMN_KINDS),
         _table("`budget`", "budget", keys.BUDGET),
+        _ENGINE,
+        *(_engine(factory) for factory in ENGINES),
         _table("`steps`, each", "steps", keys.STEP),
     ]
     return "\n".join(parts)
+
+
+def _engine(factory: EngineFactory) -> str:
+    lines = [f"### `{factory.name}`{' (the default)' if factory.name == DEFAULT else ''}\n", factory.doc]
+    if factory.parameters:
+        lines += ["", "| parameter | what it is | allowed | default |", "|---|---|---|---|"]
+    for parameter in factory.parameters:
+        allowed = parameter.allowed.replace("|", "\\|")
+        lines.append(f"| `{parameter.name}` | {parameter.doc} | {allowed} | {_default('', parameter)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _table(title: str, group: str, described: Mapping[str, str], *, level: int = 2) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpkit.analysis.engines import opened_engine
 from dpkit.analysis.ledger_standing import is_known, open_ledger, run_id
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.spec import Spec
 from dpkit.analysis.synthetic import synthetic_columns
-from dpkit.data.engine import BlockEngine
 from dpkit.data.opening import open_source
 from dpkit.data.source import DataSource
 from dpkit.errors import MissingExtraError, OutputError, SourceError, UnknownNameError
@@ -135,7 +135,7 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
     """The source of an analysis. Only public facts are looked at: files, columns, and the number of rows where it is public."""
     given: Any = data
     if data is None and spec.data.source_parameters is not None:
-        given = spec.registry.source(spec.data.source).make(**spec.data.source_parameters)
+        given = spec.registry.source(str(spec.data.source)).make(**spec.data.source_parameters)
     elif data is None:
         given = spec.data.source
     source = open_source(given, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
@@ -156,16 +156,17 @@ def _run(
     rng: np.random.Generator | None = None,
 ) -> RunResult:
     algorithms = {step.id: (step.algorithm, planned.noise) for step, planned in zip(plan.spec.steps, plan.steps, strict=True)}
-    return run_algorithms(
-        algorithms,
-        engine=BlockEngine(source),
-        setting=plan.spec.data.setting,
-        ledger=ledger,
-        run=run,
-        analysis=plan.spec.fingerprint,
-        rng=rng,
-        progress=progress,
-    )
+    with opened_engine(plan.spec, source) as engine:  # before anything is reserved
+        return run_algorithms(
+            algorithms,
+            engine=engine,
+            setting=plan.spec.data.setting,
+            ledger=ledger,
+            run=run,
+            analysis=plan.spec.fingerprint,
+            rng=rng,
+            progress=progress,
+        )
 
 
 def _result(plan: Plan, found: RunResult) -> Result:

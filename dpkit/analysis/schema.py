@@ -9,6 +9,7 @@ from dpkit.analysis import keys
 from dpkit.core.factories import Factory
 from dpkit.core.parameters import Parameter
 from dpkit.core.registry import Registry
+from dpkit.data.engines import DEFAULT
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -22,6 +23,7 @@ def analysis_schema(registry: Registry) -> Schema:
         "plugins": keys.PLUGINS.json_schema(),
         "data": _data(registry),
         "budget": _budget(registry),
+        "engine": _engine(registry),
         "steps": {"type": "array", "minItems": 1, "description": keys.ROOT["steps"], "items": _step(registry)},
         "report": keys.REPORT.json_schema(),
     }
@@ -48,7 +50,7 @@ def _scalars(*parameters: Parameter) -> Schema:
 
 
 def _data(registry: Registry) -> Schema:
-    source: list[object] = [{"type": "string", "minLength": 1}]
+    source: list[object] = [{"type": "string", "minLength": 1}, {**keys.FILES.json_schema(), "minItems": 1}]
     if registry.sources:
         source.append(_named(registry.sources))
     person = _object(_scalars(keys.UNIT_COLUMN, keys.AT_MOST), required=("column", "at_most"))
@@ -104,6 +106,17 @@ def _budget(registry: Registry) -> Schema:
     names = list(registry.accountant_names)
     properties["accountant"] = {"enum": names, "default": "best", "description": keys.BUDGET["accountant"]}
     return _object(properties, required=("epsilon",), doc=keys.ROOT["budget"])
+
+
+def _engine(registry: Registry) -> Schema:
+    """A name where nothing is required, or one name with its parameters."""
+    plain = [factory.name for factory in registry.engines if not any(parameter.required for parameter in factory.parameters)]
+    shapes: list[object] = [{"enum": plain}]
+    for factory in registry.engines:
+        allowed = factory.json_schema()
+        inner = {"anyOf": [allowed, {"type": "null"}]} if factory.name in plain else allowed
+        shapes.append(_object({factory.name: inner}, required=(factory.name,)))
+    return {"description": keys.ROOT["engine"], "default": DEFAULT, "anyOf": shapes}
 
 
 def _step(registry: Registry) -> Schema:

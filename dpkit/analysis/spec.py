@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSpec:
-    """Where the rows are, and everything public about them. `source` is a path or a glob, or the name of a plugin's source."""
+    """Where the rows are, and everything public about them. `source`: paths or globs, or the name of a plugin's source."""
 
     name: str
-    source: str
+    source: str | tuple[str, ...]
     source_parameters: Mapping[str, object] | None
     unit: PrivacyUnit
     neighbours: Neighbours
@@ -60,6 +60,14 @@ class BudgetSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """Where queries are evaluated: the name of an engine, and its checked parameters."""
+
+    name: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepSpec:
     """One step: its name, its algorithm, its relative share, and the algorithm as it was prepared for the data's setting."""
 
@@ -72,11 +80,15 @@ class StepSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """A checked analysis. `document` is what was written, as plain values; `fingerprint` is that of what matters in it."""
+    """A checked analysis. `document` is what was written, as plain values; `fingerprint` is that of what matters in it.
+
+    Where the report goes and which engine computes do not matter: every engine gives the same totals, to the bit.
+    """
 
     path: Path
     data: DataSpec
     budget: BudgetSpec
+    engine: EngineSpec
     steps: tuple[StepSpec, ...]
     report: Path
     fingerprint: str

@@ -10,10 +10,12 @@ from typing import Generic, Literal, TypeVar, get_args
 from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.checks import nonempty_text, one_of, tuple_of, whole_number
 from dpkit.core.distances import Distance
+from dpkit.core.engine import Engine
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.parameters import Parameter, checked_parameters
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
+from dpkit.core.source import Source
 from dpkit.errors import DuplicateNameError, InvalidValueError
 
 Product = TypeVar("Product")
@@ -128,6 +130,19 @@ class AlgorithmFactory(Factory[AnyAlgorithm]):
     def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
         """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""
         return self.make(setting, **checked_parameters(self.parameters, values, where=self.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFactory(Factory[Engine]):
+    """An engine, on which an analysis runs by this name: `make(source, **parameters)`.
+
+    Only public facts may be refused there, such as a cluster that does not answer. An engine that holds something to give
+    back has a method `close()`, which is called when the run is over, however it ended.
+    """
+
+    def over(self, source: Source, **values: object) -> Engine:
+        """The engine over a source, from checked parameters."""
+        return self.make(source, **checked_parameters(self.parameters, values, where=self.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dpkit.core import events
 from dpkit.core.accountant import Accountant, AnyAccountant
 from dpkit.core.auditor import Auditor
 from dpkit.core.events import Event
-from dpkit.core.factories import AlgorithmFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 
@@ -31,7 +31,7 @@ class Registry:
     algorithms: tuple[AlgorithmFactory, ...] = ()
     auditors: tuple[Auditor, ...] = ()
     neighbour_pairs: tuple[NeighbourPairs, ...] = ()
-    engines: tuple[Factory[Any], ...] = ()
+    engines: tuple[EngineFactory, ...] = ()
     sources: tuple[Factory[Any], ...] = ()
     problems: tuple[str, ...] = ()
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
@@ -76,7 +76,7 @@ class Registry:
         """The algorithm of that name."""
         return self._named("algorithm", name, self.algorithms)
 
-    def engine(self, name: str) -> Factory[Any]:
+    def engine(self, name: str) -> EngineFactory:
         """The engine of that name."""
         return self._named("engine", name, self.engines)
 

@@ -50,6 +50,17 @@ class DataSource:
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a source holds data and does not leave its process")
 
+    def in_memory(self) -> DataSource:
+        """The same source, whose codes are kept after the first pass; the same rows of each person are used."""
+        return DataSource(
+            table=self._table,
+            schema=self.schema,
+            unit=self.unit,
+            neighbours=self.neighbours,
+            in_memory=True,
+            key=self._key,
+        )
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The declared columns, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from dpkit.accountants.advanced import AdvancedAccountant
 from dpkit.accountants.gaussian_dp import GaussianDPAccountant
@@ -12,7 +13,7 @@ from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.renyi import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.core.accountant import AnyAccountant
-from dpkit.core.factories import MechanismFactory
+from dpkit.core.factories import EngineFactory, MechanismFactory
 from dpkit.core.loss_rules import CORE_RULES, LossRule
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (
@@ -52,3 +53,10 @@ def dpkit_accountants() -> Sequence[AnyAccountant]:
         GaussianDPAccountant(),
         LossDistributionAccountant(),
     )
+
+
+@hookimpl
+def dpkit_engines() -> Sequence[EngineFactory]:
+    """The engines of one machine. They stand above this layer, so they are found by name, as those of a plugin are."""
+    engines: Sequence[EngineFactory] = import_module("dpkit.data.engines").ENGINES
+    return engines

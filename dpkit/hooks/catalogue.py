@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpkit.core.accountant import Accountant
 from dpkit.core.auditor import Auditor
-from dpkit.core.factories import AlgorithmFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 
 
@@ -29,7 +29,7 @@ CATALOGUE: tuple[Contribution, ...] = (
     Contribution(hook="dpkit_queries", field="queries", kind="query", product=QueryFactory),
     Contribution(hook="dpkit_auditors", field="auditors", kind="auditor", product=Auditor),
     Contribution(hook="dpkit_neighbour_pairs", field="neighbour_pairs", kind="neighbour pairs", product=NeighbourPairs),
-    Contribution(hook="dpkit_engines", field="engines", kind="engine", product=Factory),
+    Contribution(hook="dpkit_engines", field="engines", kind="engine", product=EngineFactory),
     Contribution(hook="dpkit_sources", field="sources", kind="source", product=Factory),
 )
 BY_HOOK: Mapping[str, Contribution] = {contribution.hook: contribution for contribution in CATALOGUE}

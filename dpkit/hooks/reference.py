@@ -36,7 +36,8 @@ def hook_reference() -> str:
             f" In the registry: `{contribution.field}`.\n"
         )
     parts.append("## What factories declare\n")
-    for kind in (parameters.Parameter, factories.Factory, factories.MechanismFactory, factories.QueryFactory):
+    kinds = (factories.Factory, factories.MechanismFactory, factories.QueryFactory, factories.EngineFactory)
+    for kind in (parameters.Parameter, *kinds):
         fields = "\n".join(f"- `{name}`: `{annotation}`" for name, annotation in inspect.get_annotations(kind).items())
         parts.append(f"### `{kind.__name__}`\n\n{inspect.getdoc(kind)}\n\n{fields}\n")
     return "\n".join(parts)

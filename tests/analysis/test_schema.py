@@ -52,6 +52,9 @@ def both(loaded, validator, *changes):
         ("accountant: zcdp", "ledger: a.ledger"),
         ("delta: 1e-6", "delta: 0"),
         ("id: ages", "id: ages\n    share: 0.5"),
+        ("steps:", "engine: memory\nsteps:"),
+        ("steps:", "engine: {blocks: }\nsteps:"),
+        ("people.csv", "[a.csv, 'b*.csv']"),
     ],
 )
 def test_what_loads_is_valid(loaded, validator, change):
@@ -77,6 +80,12 @@ def test_what_loads_is_valid(loaded, validator, change):
         ("id: ages", "id: a/b"),
         ("passes: 2", "colour: red"),
         ("  - id: ages", "  - name: ages"),
+        ("steps:", "engine: memori\nsteps:"),
+        ("steps:", "engine: {memory: {}, blocks: {}}\nsteps:"),
+        ("steps:", "engine: {memory: {rows: 3}}\nsteps:"),
+        ("steps:", "engine:\nsteps:"),
+        ("people.csv", "[]"),
+        ("people.csv", "[3]"),
     ],
 )
 def test_what_does_not_load_is_not_valid(loaded, validator, change):

@@ -49,7 +49,7 @@ RETURNS = {
     "dpkit_queries": lambda: [dpkit.QueryFactory(name="own", doc="Own.", make=query, width=lambda made: 1)],
     "dpkit_auditors": lambda: [Auditing()],
     "dpkit_neighbour_pairs": lambda: [dpkit.NeighbourPairs(name="own", mechanism="laplace", pairs=lambda mechanism, at: [])],
-    "dpkit_engines": lambda: [dpkit.Factory(name="own", doc="Own.", make=dict)],
+    "dpkit_engines": lambda: [dpkit.EngineFactory(name="own", doc="Own.", make=lambda source: source)],
     "dpkit_sources": lambda: [dpkit.Factory(name="own", doc="Own.", make=dict)],
 }
 
@@ -71,7 +71,7 @@ def test_all_hooks_together():
     registry = load_plugins(discover=False, extra={"own": plugin}).registry
     assert registry.mechanism("own").metrics == ("l1",)
     assert registry.query("own").build().name == "own"
-    assert registry.engine("own").build() == {}
+    assert registry.engine("own").over("a source") == "a source"
     assert registry.source("own").build() == {}
     assert registry.algorithm("own").name == "own"
     with pytest.raises(dpkit.UnknownNameError, match="own"):
