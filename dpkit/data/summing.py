@@ -6,6 +6,7 @@ clamped to it, and a row on which `rows` fails contributes zero. So nothing rais
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ import numpy as np
 from dpkit.core.query import Block, Query
 from dpkit.data.pricing import contribution_bound, contribution_grid
 from dpkit.errors import DpkitError, InvalidValueError
-from dpkit.numerics.exact_sums import ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
+from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
+
+_ENTRIES_AT_ONCE = 1 << 18
+"""How many entries of contributions are held at a time where integers add them up."""
 
 Totals = tuple[ExactSum, ...]
 
@@ -38,9 +42,14 @@ class QuerySum:
         """The exact total of a block."""
         mine = self._own_columns(block)
         total = self.zero()
-        for start in range(0, mine.shape[0], self.rows_at_once):
-            part = mine[start : start + self.rows_at_once]
-            total = total.plus(ExactSum.of_steps(self._steps(part), grid=self.grid))
+        by_integers = self.rows_at_once <= FEW_ROWS
+        at_once = max(1, _ENTRIES_AT_ONCE // max(1, math.prod(self.query.shape))) if by_integers else self.rows_at_once
+        for start in range(0, mine.shape[0], at_once):
+            part = mine[start : start + at_once]
+            if by_integers:
+                total = total.plus(ExactSum.of_rows(self._row_steps(part), grid=self.grid))
+            else:
+                total = total.plus(ExactSum.of_steps(self._steps(part), grid=self.grid))
         return total
 
     def _own_columns(self, block: Block) -> Block:

@@ -27,6 +27,9 @@ CONTRIBUTION_BITS = 40
 LARGEST_BOUND = 2.0**400
 """Bounds lie between the inverse of this and this: no grid is subnormal and no total of 2**95 steps overflows."""
 
+FEW_ROWS = 512
+"""Where float64 adds up no more rows than this, integers do it faster."""
+
 _EXACT_STEPS = 2**53
 _LIMB = 32
 _LOW_MASK = (1 << _LIMB) - 1
@@ -94,6 +97,16 @@ class ExactSum:
         """A block's sum, given in whole grid steps of magnitude at most 2**53."""
         whole = np.asarray(steps).astype(np.int64)
         return cls(grid=grid, high=whole >> _LIMB, low=whole & _LOW_MASK)
+
+    @classmethod
+    def of_rows(cls, steps: FloatArray, *, grid: float) -> ExactSum:
+        """The sum over the first axis of whole grid steps of magnitude at most 2**53 each, by integers: at most 2**30 rows.
+
+        For grids so fine that float64 has no room to add up more than a few rows.
+        """
+        whole = steps.astype(np.int64)
+        low = np.asarray(np.sum(whole & _LOW_MASK, axis=0))
+        return cls(grid=grid, high=np.asarray(np.sum(whole >> _LIMB, axis=0)) + (low >> _LIMB), low=low & _LOW_MASK)
 
     def plus(self, other: ExactSum) -> ExactSum:
         """The sum of both. Python's integers take over where 64 bits could overflow, so it never wraps and never saturates."""

@@ -154,3 +154,11 @@ def test_a_coarse_grid_leaves_room_for_one_row_at_least():
     assert rows_per_exact_sum(0.5, 1.0) == 2**53
     assert rows_per_exact_sum(1.0, 2.0**-52) == 2
     assert floats_of(np.array([3], dtype=object), grid=0.5).tolist() == [1.5]
+
+
+def test_integers_add_up_rows_that_float64_could_not():
+    """Steps of 53 bits of both signs: the sum over rows, by limbs, is that of Python's integers."""
+    steps = np.random.default_rng(4).integers(-(2**53), 2**53, (3_000, 2)).astype(np.float64)
+    steps[:2] = [[2.0**53, -(2.0**53)], [-(2.0**53), 2.0**53]]
+    total = ExactSum.of_rows(steps, grid=2.0**-50).plus(ExactSum.of_rows(steps[:0], grid=2.0**-50))
+    assert total.steps().tolist() == [sum(map(int, column)) for column in steps.T.tolist()]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.noise import Noise
@@ -18,6 +19,8 @@ from dpkit_stats.scaling import GRID, Array, Interval
 _HUGE = 1e100
 _CUTTING = 8.0 * GRID
 """What cutting contributions to the grid can move an average on the unit scale by."""
+_ROUNDING = 4.0 * UNIT_ROUNDOFF
+"""What writing an answer as a float can move it by, relative to its size: seen where bounds are narrow and far from zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,8 @@ class Mean:
         return self._error(noise, confidence, rows - 2.0 * noise.accuracy((2,), confidence))
 
     def _error(self, noise: Noise, confidence: float, count: float) -> float:
-        return self.bounds.half * min(2.0, 2.0 * _ratio(self.query, noise, confidence, count) + _CUTTING)
+        error = self.bounds.half * (2.0 * _ratio(self.query, noise, confidence, count) + _CUTTING)
+        return min(2.0 * self.bounds.half, error + _ROUNDING * self.bounds.largest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,12 +27,14 @@ def number_range(setting: dpkit.Setting, column: str, *, where: str) -> Interval
     return Interval(lower=lower, upper=upper)
 
 
-def public_count(setting: dpkit.Setting, columns: tuple[str, ...]) -> int | None:
-    """How many rows have a value in these columns, where that is public; None where it must be released.
+def count_is_free(setting: dpkit.Setting, columns: tuple[str, ...]) -> bool:
+    """Whether nobody can move the number of rows that have a value in these columns.
 
-    It is public when the number of rows is, and no policy may drop a row: then nobody can move the count at all.
+    So it is under replace-one with a row as the unit, where no policy drops a row: every neighbour has as many.
     """
-    if not setting.size_is_public or setting.size is None:
-        return None
-    moved = max(distance.value for distance in setting.distances(count_query(columns)))
-    return setting.size if moved == 0.0 else None
+    return setting.size_is_public and all(distance.value == 0.0 for distance in setting.distances(count_query(columns)))
+
+
+def public_count(setting: dpkit.Setting, columns: tuple[str, ...]) -> int | None:
+    """How many rows have a value in these columns, where that is public and declared; None where it must be released."""
+    return setting.size if count_is_free(setting, columns) else None

@@ -19,7 +19,7 @@ BECAUSE = dpkit.Citation(key="DMNS06", locator="section 3.2: counts and histogra
 Sensitivity = Callable[[dpkit.Neighbours], tuple[dpkit.Distance, ...]]
 
 
-def norms(*, one: tuple[float, float], replaced: tuple[float, float | Fraction]) -> Sensitivity:
+def norms(*, one: tuple[float, float | Fraction], replaced: tuple[float, float | Fraction]) -> Sensitivity:
     """A sensitivity from the squares of L2 norms: (L1, L2 squared) of a row that comes or goes, and of one that is replaced."""
 
     def sensitivity(neighbours: dpkit.Neighbours) -> tuple[dpkit.Distance, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dpkit
-from dpkit_stats import averages, counting, covariances, quantiles, simple, sums, tree
+from dpkit_stats import averages, counting, covariances, quantiles, simple, sums, totals, tree
 from dpkit_stats.noise import CONTINUOUS, FOR_COUNTS
 from dpkit_stats.scaling import Interval
 
@@ -29,6 +29,13 @@ _BOUNDS = (_bound("lower", -2.0, 1.0, 0.0), _bound("upper", 7.0, 3.0, 1.0))
 _WITH_COUNT = Parameter(
     name="with_count", kind="boolean", doc="Whether the number of rows comes out as well.", default=True, examples=(True, False)
 )
+_CENTRED = Parameter(
+    name="centred",
+    kind="boolean",
+    doc="Whether the middle of the bounds is taken off each value.",
+    default=False,
+    examples=(True, False),
+)
 _EDGES = "Where cells begin and end: each holds its lower edge, the last one its upper edge, too."
 
 
@@ -49,7 +56,7 @@ def queries() -> list[dpkit.QueryFactory]:
     uppers = Parameter(name="uppers", kind="numbers", doc="Their upper bounds.", examples=((7.0, 1.0),))
     return [
         one_column("count", "How many rows have a value.", lambda column: counting.count_query((column,))),
-        one_column("sum", "The sum, in units of the largest magnitude.", _bounded(sums.sum_query), *_BOUNDS),
+        one_column("sum", "The sum, in units of a power of two.", _bounded(sums.sum_query), *_BOUNDS, _CENTRED),
         one_column("mean", "Centred sum and count.", _bounded(sums.mean_query), *_BOUNDS, _WITH_COUNT),
         one_column("variance", "First two moments and count.", _bounded(sums.variance_query), *_BOUNDS, _WITH_COUNT),
         one_column("histogram", "Counts between edges.", counting.histogram_query, edges),
@@ -94,7 +101,7 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
         statistic(
             "count", "How many rows have a value, in a column or in all.", simple.count, _column(default=None), any_noise
         ),
-        statistic("sum", "The sum of a column.", simple.total, _column(), continuous),
+        statistic("sum", "The sum of a column.", totals.total, _column(), continuous),
         statistic("mean", "The mean of a column.", averages.mean, _column(), continuous),
         statistic("variance", "The variance of a column.", averages.variance, _column(), continuous),
         statistic("histogram", "Counts by level, or between edges.", simple.histogram, _column(), edges, any_noise),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 import dpkit
 from dpkit.core.checks import finite_number
 from dpkit_stats.noise import Noise, noise_for
@@ -41,15 +43,20 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRelease:
-    """A statistic as an algorithm of one step. The noise multiplier is a standard deviation relative to the sensitivity."""
+    """A statistic as an algorithm of one step. The noise multiplier is a standard deviation relative to the sensitivity.
+
+    `beside` is a number that nobody can move, which comes out of the same release and costs nothing.
+    """
 
     setting: dpkit.Setting
     statistic: Statistic
     mechanism: str
+    beside: dpkit.Query | None = None
 
     def plan(self, noise: float) -> dpkit.Event:
         """One release: what the curator will charge, because both ask the same question."""
-        return dpkit.planned_event(self.setting, self.statistic.query, self._noise(noise))
+        events = tuple(dpkit.planned_event(self.setting, query, mechanism) for query, mechanism in self._pairs(noise))
+        return events[0] if len(events) == 1 else dpkit.Compose(events=events)
 
     def init(self, noise: float) -> State:
         """Nothing released yet."""
@@ -57,7 +64,8 @@ class OneRelease:
 
     def step(self, state: State, curator: dpkit.Curator) -> State:
         """The release."""
-        return replace(state, released=curator.release(self.statistic.query, self._noise(state.noise)))
+        found = curator.release_all(self._pairs(state.noise))
+        return replace(state, released=found[0] if self.beside is None else np.stack([np.asarray(one) for one in found]))
 
     def finished(self, state: State) -> bool:
         """After one step."""
@@ -75,6 +83,10 @@ class OneRelease:
         Where the number of rows matters, it is `rows`, or the declared size; without either, the bound is the worst there is.
         """
         return self.statistic.error(self._noise(noise), confidence, self.setting.size if rows is None else rows)
+
+    def _pairs(self, multiplier: float) -> list[tuple[dpkit.Query, Noise]]:
+        queries = [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]
+        return [(query, noise_for(self.setting, query, self.mechanism, multiplier)) for query in queries]
 
     def _noise(self, multiplier: float) -> Noise:
         return noise_for(self.setting, self.statistic.query, self.mechanism, multiplier)

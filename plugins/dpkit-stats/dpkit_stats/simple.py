@@ -1,4 +1,4 @@
-"""Count, sum and histogram: the released total is the answer, and its error is that of the noise."""
+"""Count and histogram: the released total is the answer, and its error is that of the noise."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ from itertools import pairwise
 import numpy as np
 
 import dpkit
-from dpkit_stats import counting, sums
-from dpkit_stats.columns import known_column, number_range
+from dpkit_stats import counting
+from dpkit_stats.columns import known_column
 from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Histogram, Number
-from dpkit_stats.scaling import GRID, Array
+from dpkit_stats.scaling import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
-    """One number, `unit` times what is released."""
+class Count:
+    """How many rows; the released number is the answer."""
 
     query: dpkit.Query
-    unit: float = 1.0
 
     def answer(self, released: Array, noise: Noise, confidence: float) -> Number:
         """The released number."""
-        estimate = self.unit * float(released)
-        return Number(estimate=estimate, error=self.error(noise, confidence, None), confidence=confidence)
+        return Number(estimate=float(released), error=self.error(noise, confidence, None), confidence=confidence)
 
     def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
-        """That of the noise; with a declared number of rows, that of cutting each to the grid as well."""
-        cutting = 0.0 if rows is None or self.query.grid == 1.0 else rows * GRID / 2.0
-        return self.unit * (noise.accuracy((), confidence) + cutting)
+        """That of the noise."""
+        return noise.accuracy((), confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +52,7 @@ class Cells:
 def count(setting: dpkit.Setting, *, column: str | None, mechanism: str) -> OneRelease:
     """How many rows have a value in a column, or in every column."""
     columns = setting.columns if column is None else (known_column(setting, column),)
-    return OneRelease(setting=setting, statistic=Total(query=counting.count_query(columns)), mechanism=mechanism)
-
-
-def total(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
-    """The sum of a column."""
-    bounds = number_range(setting, column, where="sum")
-    statistic = Total(query=sums.sum_query(column, bounds), unit=sums.magnitude(bounds))
-    return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
+    return OneRelease(setting=setting, statistic=Count(query=counting.count_query(columns)), mechanism=mechanism)
 
 
 def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] | None, mechanism: str) -> OneRelease:

@@ -13,38 +13,53 @@ from fractions import Fraction
 import numpy as np
 
 import dpkit
+from dpkit.numerics.exact_sums import grid_below
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
 from dpkit_stats.counting import norms
 from dpkit_stats.scaling import GRID, Array, Interval, cut_down
 
 BECAUSE = dpkit.Citation(key="dpkit", locator="docs/statistics.md")
+REPLACED_MOMENTS = dpkit.Citation(key="dpkit", locator="docs/proofs/covariance.md")
 FACTOR = 2.0**-20
 """Factors of a product are cut to this, so that products lie on the grid and BLAS adds them up exactly."""
 
 
-def magnitude(bounds: Interval) -> float:
-    """The largest magnitude of a value: the unit in which `sum` adds up."""
-    return max(abs(bounds.lower), abs(bounds.upper))
+FINE = 2.0**-50
+"""Terms of a plain sum are multiples of this share of their unit: so fine that cutting is seen beside no noise."""
+
+CUT = FINE / 2.0 + UNIT_ROUNDOFF
+"""How far a term is from its value, in units: rounded to the grid, and once before where a centre is taken off."""
 
 
-def sum_query(column: str, bounds: Interval) -> dpkit.Query:
-    """The sum of a column in units of its largest magnitude. Not centred: rows without a value add nothing."""
-    unit = magnitude(bounds)
+def sum_unit(bounds: Interval, *, centre: float = 0.0) -> float:
+    """The unit in which `sum` adds up: the power of two at or above every distance from the centre."""
+    return grid_below(max(abs(bounds.lower - centre), abs(bounds.upper - centre)), bits=0)
+
+
+def sum_query(column: str, bounds: Interval, *, centred: bool = False) -> dpkit.Query:
+    """The sum of a column in `sum_unit`s; with `centred`, of what the values are above the middle of the bounds.
+
+    Not centred where rows may be without a value, since these add nothing. Centred, terms and their errors are as small as
+    the bounds are narrow, however far from zero they lie; whoever reads the sum must then know how many rows there are.
+    """
+    centre = bounds.centre if centred else 0.0
+    unit = sum_unit(bounds, centre=centre)
 
     def rows(block: Array) -> Array:
         values = np.clip(np.where(np.isnan(block[:, 0]), bounds.lower, block[:, 0]), bounds.lower, bounds.upper)
-        return np.asarray(np.rint(values / unit / GRID) * GRID + 0.0)
+        return np.asarray(np.rint((values - centre) / unit / FINE) * FINE + 0.0)
 
     low, high = rows(np.array([[bounds.lower], [bounds.upper]])).tolist()
-    width = high - low  # exact: both are multiples of the grid, and rounding to it is monotone
+    # exact, and attained: every step above is monotone, and both ends are multiples of the grid
+    width, most = high - low, max(abs(low), abs(high))
     return dpkit.Query(
         name="sum",
         columns=(column,),
         rows=rows,
-        block_sum=lambda block: np.sum(rows(block)),
         shape=(),
-        grid=GRID,
-        bound=1.0,
-        sensitivity=norms(one=(1.0, 1.0), replaced=(width, Fraction(width) ** 2)),
+        grid=FINE,
+        bound=most,
+        sensitivity=norms(one=(most, Fraction(most) ** 2), replaced=(width, Fraction(width) ** 2)),
         because=BECAUSE,
     )
 
@@ -105,6 +120,15 @@ def variance_query(column: str, bounds: Interval, *, with_count: bool = True) ->
     )
 
 
+def replaced_moments(size: int) -> tuple[float, float]:
+    """L1 and squared L2 distance by which (u, uu') can move when u in [-1, 1]^size is replaced: both exact.
+
+    docs/proofs/covariance.md, theorems 1 and 2: d(d+2)^2 / (2(d+1)), and the largest 4k(d+1-k) over whole k.
+    """
+    half = (size + 1) // 2
+    return round_up(Fraction(size * (size + 2) ** 2, 2 * (size + 1))), 4.0 * half * (size + 1 - half)
+
+
 def covariance_query(columns: Sequence[str], bounds: Sequence[Interval]) -> dpkit.Query:
     """The upper triangle of the sum of z z', z = (1, u): the count, the centred sums, and the sums of products."""
     size = len(columns)
@@ -125,8 +149,7 @@ def covariance_query(columns: Sequence[str], bounds: Sequence[Interval]) -> dpki
         z = factors(block)
         return (z.T @ z)[above, beside] + 0.0
 
-    entries, pairs = (size + 1) * (size + 2) / 2, size * (size + 1) / 2
-    # replaced: the count stays, a square moves by at most 1, every other product by at most 2
+    entries = (size + 1) * (size + 2) / 2
     return dpkit.Query(
         name="covariance",
         columns=tuple(columns),
@@ -135,6 +158,6 @@ def covariance_query(columns: Sequence[str], bounds: Sequence[Interval]) -> dpki
         shape=(len(above),),
         grid=GRID,
         bound=1.0,
-        sensitivity=norms(one=(entries, entries), replaced=(2.0 * pairs + size, 4.0 * pairs + size)),
-        because=BECAUSE,
+        sensitivity=norms(one=(entries, entries), replaced=replaced_moments(size)),
+        because=REPLACED_MOMENTS,
     )

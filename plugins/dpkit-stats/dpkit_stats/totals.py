@@ -1,0 +1,77 @@
+"""The sum of a column, with an error that holds whatever the bounds are and however many rows there are.
+
+Where nobody can move the number of rows (replace-one with a row as the unit, and no policy that drops), values are added up
+from the middle of their bounds, and the middle is put back as often as there are rows: the noise and the error of cutting are
+then as small as the bounds are narrow. Elsewhere a row that comes or goes moves the sum by its whole value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+import dpkit
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit_stats import sums
+from dpkit_stats.columns import count_is_free, number_range
+from dpkit_stats.counting import count_query
+from dpkit_stats.noise import Noise
+from dpkit_stats.one_release import OneRelease
+from dpkit_stats.results import Number
+from dpkit_stats.scaling import Array, Interval
+
+MOST_ROWS = 2**40
+"""How many rows an error allows for where their number is private: cutting so many moves a sum by 2**-10 of one value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """`unit` times what is released, and the centre once for each row.
+
+    `counted`: the number of rows is not declared but free, and comes out beside the sum. Then `released` holds both.
+    """
+
+    query: dpkit.Query
+    bounds: Interval
+    centre: float = 0.0
+    size: int | None = None
+    counted: bool = False
+
+    @property
+    def unit(self) -> float:
+        """What the released number is a multiple of."""
+        return sums.sum_unit(self.bounds, centre=self.centre)
+
+    def answer(self, released: Array, noise: Noise, confidence: float) -> Number:
+        """Worked out exactly, and rounded once."""
+        total, *count = np.asarray(released, dtype=np.float64).ravel().tolist()
+        rows = max(round(count[0]), 0) if self.counted else self.size
+        exact = Fraction(self.unit) * Fraction(total) + Fraction(self.centre) * (rows or 0)
+        estimate = float(exact)
+        rounding = UNIT_ROUNDOFF * (abs(estimate) + self.unit * abs(total))
+        return Number(estimate=estimate, error=self._error(noise, confidence, rows) + rounding, confidence=confidence)
+
+    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+        """With so many rows, where they are given: no sum of them is larger than that many times the largest value."""
+        known = rows if self.size is None else self.size
+        most = MOST_ROWS if known is None else known
+        return self._error(noise, confidence, most) + 4.0 * UNIT_ROUNDOFF * most * self.bounds.largest
+
+    def _error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+        """That of the noise, and that of cutting each of so many values to the grid."""
+        return self.unit * (noise.accuracy((), confidence) + (MOST_ROWS if rows is None else rows) * sums.CUT)
+
+
+def total(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
+    """The sum of a column, over the rows that have a value."""
+    bounds = number_range(setting, column, where="sum")
+    if not count_is_free(setting, (column,)):
+        statistic = Sum(query=sums.sum_query(column, bounds), bounds=bounds)
+        return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
+    counted = setting.size is None
+    query = sums.sum_query(column, bounds, centred=True)
+    statistic = Sum(query=query, bounds=bounds, centre=bounds.centre, size=setting.size, counted=counted)
+    beside = count_query((column,)) if counted else None
+    return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism, beside=beside)
