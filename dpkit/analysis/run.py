@@ -16,7 +16,7 @@ from dpkit.analysis.engines import opened_engine
 from dpkit.analysis.ledger_standing import is_known, open_ledger, run_id
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.spec import Spec
-from dpkit.analysis.synthetic import synthetic_columns
+from dpkit.analysis.synthetic import synthetic_table
 from dpkit.data.opening import open_source
 from dpkit.data.source import DataSource
 from dpkit.errors import MissingExtraError, OutputError, SourceError, UnknownNameError
@@ -126,8 +126,8 @@ def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
     """Carry a plan out on made-up rows with seeded noise; no ledger is touched."""
     rng = np.random.default_rng(seed)
     spec = plan.spec
-    columns = synthetic_columns(spec.data, rng)
-    source = open_source(columns, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
+    table = synthetic_table(spec.data, seed=seed)
+    source = open_source(table, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
     return _result(plan, _run(plan, source, rng=rng))
 
 

@@ -2,30 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.analysis.spec import DataSpec
+from dpkit.core.source import Batch, Cells
 from dpkit.data.columns import Boolean, Category, Column
+from dpkit.data.schema import Schema
+from dpkit.data.unit import PrivacyUnit
 
 ROWS = 1000
 """As many as that where the analysis declares no number."""
 
-
-def synthetic_columns(data: DataSpec, rng: np.random.Generator) -> dict[str, npt.NDArray[np.generic]]:
-    """A value for every declared column of every row; persons have at most as many rows as the unit allows."""
-    rows = ROWS if data.rows is None else data.rows
-    columns = {column.name: _values(column, rows, rng) for column in data.schema.columns}
-    if data.unit.column is not None:
-        columns[data.unit.column] = np.arange(rows) // data.unit.at_most
-    return columns
+_CHUNK = 4096
+"""Rows are drawn in chunks of this size, each column of each chunk from a stream of its own: so any piece can be made alone."""
 
 
-def _values(column: Column, rows: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticTable:
+    """The rows from `start` to `stop` that a seed stands for; persons have as many rows as the unit allows, at most."""
+
+    schema: Schema
+    unit: PrivacyUnit
+    seed: int
+    start: int
+    stop: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The declared columns, and the one that names persons."""
+        person = self.unit.column
+        return self.schema.names if person is None else tuple(dict.fromkeys((*self.schema.names, person)))
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """The rows, drawn when they are asked for."""
+        for begin in range(self.start, self.stop, rows):
+            end = min(begin + rows, self.stop)
+            yield Batch(rows=end - begin, cells={name: Cells(values=self._values(name, begin, end)) for name in names})
+
+    def pieces(self, size: int) -> tuple[SyntheticTable, ...]:
+        """Ranges of rows."""
+        rows = max(1, size // (8 * len(self.names)))
+        starts = range(self.start, self.stop, rows)
+        return tuple(
+            SyntheticTable(schema=self.schema, unit=self.unit, seed=self.seed, start=begin, stop=min(begin + rows, self.stop))
+            for begin in starts
+        )
+
+    def _values(self, name: str, begin: int, end: int) -> npt.NDArray[np.generic]:
+        if name == self.unit.column:
+            return np.arange(begin, end) // self.unit.at_most
+        place = self.schema.names.index(name)
+        chunks = [
+            _drawn(
+                self.schema.columns[place], np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(place, chunk)))
+            )
+            for chunk in range(begin // _CHUNK, -(-end // _CHUNK))
+        ]
+        first = begin // _CHUNK * _CHUNK
+        return np.concatenate(chunks)[begin - first : end - first]
+
+
+def synthetic_table(data: DataSpec, *, seed: int) -> SyntheticTable:
+    """As many rows as the analysis declares."""
+    return SyntheticTable(schema=data.schema, unit=data.unit, seed=seed, start=0, stop=ROWS if data.rows is None else data.rows)
+
+
+def _drawn(column: Column, rng: np.random.Generator) -> npt.NDArray[np.generic]:
     lower, upper = column.range
     if isinstance(column, Category):
-        return np.array(column.levels, dtype=object)[rng.integers(0, len(column.levels), size=rows)]
+        return np.array(column.levels, dtype=object)[rng.integers(0, len(column.levels), size=_CHUNK)]
     if isinstance(column, Boolean):
-        return rng.integers(0, 2, size=rows)
-    values = lower + (upper - lower) * rng.random(rows)
+        return rng.integers(0, 2, size=_CHUNK)
+    values = lower + (upper - lower) * rng.random(_CHUNK)
     return np.rint(values) if getattr(column, "whole", False) else values

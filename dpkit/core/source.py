@@ -47,6 +47,18 @@ class Table(Protocol):
 
 
 @runtime_checkable
+class DivisibleTable(Table, Protocol):
+    """A table that can also be read in pieces, by other processes. What is in memory here is not: it would be sent."""
+
+    def pieces(self, size: int) -> Sequence[Table]:
+        """Tables of about `size` bytes each, which together hold every row once, in order.
+
+        A piece says where its rows are and holds none of them, so that it can be pickled and read wherever its place is known.
+        """
+        ...
+
+
+@runtime_checkable
 class Source(Protocol):
     """Rows that are fit for queries: declared columns as float64 codes within declared bounds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import numpy.typing as npt
 from dpkit.core.source import Batch, Cells
 from dpkit.data.arrays import objects
 from dpkit.errors import MissingExtraError, SourceError
+
+_BUFFER = 1 << 18
+"""How much of a column is read from a Parquet file at once, in bytes."""
 
 
 class ArrowTable:
@@ -31,6 +35,26 @@ class ArrowTable:
         with _whatever_it_says("the Arrow table"):
             for start in range(0, self._table.num_rows, rows):
                 part = self._table.slice(start, rows)
+                yield Batch(rows=part.num_rows, cells={name: _cells(part.column(name)) for name in names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetPiece:
+    """Some row groups of one Parquet file, or all of them. It holds no row: it can be pickled and read elsewhere."""
+
+    path: str
+    names: tuple[str, ...]
+    groups: tuple[int, ...] | None = None
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """Batches of these row groups, in order."""
+        with _parquet(self.path) as file:
+            groups = range(file.metadata.num_row_groups) if self.groups is None else self.groups
+            if not names:  # only how many rows there are, which the footer says
+                total = sum(file.metadata.row_group(group).num_rows for group in groups)
+                yield from (Batch(rows=count, cells={}) for count in _pieces(total, rows))
+                return
+            for part in file.iter_batches(batch_size=rows, row_groups=list(groups), columns=list(names)):
                 yield Batch(rows=part.num_rows, cells={name: _cells(part.column(name)) for name in names})
 
 
@@ -56,12 +80,16 @@ class ParquetTable:
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Batches of the files, in order."""
         for path in self._paths:
+            yield from ParquetPiece(path=path, names=self._names).batches(names, rows)
+
+    def pieces(self, size: int) -> tuple[ParquetPiece, ...]:
+        """Row groups that stand side by side in one file, of about `size` bytes together; one may be larger."""
+        found = []
+        for path in self._paths:
             with _parquet(path) as file:
-                if not names:  # only how many rows there are, which the footer says
-                    yield from (Batch(rows=count, cells={}) for count in _pieces(file.metadata.num_rows, rows))
-                    continue
-                for part in file.iter_batches(batch_size=rows, columns=list(names)):
-                    yield Batch(rows=part.num_rows, cells={name: _cells(part.column(name)) for name in names})
+                sizes = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
+            found += [ParquetPiece(path=path, names=self._names, groups=groups) for groups in _grouped(sizes, size)]
+        return tuple(found)
 
 
 def arrow_table(data: object) -> ArrowTable | None:
@@ -77,13 +105,28 @@ def _pieces(total: int, rows: int) -> Iterator[int]:
         yield min(rows, total - start)
 
 
+def _grouped(sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Neighbouring places whose sizes add up to at most `most`, or that are larger alone."""
+    group: list[int] = []
+    total = 0
+    for place, size in enumerate(sizes):
+        if group and total + size > most:
+            yield tuple(group)
+            group, total = [], 0
+        group.append(place)
+        total += size
+    if group:
+        yield tuple(group)
+
+
 @contextmanager
 def _parquet(path: str) -> Iterator[Any]:
     try:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtraError(package="pyarrow", purpose="Reading Parquet", extra="arrow") from None
-    with _whatever_it_says(path), parquet.ParquetFile(path) as file:
+    # a buffer, so that a column chunk is not held as a whole, however large the row groups are
+    with _whatever_it_says(path), parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
         yield file
 
 

@@ -10,7 +10,7 @@ Two persons would be mistaken for one only by a collision of a keyed 128-bit has
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,41 +34,58 @@ def kept_rows(rows: Rows, total: int, *, at_most: int, key: bytes, rows_at_once:
     kept = np.zeros(total, dtype=np.bool_)
     passes = max(1, -(-total // rows_at_once))
     for turn in range(passes):
-        found = _rows_of_turn(rows, key=key, turn=turn, passes=passes)
-        kept[found.position[_first_of_each(found, at_most=at_most, key=key)]] = True
+        found = gathered(list(_shares(rows, key=key, turn=turn, passes=passes)))
+        kept[found.position[first_of_each(found, at_most=at_most, key=key)]] = True
     return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Found:
-    """Some rows: where they are, whose they are (128 bits), and what they hold (64 bits)."""
+class FoundRows:
+    """Where some rows are, with keyed hashes of whose they are (128 bits) and of their codes (64 bits); not what they hold."""
 
     position: npt.NDArray[np.int64] = field(repr=False)
     person: WordArray = field(repr=False)
     content: WordArray = field(repr=False)
 
+    def select(self, places: npt.NDArray[np.intp]) -> FoundRows:
+        """These of them."""
+        return FoundRows(position=self.position[places], person=self.person[places], content=self.content[places])
 
-def _rows_of_turn(rows: Rows, *, key: bytes, turn: int, passes: int) -> _Found:
-    positions, persons, contents = [], [], []
+
+def found_rows(rows: Rows, *, key: bytes) -> Iterator[FoundRows]:
+    """Every row that is somebody's, batch by batch. Rows of one person have one `person`, wherever they are found."""
     start = 0
     for names, block in rows():
-        person = _persons(names, key)
-        owned = np.array([name is not None for name in names], dtype=np.bool_)
-        mine = np.flatnonzero(owned & (person[:, 0] % np.uint64(passes) == turn))
-        positions.append(mine + start)
-        persons.append(person[mine])
-        contents.append(_contents(block[mine], key))
+        owned = np.flatnonzero(np.array([name is not None for name in names], dtype=np.bool_))
+        person, content = _persons(names, key), _contents(block, key)
+        yield FoundRows(position=owned + start, person=person[owned], content=content[owned])
         start += block.shape[0]
+
+
+def shared_out(found: FoundRows, shares: int) -> list[FoundRows]:
+    """The rows by person: all rows of one person go to the same share, wherever they were found."""
+    share = found.person[:, 0] % np.uint64(shares)
+    return [found.select(np.flatnonzero(share == number)) for number in range(shares)]
+
+
+def gathered(parts: Sequence[FoundRows]) -> FoundRows:
+    """All of them, in this order."""
     nothing = np.zeros(0, dtype=np.uint64)
-    return _Found(
-        position=np.concatenate([np.zeros(0, dtype=np.int64), *positions]),
-        person=np.concatenate([nothing.reshape(0, 2), *persons]),
-        content=np.concatenate([nothing, *contents]),
+    return FoundRows(
+        position=np.concatenate([np.zeros(0, dtype=np.int64), *(part.position for part in parts)]),
+        person=np.concatenate([nothing.reshape(0, 2), *(part.person for part in parts)]),
+        content=np.concatenate([nothing, *(part.content for part in parts)]),
     )
 
 
-def _first_of_each(found: _Found, *, at_most: int, key: bytes) -> npt.NDArray[np.intp]:
-    """The rows of each person that come first in an order which the key draws.
+def _shares(rows: Rows, *, key: bytes, turn: int, passes: int) -> Iterator[FoundRows]:
+    """What one of several passes takes of every batch."""
+    for found in found_rows(rows, key=key):
+        yield found.select(np.flatnonzero(found.person[:, 0] % np.uint64(passes) == turn))
+
+
+def first_of_each(found: FoundRows, *, at_most: int, key: bytes) -> npt.NDArray[np.intp]:
+    """Places of the rows of each person that come first in an order which the key draws; all rows of a person must be there.
 
     Equal rows of one person are numbered, so that each has a place of its own in that order; which of them gets which
     number changes nothing, since they are equal.

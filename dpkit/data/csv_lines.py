@@ -8,7 +8,9 @@ not close, too long) is a record of missing cells. Text is UTF-8; bytes that are
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -45,19 +47,55 @@ class CsvTable:
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The records, in the order of files and lines."""
         for path in self._paths:
-            lines = _lines(path)
-            header = self._header(path, next(lines, None))
-            places = [header.index(name) for name in names]
-            for group in _grouped(lines, rows):
-                yield self._batch(group, names, places, len(header)) if names else Batch(rows=len(group), cells={})
+            header = self._header(path, next(_lines(path), None))
+            yield from CsvPiece(path=path, names=header, delimiter=self._delimiter).batches(names, rows)
 
-    def _batch(self, lines: list[str | None], names: Sequence[str], places: list[int], width: int) -> Batch:
+    def pieces(self, size: int) -> tuple[CsvPiece, ...]:
+        """Ranges of `size` bytes; a line belongs to the range in which it begins."""
+        found = []
+        for path in self._paths:
+            header = self._header(path, next(_lines(path), None))
+            for start in range(0, max(1, os.path.getsize(path)), size):
+                piece = CsvPiece(path=path, names=header, delimiter=self._delimiter, start=start, stop=start + size)
+                found.append(piece)
+        return tuple(found)
+
+    def _header(self, path: str, line: str | None) -> tuple[str, ...]:
+        names = None if line is None else _split(line.removeprefix("\ufeff"), self._delimiter)
+        if not names or not any(names):
+            raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")
+        if len(set(names)) != len(names):
+            raise SourceError(source=path, reason="two columns of its header have the same name.")
+        return tuple(names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvPiece:
+    """The records of one file that begin in a range of bytes. It holds no row: it can be pickled and read elsewhere."""
+
+    path: str
+    names: tuple[str, ...]
+    delimiter: str
+    start: int = 0
+    stop: int | None = None
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """The records, in order."""
+        lines = _lines(self.path, self.start, self.stop)
+        if self.start == 0:
+            next(lines, None)  # the header
+        places = [self.names.index(name) for name in names]
+        for group in _grouped(lines, rows):
+            yield self._batch(group, names, places) if names else Batch(rows=len(group), cells={})
+
+    def _batch(self, lines: list[str | None], names: Sequence[str], places: list[int]) -> Batch:
         """Lines as cells; None stands for a line that was too long."""
         records: list[list[str]] = []
         malformed = np.zeros(len(lines), dtype=np.bool_)
+        width = len(self.names)
         empty = [""] * width
         for number, line in enumerate(lines):
-            cells = None if line is None else _split(line, self._delimiter)
+            cells = None if line is None else _split(line, self.delimiter)
             if cells is None or len(cells) != width:
                 malformed[number] = True
                 cells = empty
@@ -68,14 +106,6 @@ class CsvTable:
             for name, place in zip(names, places, strict=True)
         }
         return Batch(rows=len(lines), cells=columns)
-
-    def _header(self, path: str, line: str | None) -> tuple[str, ...]:
-        names = None if line is None else _split(line.removeprefix("\ufeff"), self._delimiter)
-        if not names or not any(names):
-            raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")
-        if len(set(names)) != len(names):
-            raise SourceError(source=path, reason="two columns of its header have the same name.")
-        return tuple(names)
 
 
 def _split(line: str, delimiter: str) -> list[str] | None:
@@ -100,30 +130,41 @@ def _grouped(lines: Iterator[str | None], count: int) -> Iterator[list[str | Non
         yield group
 
 
-def _lines(path: str) -> Iterator[str | None]:
-    """Every line without its end; None for one that is too long. A line end closes a line, it does not open another."""
+def _lines(path: str, start: int = 0, stop: int | None = None) -> Iterator[str | None]:
+    """Every line that begins in a range of bytes, without its end; None for one that is too long.
+
+    A line end closes a line, it does not open another.
+    """
     try:
         with open(path, "rb") as file:
-            yield from _lines_of(file)
+            yield from _lines_of(file, start, stop)
     except FileNotFoundError:
         raise SourceError(source=path, reason="there is no such file.") from None
     except OSError as error:
         raise SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}.") from None
 
 
-def _lines_of(file: BinaryIO) -> Iterator[str | None]:
-    rest, too_long = b"", False
+def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[str | None]:
+    if start > 0:
+        file.seek(start - 1)  # the line that holds this byte, be it a line end, begins before the range
+    skipping = start > 0
+    begins = max(0, start - 1)
+    rest, cut = b"", 0  # of the line at `begins`: its bytes so far, and how many were too many to keep
     while chunk := file.read(_CHUNK):
         *complete, rest = (rest + chunk).split(b"\n")
         for line in complete:
-            yield None if too_long or len(line) > LONGEST_LINE else _text(line)
-            too_long = False
+            if not skipping:
+                if stop is not None and begins >= stop:
+                    return
+                yield None if cut or len(line) > LONGEST_LINE else _text(line)
+            skipping = False
+            begins += cut + len(line) + 1
+            cut = 0
         if len(rest) > LONGEST_LINE:
-            rest, too_long = b"", True
-    if too_long:
-        yield None
-    elif rest:
-        yield _text(rest)
+            cut += len(rest)
+            rest = b""
+    if (cut or rest) and not skipping and (stop is None or begins < stop):
+        yield None if cut else _text(rest)
 
 
 def _text(line: bytes) -> str:

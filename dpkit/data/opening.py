@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.source import Table
+from dpkit.core.source import DivisibleTable, Table
 from dpkit.data.arrays import ColumnsTable, table_of_array
 from dpkit.data.arrow import ParquetTable, arrow_table
 from dpkit.data.csv_lines import CsvTable
@@ -45,8 +45,7 @@ def open_source(
     for name in needed:
         if name not in table.names:
             raise _missing_column(name, table)
-    files = isinstance(table, CsvTable | ParquetTable)
-    keep = not files if in_memory is None else in_memory
+    keep = not isinstance(table, DivisibleTable) if in_memory is None else in_memory
     return DataSource(table=table, schema=schema, unit=unit, neighbours=neighbours, in_memory=keep)
 
 

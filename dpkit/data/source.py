@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,13 @@ import numpy.typing as npt
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Block, Query
-from dpkit.core.source import Table
+from dpkit.core.source import DivisibleTable, Table
 from dpkit.data.bounding import KEY_BYTES, kept_rows
-from dpkit.data.cells import read_texts
+from dpkit.data.parts import ROWS_OF_A_SCAN, Bounding, SourcePart
 from dpkit.data.pricing import priced_distances
 from dpkit.data.schema import Schema
 from dpkit.data.unit import PrivacyUnit
-from dpkit.errors import PrivateFactError
-
-_ROWS_OF_A_SCAN = 1 << 14
+from dpkit.errors import PrivateFactError, SourceError
 
 
 class DataSource:
@@ -39,6 +38,7 @@ class DataSource:
         self.unit = unit
         self.neighbours = neighbours
         self._table = table
+        self._whole = SourcePart(table=table, schema=schema)
         self._in_memory = in_memory
         self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
         self._kept: npt.NDArray[np.bool_] | None = None
@@ -83,7 +83,7 @@ class DataSource:
         return self._count()
 
     def _count(self) -> int:
-        return sum(batch.rows for batch in self._table.batches((), _ROWS_OF_A_SCAN))
+        return self._whole.count()
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
         """Every row that is kept, as codes of these columns."""
@@ -93,18 +93,33 @@ class DataSource:
             return
         yield from self._read(names, rows)
 
+    @property
+    def bounding(self) -> Bounding | None:
+        """How the rows of each person are bounded; None when each row stands for itself."""
+        if self.unit.column is None:
+            return None
+        return Bounding(column=self.unit.column, at_most=self.unit.at_most, key=self._key)
+
+    def parts(self, size: int) -> tuple[SourcePart, ...]:
+        """All rows, in parts of about `size` bytes that hold none of them, before contributions are bounded.
+
+        `SourceError` where the rows are in the memory of this process: they would have to be sent.
+        """
+        if not isinstance(self._table, DivisibleTable):
+            raise SourceError(
+                source="the data in parts",
+                reason="its rows are in the memory of this process, and no row is sent anywhere.",
+                fix="Write them to Parquet or CSV where every worker can read them, or use the engine `blocks`.",
+            )
+        return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
+
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
-        kept = self._rows_to_keep()
-        start = 0
-        for batch in self._table.batches(names, rows):
-            block = self.schema.encode(batch, names)
-            yield block if kept is None else block[kept[start : start + batch.rows]]
-            start += batch.rows
+        yield from self._whole.blocks(names, rows, kept=self._rows_to_keep())
 
     def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         if self._codes is None:
             nothing = np.zeros((0, len(self.columns)))
-            self._codes = np.concatenate([nothing, *self._read(self.columns, _ROWS_OF_A_SCAN)])
+            self._codes = np.concatenate([nothing, *self._read(self.columns, ROWS_OF_A_SCAN)])
             self._codes.flags.writeable = False
         places = [self.columns.index(name) for name in names]
         all_in_order = places == list(range(len(self.columns)))
@@ -114,14 +129,8 @@ class DataSource:
 
     def _rows_to_keep(self) -> npt.NDArray[np.bool_] | None:
         """Which rows bounded contributions leave, decided once for all passes; None when each row stands for itself."""
-        if self.unit.column is None:
-            return None
-        if self._kept is None:
-            self._kept = kept_rows(self._rows_with_persons, self._count(), at_most=self.unit.at_most, key=self._key)
+        bounding = self.bounding
+        if bounding is not None and self._kept is None:
+            rows = partial(self._whole.persons, bounding.column)
+            self._kept = kept_rows(rows, self._count(), at_most=bounding.at_most, key=bounding.key)
         return self._kept
-
-    def _rows_with_persons(self) -> Iterator[tuple[list[str | None], Block]]:
-        person = self.unit.column
-        assert person is not None
-        for batch in self._table.batches(tuple(dict.fromkeys((*self.columns, person))), _ROWS_OF_A_SCAN):
-            yield read_texts(batch.cells[person]), self.schema.encode(batch, self.columns)
