@@ -19,6 +19,22 @@ Block = npt.NDArray[np.float64]
 """Some rows, as an array whose first axis is the row."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Preparation:
+    """What several queries compute from a row before they differ: a map of rows to `width` numbers each, of that row alone.
+
+    An engine computes it once a block for all queries that hold the same object, and may keep it for later passes.
+    """
+
+    rows: Callable[[Block], Block]
+    width: int
+
+    def __post_init__(self) -> None:
+        if not callable(self.rows):
+            raise InvalidValueError(field="rows", found=self.rows, allowed="a function", where="Preparation")
+        whole_number(self.width, field="width", where="Preparation", minimum=1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """`rows(block)` gives one contribution a row (the reference); `block_sum(block)` the same sum, fast.
@@ -30,6 +46,8 @@ class Query:
     every entry is a multiple of `grid`, a power of two. With a grid, `block_sum` is used, on so few rows at a time that
     float64 cannot round; without one the engine cuts the contributions of `rows` to a grid of its own. `columns` names what
     a block holds, in that order; none means every declared column.
+
+    With a `preparation`, `prepared_sum(preparation.rows(block))` is `block_sum(block)`, faster where work is shared or kept.
     """
 
     name: str
@@ -41,6 +59,8 @@ class Query:
     columns: tuple[str, ...] = ()
     grid: float | None = None
     bound: float | None = None
+    preparation: Preparation | None = None
+    prepared_sum: Callable[[Block], Block] | None = None
 
     def __post_init__(self) -> None:
         nonempty_text(self.name, field="name", where="Query")
@@ -57,6 +77,16 @@ class Query:
         if not isinstance(self.because, Citation):
             raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
         self._check_columns_and_grid(where)
+        self._check_preparation(where)
+
+    def _check_preparation(self, where: str) -> None:
+        if self.preparation is None and self.prepared_sum is None:
+            return
+        if not isinstance(self.preparation, Preparation):
+            raise InvalidValueError(field="preparation", found=self.preparation, allowed="a Preparation", where=where)
+        if not callable(self.prepared_sum) or self.block_sum is None or self.grid is None:
+            allowed = "a function, beside a block_sum and a grid"
+            raise InvalidValueError(field="prepared_sum", found=self.prepared_sum, allowed=allowed, where=where)
 
     def _check_columns_and_grid(self, where: str) -> None:
         columns = tuple_of(self.columns, str, field="columns", where=where, allowed="a tuple of column names")
@@ -76,3 +106,11 @@ class Query:
     def total(self, block: Block) -> Block:
         """The sum over a block, by the fast path where there is one."""
         return self.block_sum(block) if self.block_sum is not None else np.sum(self.rows(block), axis=0)
+
+    def sum_of_prepared(self, block: Block) -> Block:
+        """The sum over a block, by way of the preparation."""
+        assert self.preparation is not None
+        assert self.prepared_sum is not None
+        prepared = np.array(self.preparation.rows(block))
+        prepared.flags.writeable = False
+        return self.prepared_sum(prepared)

@@ -7,22 +7,27 @@ from collections.abc import Sequence
 from dpkit.core.checks import whole_number
 from dpkit.core.query import Query
 from dpkit.core.source import Source
+from dpkit.data.kept_rows import KeptRows
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.source import DataSource
-from dpkit.data.summing import QuerySums, dry_run, plan_sums
+from dpkit.data.summing import QuerySums, Totals, dry_run, plan_sums
 from dpkit.errors import UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
 
 BLOCK_BYTES = 1 << 20
 """A block that fits into a core's cache beside what is computed from it."""
 
+CACHE_BYTES = 256 << 20
+"""The most that is kept of what queries prepare, for later passes."""
+
 
 class BlockEngine:
     """Sums queries over a source. The totals do not depend on the size of a block, to the bit."""
 
-    def __init__(self, source: Source, *, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, source: Source, *, block_bytes: int = BLOCK_BYTES, cache_bytes: int = CACHE_BYTES) -> None:
         self._source = source
         self._block_bytes = whole_number(block_bytes, field="block_bytes", where="BlockEngine", minimum=1)
+        self._kept = KeptRows(most_bytes=whole_number(cache_bytes, field="cache_bytes", where="BlockEngine", minimum=0))
 
     @property
     def setting(self) -> DeclaredSetting | None:
@@ -42,12 +47,34 @@ class BlockEngine:
         """The exact total of each query, from one pass over the columns that they need."""
         self.check(queries)
         plan = self._plan(queries)
+        totals = self._from_kept(plan)
+        return self._from_source(plan) if totals is None else totals
+
+    def _from_kept(self, plan: QuerySums) -> Totals | None:
+        """The totals from what an earlier pass prepared; None where there is no such thing, or where rows are needed."""
+        blocks = self._kept.blocks_of(plan.preparation)
+        if blocks is None:
+            return None
         totals = plan.zero()
-        if not queries:
+        for block in blocks:
+            partial = plan.prepared_partial(block)
+            if partial is None:
+                return None
+            totals = plan.merge(totals, partial)
+        return plan.finish(totals)
+
+    def _from_source(self, plan: QuerySums) -> Totals:
+        totals = plan.zero()
+        if not plan.sums:
             return totals
         rows = max(1, self._block_bytes // (8 * max(1, len(plan.columns))))
+        keeping = self._kept.begin(plan.preparation)
         for block in self._source.blocks(plan.columns, rows):
-            totals = plan.merge(totals, plan.partial(block))
+            prepared = plan.prepare(block) if keeping else None
+            partial = None if prepared is None else plan.prepared_partial(prepared)
+            keeping = keeping and prepared is not None and partial is not None and self._kept.add(prepared)
+            totals = plan.merge(totals, plan.partial(block) if partial is None else partial)
+        self._kept.end(complete=keeping)
         return plan.finish(totals)
 
     def _plan(self, queries: Sequence[Query]) -> QuerySums:

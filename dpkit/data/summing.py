@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.core.query import Block, Query
+from dpkit.core.query import Block, Preparation, Query
 from dpkit.data.pricing import contribution_bound, contribution_grid
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
@@ -22,6 +23,8 @@ _ENTRIES_AT_ONCE = 1 << 18
 """How many entries of contributions are held at a time where integers add them up."""
 
 Totals = tuple[ExactSum, ...]
+Ready = dict[tuple[int, tuple[int, ...]], Block | None]
+"""What was prepared of one block, by preparation and columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +41,13 @@ class QuerySum:
         """The total of no rows."""
         return ExactSum.zero(self.query.shape, grid=self.grid)
 
-    def total(self, block: Block) -> ExactSum:
-        """The exact total of a block."""
-        mine = self._own_columns(block)
+    def total(self, block: Block, prepared: Block | None = None) -> ExactSum:
+        """The exact total of a block, from what was prepared of it where that is given and the query can use it."""
+        if prepared is not None:
+            found = self.prepared_total(prepared)
+            if found is not None:
+                return found
+        mine = self.own_columns(block)
         total = self.zero()
         by_integers = self.rows_at_once <= FEW_ROWS
         at_once = max(1, _ENTRIES_AT_ONCE // max(1, math.prod(self.query.shape))) if by_integers else self.rows_at_once
@@ -52,7 +59,18 @@ class QuerySum:
                 total = total.plus(ExactSum.of_steps(self._steps(part), grid=self.grid))
         return total
 
-    def _own_columns(self, block: Block) -> Block:
+    def prepared_total(self, prepared: Block) -> ExactSum | None:
+        """The exact total of prepared rows; None where `prepared_sum` failed or cannot be right, so that rows are needed."""
+        function = self.query.prepared_sum
+        total = self.zero()
+        for start in range(0, prepared.shape[0], self.rows_at_once) if function is not None else ():
+            steps = self._sane_steps(function, prepared[start : start + self.rows_at_once])
+            if steps is None:
+                return None
+            total = total.plus(ExactSum.of_steps(steps, grid=self.grid))
+        return None if function is None else total
+
+    def own_columns(self, block: Block) -> Block:
         """The columns of this query, without the rows that it drops; nobody may write into them."""
         mine = block if self.places == tuple(range(block.shape[1])) else block[:, self.places]
         if np.isnan(np.sum(mine)):  # the cheapest look for a NaN; the codes are too small to overflow
@@ -64,16 +82,16 @@ class QuerySum:
     def _steps(self, part: Block) -> FloatArray:
         """The sum of some rows in grid steps, by the fast path where it is there and sane."""
         if self.query.block_sum is not None and self.query.grid is not None:
-            fast = self._fast_steps(part)
+            fast = self._sane_steps(self.query.block_sum, part)
             if fast is not None:
                 return fast
         return np.asarray(np.sum(self._row_steps(part), axis=0))
 
-    def _fast_steps(self, part: Block) -> FloatArray | None:
-        """`block_sum` in grid steps; None where it failed, or where no rows of this bound and grid can add up to it."""
-        assert self.query.block_sum is not None
+    def _sane_steps(self, function: Callable[[Block], Block] | None, part: Block) -> FloatArray | None:
+        """A sum in grid steps; None where it failed, or where no rows of this bound and grid can add up to it."""
+        assert function is not None
         try:
-            found = np.asarray(self.query.block_sum(part), dtype=np.float64)
+            found = np.asarray(function(part), dtype=np.float64)
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
@@ -113,9 +131,43 @@ class QuerySums:
 
     def partial(self, block: Block) -> Totals:
         """The totals of some rows, given as codes of `columns`. Raises on no value, and warns of none."""
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return tuple(one.total(block) for one in self.sums)
+        with _quietly():
+            ready: Ready = {}
+            return tuple(one.total(block, self._prepared(one, block, ready)) for one in self.sums)
+
+    def _prepared(self, one: QuerySum, block: Block, ready: Ready) -> Block | None:
+        """What the query's preparation makes of the block, computed once for all queries that share it and read the same."""
+        preparation = one.query.preparation
+        if preparation is None:
+            return None
+        key = (id(preparation), one.places)
+        if key not in ready:
+            ready[key] = prepared_rows(preparation, one.own_columns(block))
+        return ready[key]
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """The one preparation that all these queries share, on the same columns; None where they do not."""
+        first = self.sums[0] if self.sums else None
+        if first is None or any(
+            one.query.preparation is not first.query.preparation or one.places != first.places for one in self.sums
+        ):
+            return None
+        return first.query.preparation
+
+    def prepare(self, block: Block) -> Block | None:
+        """A block as the shared preparation makes it; None where that fails."""
+        preparation = self.preparation
+        if preparation is None:
+            return None
+        with _quietly():
+            return prepared_rows(preparation, self.sums[0].own_columns(block))
+
+    def prepared_partial(self, prepared: Block) -> Totals | None:
+        """The totals of prepared rows; None where some query needs the rows themselves."""
+        with _quietly():
+            found = [one.prepared_total(prepared) for one in self.sums]
+        return None if any(total is None for total in found) else tuple(total for total in found if total is not None)
 
     def merge(self, one: Totals, other: Totals) -> Totals:
         """The totals of both."""
@@ -124,6 +176,28 @@ class QuerySums:
     def finish(self, partial: Totals) -> Totals:
         """The total of each query."""
         return partial
+
+
+def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
+    """What a preparation makes of some rows, read-only; None where it fails."""
+    try:
+        found = np.asarray(preparation.rows(block), dtype=np.float64)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    if found.shape != (block.shape[0], preparation.width):
+        return None
+    found.flags.writeable = False
+    return found
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """No warning tells of a value."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:
@@ -144,11 +218,13 @@ def dry_run(query: Query, sample: Block) -> None:
     sample = np.array(sample)
     sample.flags.writeable = False
     where = f"Query({query.name})"
-    expected = {"rows": (sample.shape[0], *query.shape), "block_sum": query.shape}
+    expected = {"rows": (sample.shape[0], *query.shape), "block_sum": query.shape, "prepared_sum": query.shape}
     for field, shape in expected.items():
         function = getattr(query, field)
         if function is None:
             continue
+        if field == "prepared_sum":
+            function = query.sum_of_prepared
         with np.errstate(all="ignore"):
             try:
                 found = np.asarray(function(sample), dtype=np.float64).shape

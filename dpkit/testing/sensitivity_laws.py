@@ -106,11 +106,12 @@ def the_fast_sum_is_the_sum(case: QueryCase) -> None:
         for count in (0, 1, 300):
             block = _pool(width, [float(x) for x in parameters.values() if isinstance(x, float)], rng, count)
             rows = _contributions(query, block).reshape(count, *query.shape)
-            with np.errstate(all="ignore"):
-                total = np.asarray(query.total(block), dtype=np.float64)
-            assert total.shape == query.shape, f"the sum has shape {total.shape}, declared {query.shape}"
             limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
-            assert (np.abs(total - np.sum(rows, axis=0)) <= limit).all(), "block_sum is not the sum of rows"
+            for path in [query.total] + ([query.sum_of_prepared] if query.preparation is not None else []):
+                with np.errstate(all="ignore"):
+                    total = np.asarray(path(block), dtype=np.float64)
+                assert total.shape == query.shape, f"the sum has shape {total.shape}, declared {query.shape}"
+                assert (np.abs(total - np.sum(rows, axis=0)) <= limit).all(), f"{path.__name__} is not the sum of rows"
 
 
 def search_excess(query: Query, width: int, relation: Neighbours, *, hints: list[float], seed: int = 0) -> Excess | None:

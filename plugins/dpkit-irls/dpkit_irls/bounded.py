@@ -25,7 +25,8 @@ from dpkit_irls import influence_query as ask
 from dpkit_irls.dummies import Levels
 from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned
 from dpkit_irls.fit import Array, Fit
-from dpkit_irls.influence_query import Frame, Octaves
+from dpkit_irls.frame import Frame
+from dpkit_irls.influence_query import Octaves
 from dpkit_irls.rows import fixed_point
 
 Pair = tuple[Query, Mechanism]
@@ -135,9 +136,9 @@ class BoundedIRLS:
         if stage == "histograms":
             lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
             return [lengths, self._noisy(ask.target_histogram(frame, self._targets), noise, self._share("targets"))]
-        beta, threshold = frame.preconditioner @ state.position, self._threshold(state)
-        steps = ask.gradient(frame, beta, threshold)
-        bent = ask.curvature(frame, beta, threshold, 2.0 * state.length)
+        threshold = self._threshold(state)
+        steps = ask.gradient(frame, state.position, threshold)
+        bent = ask.curvature(frame, state.position, threshold, 2.0 * state.length)
         return [
             self._noisy(steps, noise, self._share("gradient", turn)),
             self._noisy(bent, noise, self._share("curvature", turn)),

@@ -1,14 +1,14 @@
 """Queries of bounded influence: whatever a row holds, its contribution is bounded, so no tight bounds are needed.
 
-`Frame` is the released view of a row: columns divided by powers of two, multiplied by a preconditioner P of 20 bits. With
-z = P x the queries are sums of u u', u = z/||z||; octave histograms; min(||z||/c, 1) where |r| < k; and u clip(r/k, -1, 1).
+With z, u = z/||z|| and y as a `Frame` prepares them, and r = y - z'position, the queries are sums of u u'; octave histograms;
+min(||z||/c, 1) where |r| < k; and u clip(r/k, -1, 1).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -18,70 +18,23 @@ from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.numerics.rounding import sqrt_up
-from dpkit_irls.dummies import Levels, widened
-from dpkit_irls.rows import GRID, STEP, Array, cut, directions, fixed_point, power_of_two_above
+from dpkit_irls.frame import Frame, residuals
+from dpkit_irls.rows import GRID, STEP, Array, cut_in_place
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
-CLAMP = 1e100
-"""The public clamp: magnitudes above it count as this."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Frame:
-    """The columns of a block (the target last), what each entry of x is divided by, and the preconditioner; public or released.
-
-    `levels` says which features are categories; empty where all are numbers.
-    """
-
-    columns: tuple[str, ...]
-    units: tuple[float, ...]
-    intercept: bool
-    preconditioner: Array = field(repr=False)
-    levels: Levels = ()
-
-    @property
-    def width(self) -> int:
-        """Entries of z."""
-        return len(self.units) + self.intercept
-
-    def entries(self, block: Array) -> Array:
-        """x in the units of the frame, without the intercept."""
-        raw = widened(block[:, :-1], self.levels)
-        return np.asarray(np.clip(np.nan_to_num(raw, nan=0.0), -CLAMP, CLAMP) / np.array(self.units))
-
-    def fixed(self, block: Array) -> tuple[Array, Array]:
-        """x in fixed point, at most 1, and the power of two that each row is to be scaled by."""
-        x = self.entries(block)
-        if self.intercept:
-            x = np.column_stack([x, np.ones(x.shape[0])])
-        scales = power_of_two_above(np.max(np.abs(x), axis=1, initial=0.0))
-        return cut(x / scales[:, None]), scales
-
-    def directed(self, block: Array) -> tuple[Array, Array]:
-        """u on the grid, and ||z||."""
-        x, scales = self.fixed(block)
-        matrix, scale = fixed_point(self.preconditioner)
-        u, length = directions(np.asarray(x @ matrix))
-        return u, length * scales * scale
-
-    def residuals(self, block: Array, beta: Array) -> Array:
-        """y - x'beta, for beta in the units of the frame, cut to 20 bits."""
-        x, scales = self.fixed(block)
-        direction, scale = fixed_point(beta)
-        y = np.clip(np.nan_to_num(block[:, -1], nan=0.0), -CLAMP, CLAMP)
-        return np.asarray(y - (x @ direction) * scales * scale)
+RowMap = Callable[[Array], Array]
 
 
 def scatter(frame: Frame) -> Query:
     """Sum of u u'. Frobenius distance 1, or sqrt(2) when a record is replaced; both are attained."""
 
-    def rows(block: Array) -> Array:
-        u, _ = frame.directed(block)
+    def rows(prepared: Array) -> Array:
+        u = prepared[:, :-2]
         return np.asarray(u[:, :, None] * u[:, None, :])
 
-    def block_sum(block: Array) -> Array:
-        u, _ = frame.directed(block)
+    def summed(prepared: Array) -> Array:
+        u = prepared[:, :-2]
         return np.asarray(u.T @ u)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
@@ -89,39 +42,40 @@ def scatter(frame: Frame) -> Query:
             return frobenius(1.0), rank_one(1.0), swap(1.0)
         return frobenius(sqrt_up(Fraction(2))), swap(1.0)
 
-    return _query("scatter", frame, rows, (frame.width, frame.width), sensitivity, block_sum=block_sum)
+    return _query("scatter", frame, rows, summed, (frame.width, frame.width), sensitivity)
 
 
-def gradient(frame: Frame, beta: Array, threshold: float) -> Query:
+def gradient(frame: Frame, position: Array, threshold: float) -> Query:
     """Sum of u clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
 
-    def both(block: Array) -> tuple[Array, Array]:
-        u, _ = frame.directed(block)
-        return u, cut(np.clip(frame.residuals(block, beta) / threshold, -1.0, 1.0))
+    def scores(prepared: Array) -> Array:
+        found = residuals(prepared, position)
+        found /= threshold
+        return cut_in_place(np.clip(found, -1.0, 1.0, out=found))
 
-    def rows(block: Array) -> Array:
-        u, score = both(block)
-        return np.asarray(u * score[:, None])
+    def rows(prepared: Array) -> Array:
+        return np.asarray(prepared[:, :-2] * scores(prepared)[:, None])
 
-    def block_sum(block: Array) -> Array:
-        u, score = both(block)
-        return np.asarray(u.T @ score)
+    def summed(prepared: Array) -> Array:
+        return np.asarray(scores(prepared) @ prepared[:, :-2])
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
 
-    return _query("gradient", frame, rows, (frame.width,), sensitivity, block_sum=block_sum)
+    return _query("gradient", frame, rows, summed, (frame.width,), sensitivity)
 
 
-def curvature(frame: Frame, beta: Array, threshold: float, length: float) -> Query:
+def curvature(frame: Frame, position: Array, threshold: float, length: float) -> Query:
     """Sum of min(||z||/c, 1) over rows with |r| < k. Distance 1 under both relations; attained."""
 
-    def rows(block: Array) -> Array:
-        _, size = frame.directed(block)
-        near = np.abs(frame.residuals(block, beta)) < threshold
-        return np.asarray(np.where(near, cut(np.minimum(size / length, 1.0)), 0.0))
+    def rows(prepared: Array) -> Array:
+        near = np.abs(residuals(prepared, position)) < threshold
+        return np.where(near, cut_in_place(np.minimum(prepared[:, -2] / length, 1.0)), 0.0)
 
-    return _query("curvature", frame, rows, (), lambda neighbours: (l1(1.0), l2(1.0)), grid=STEP)
+    def summed(prepared: Array) -> Array:
+        return np.asarray(np.sum(rows(prepared)))
+
+    return _query("curvature", frame, rows, summed, (), lambda neighbours: (l1(1.0), l2(1.0)), grid=STEP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,67 +99,80 @@ class Octaves:
 
 def length_histogram(frame: Frame, octaves: Octaves) -> Query:
     """How many rows have ||z|| in each bin."""
-    return _histogram("lengths", frame, octaves, lambda block: frame.directed(block)[1][:, None])
+    return _histogram("lengths", frame, octaves, -2)
 
 
 def target_histogram(frame: Frame, octaves: Octaves) -> Query:
     """How many rows have |y| in each bin."""
-    return _histogram("targets", frame, octaves, lambda block: np.clip(block[:, -1:], -CLAMP, CLAMP))
+    return _histogram("targets", frame, octaves, -1)
+
+
+def _histogram(name: str, frame: Frame, octaves: Octaves, place: int) -> Query:
+    """One count a row. L2 distance 1, or sqrt(2) when a record is replaced."""
+
+    def rows(prepared: Array) -> Array:
+        return np.asarray(octaves.of(prepared[:, place])[:, None] == np.arange(octaves.bins), dtype=np.float64)
+
+    def summed(prepared: Array) -> Array:
+        return np.bincount(octaves.of(prepared[:, place]), minlength=octaves.bins).astype(np.float64)
+
+    return _query(name, frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
 
 
 def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> Query:
     """How many rows have |x_j| in each bin, for these columns at once, in units of the frame; zeros are not counted."""
-    chosen = list(places)
-    return _histogram(
-        "magnitudes",
-        frame,
-        octaves,
-        lambda block: frame.entries(block)[:, chosen],
-        zeros=False,
-        count=len(chosen),
-    )
+    chosen, bins = list(places), octaves.bins
 
-
-def _histogram(
-    name: str, frame: Frame, octaves: Octaves, values: Callable[[Array], Array], *, zeros: bool = True, count: int = 1
-) -> Query:
-    """One count a column and row. L2 distance sqrt(columns), or sqrt(2 columns) when a record is replaced."""
-    shape = (octaves.bins,) if zeros else (count, octaves.bins)
-    bins = np.arange(octaves.bins)
+    def found_bins(block: Array) -> tuple[Array, Array]:
+        found = frame.entries(block)[:, chosen]
+        return octaves.of(found), found != 0.0
 
     def rows(block: Array) -> Array:
-        found = values(block)
-        hot = (octaves.of(found)[:, :, None] == bins) & (zeros | (found != 0.0))[:, :, None]
-        return np.asarray(hot.astype(np.float64).reshape(block.shape[0], *shape))
+        found, counted = found_bins(block)
+        return np.asarray((found[:, :, None] == np.arange(bins)) & counted[:, :, None], dtype=np.float64)
+
+    def block_sum(block: Array) -> Array:
+        found, counted = found_bins(block)
+        every = [np.bincount(found[counted[:, place], place], minlength=bins) for place in range(len(chosen))]
+        return np.array(every, dtype=np.float64)
+
+    return Query(
+        name="magnitudes", rows=rows, block_sum=block_sum, shape=(len(chosen), bins), sensitivity=_moved_counts(len(chosen)),
+        because=SOURCE, columns=frame.columns, grid=1.0, bound=1.0,
+    )  # fmt: skip
+
+
+def _moved_counts(columns: int) -> Callable[[Neighbours], Sequence[Distance]]:
+    """One count a column and row moves, or two when a record is replaced."""
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
-        changed = count * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
+        changed = columns * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
         return l2(sqrt_up(Fraction(changed))), l1(float(changed))
 
-    return _query(name, frame, rows, shape, sensitivity, grid=1.0)
+    return sensitivity
 
 
 def _query(
     name: str,
     frame: Frame,
-    rows: Callable[[Array], Array],
+    rows: RowMap,
+    summed: RowMap,
     shape: tuple[int, ...],
     sensitivity: Callable[[Neighbours], Sequence[Distance]],
     *,
-    block_sum: Callable[[Array], Array] | None = None,
     grid: float = GRID,
 ) -> Query:
-    def summed(block: Array) -> Array:
-        return np.asarray(np.sum(rows(block), axis=0))
-
+    """A query of what the frame prepares: `rows` and `summed` take prepared rows."""
     return Query(
         name=name,
-        rows=rows,
-        block_sum=summed if block_sum is None else block_sum,
+        rows=lambda block: rows(frame.prepared(block)),
+        block_sum=lambda block: summed(frame.prepared(block)),
         shape=shape,
         sensitivity=sensitivity,
         because=SOURCE,
         columns=frame.columns,
         grid=grid,
         bound=1.0,
+        preparation=frame.preparation,
+        prepared_sum=summed,
     )

@@ -11,7 +11,8 @@ from dpkit.core.factories import QueryFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.query import Query
 from dpkit_irls import influence_query, moment_query
-from dpkit_irls.influence_query import Frame, Octaves
+from dpkit_irls.frame import Frame
+from dpkit_irls.influence_query import Octaves
 from dpkit_irls.moment_query import Scaling, Weights
 
 _FEATURES = Parameter(name="features", kind="integer", minimum=1, maximum=64, doc="How many features.", examples=(2, 3))

@@ -26,6 +26,17 @@ def cut(values: Array) -> Array:
     return truncated(np.nan_to_num(values, nan=0.0, posinf=1.0, neginf=-1.0), grid=STEP)
 
 
+def cut_in_place(values: Array) -> Array:
+    """The same for finite values and NaN, written over them."""
+    values /= STEP
+    np.trunc(values, out=values)
+    if np.isnan(np.sum(values)):
+        np.copyto(values, 0.0, where=np.isnan(values))
+    values *= STEP
+    values += 0.0  # minus zero is zero
+    return values
+
+
 def lengths(block: Array) -> Array:
     """Euclidean norms of rows with entries of moderate size, summed column by column."""
     total = np.zeros(block.shape[0])
@@ -50,12 +61,6 @@ def in_unit_ball(block: Array) -> Array:
     small = inside / np.maximum(largest, 1.0)[:, None]
     length = lengths(small) * np.maximum(largest, 1.0)
     return cut(inside / np.maximum(length, 1.0)[:, None])
-
-
-def directions(block: Array) -> tuple[Array, Array]:
-    """Unit vectors on the grid (zero for a row of zeros), and the norms. Entries must be of moderate size."""
-    length = lengths(block)
-    return cut(block / np.where(length > 0.0, length, 1.0)[:, None]), length
 
 
 def fixed_point(values: Array) -> tuple[Array, float]:

@@ -1,0 +1,171 @@
+"""Prepared rows: computed once for queries that share them, kept for later passes, and never a reason for another total."""
+
+import numpy as np
+import pytest
+
+from dpkit.core.claims import Citation
+from dpkit.core.distances import l1
+from dpkit.core.query import Preparation, Query
+from dpkit.data.columns import Number
+from dpkit.data.engine import BlockEngine
+from dpkit.data.opening import open_source
+from dpkit.data.schema import Schema
+from dpkit.errors import InvalidValueError
+from dpkit.numerics.exact_sums import truncated
+from dpkit.testing import query_laws
+
+STEP = 2.0**-20
+SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
+
+
+class Counted:
+    """A row map that counts its calls."""
+
+    def __init__(self, rows):
+        self.rows, self.calls = rows, 0
+
+    def __call__(self, block):
+        self.calls += 1
+        return self.rows(block)
+
+
+def squares(block):
+    return truncated(block * block, grid=STEP)
+
+
+def query(preparation, place, *, prepared_sum=None, **fields):
+    def of_prepared(prepared):
+        return np.sum(prepared[:, place])
+
+    given = {
+        "name": f"square {place}", "shape": (), "sensitivity": lambda relation: (l1(1.0),), "bound": 1.0, "grid": STEP,
+        "because": Citation(key="dpkit", locator="docs/proofs/exact-sums.md"), "columns": ("x", "y"),
+        "rows": lambda block: squares(block)[:, place], "block_sum": lambda block: np.sum(squares(block)[:, place]),
+        "preparation": preparation, "prepared_sum": of_prepared if prepared_sum is None else prepared_sum,
+    }  # fmt: skip
+    return Query(**(given | fields))
+
+
+def engine_of(count=1000, **options):
+    rows = np.random.default_rng(1).uniform(-1.2, 1.2, size=(count, 2))
+    rows[3] = np.nan  # a row that is dropped
+    return BlockEngine(open_source(rows, SCHEMA, names=["x", "y"]), block_bytes=1600, **options)
+
+
+def steps(engine, queries):
+    return [total.steps().tolist() for total in engine.evaluate(queries)]
+
+
+def plain(queries):
+    return [
+        Query(
+            **{
+                name: getattr(one, name)
+                for name in ("name", "rows", "shape", "sensitivity", "because", "columns", "grid", "bound")
+            }
+        )
+        for one in queries
+    ]
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 5_000, 1 << 20])
+def test_totals_are_those_of_the_rows_in_every_pass(cache_bytes):
+    shared = Preparation(rows=squares, width=2)
+    both = [query(shared, 0), query(shared, 1)]
+    engine = engine_of(cache_bytes=cache_bytes)
+    expected = steps(engine_of(), plain(both))
+    assert [steps(engine, both) for _ in range(4)] == [expected] * 4
+
+
+def test_it_is_computed_once_a_block_and_kept_from_the_second_pass():
+    counted = Counted(squares)
+    shared = Preparation(rows=counted, width=2)
+    engine, both = engine_of(), [query(shared, 0), query(shared, 1)]
+    calls = []
+    for _ in range(4):
+        before = counted.calls
+        steps(engine, both)
+        calls.append(counted.calls - before - len(both))  # each check tries every query once on made-up rows
+    assert calls == [10, 10, 0, 0]
+
+
+def test_what_does_not_fit_is_computed_anew():
+    counted = Counted(squares)
+    engine, one = engine_of(cache_bytes=5_000), [query(Preparation(rows=counted, width=2), 0)]
+    for _ in range(4):
+        steps(engine, one)
+    assert counted.calls >= 4 * 10
+
+
+def test_another_preparation_takes_the_place():
+    first, second = (Preparation(rows=squares, width=2) for _ in range(2))
+    engine = engine_of()
+    expected = steps(engine, [query(first, 0)])
+    for preparation in (first, second, first, second, second, first):
+        assert steps(engine, [query(preparation, 0)]) == expected
+
+
+def failing_on(value):
+    def prepared_sum(prepared):
+        if ((prepared[:, 0] > value) & (prepared[:, 0] < 0.999)).any():  # not on made-up rows, which are corners
+            raise ValueError("cannot bear it")
+        return np.sum(prepared[:, 0])
+
+    return prepared_sum
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"prepared_sum": failing_on(0.9)},
+        {"prepared_sum": lambda prepared: np.sum(prepared[:, 0]) + (0.3 * STEP if prepared.shape[0] > 50 else 0.0)},
+        {"prepared_sum": lambda prepared: np.sum(prepared[:, 0]) if prepared.shape[0] < 50 else np.zeros(3)},
+    ],
+)
+def test_a_sum_that_fails_leaves_it_to_the_rows(broken):
+    engine, one = engine_of(), [query(Preparation(rows=squares, width=2), 0, **broken)]
+    expected = steps(engine_of(), plain(one))
+    assert [steps(engine, one) for _ in range(4)] == [expected] * 4
+
+
+def test_a_preparation_that_fails_on_a_value_leaves_it_to_the_rows():
+    def odd(block):
+        if ((block[:, 0] > 0.9) & (block[:, 0] < 0.999)).any():
+            raise ValueError(f"cannot bear {block}")
+        return squares(block)
+
+    engine, one = engine_of(), [query(Preparation(rows=odd, width=2), 0)]
+    expected = steps(engine_of(), plain(one))
+    assert [steps(engine, one) for _ in range(4)] == [expected] * 4
+
+
+def test_prepared_rows_are_read_only():
+    def writing(prepared):
+        prepared[:] = 0.0
+        return np.sum(prepared[:, 0])
+
+    shared = Preparation(rows=squares, width=2)
+    with pytest.raises(InvalidValueError, match="read-only"):
+        steps(engine_of(), [query(shared, 0, prepared_sum=writing)])
+
+
+def test_the_law_catches_a_prepared_sum_of_something_else():
+    shared = Preparation(rows=squares, width=2)
+    query_laws.block_sum_equals_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
+    other = query(shared, 0, prepared_sum=lambda prepared: np.sum(prepared[:, 1]))
+    with pytest.raises(AssertionError):
+        query_laws.block_sum_equals_the_sum_of_rows(other, [(-1.0, 1.0)] * 2)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"preparation": None}, {"prepared_sum": 3}, {"block_sum": None}, {"grid": None}, {"preparation": squares}]
+)
+def test_half_a_preparation_is_refused(fields):
+    with pytest.raises(InvalidValueError, match="prepar"):
+        query(**({"preparation": Preparation(rows=squares, width=2), "place": 0} | fields))
+
+
+@pytest.mark.parametrize("fields", [{"rows": 3}, {"width": 0}])
+def test_a_preparation_says_what_it_needs(fields):
+    with pytest.raises(InvalidValueError, match="Preparation"):
+        Preparation(**({"rows": squares, "width": 2} | fields))
