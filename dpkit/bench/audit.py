@@ -20,6 +20,8 @@ class AuditRow:
     seeds: int
     refuted: int
     median: float
+    quarter: float
+    three_quarters: float
     smallest: int
     largest: int
     seconds: float
@@ -42,6 +44,7 @@ def measure_audit(
         budget = samples if entry.broken else null_samples
         runs = [entry.audit(samples=budget, rng=first_seed + seed, confidence=confidence) for seed in range(seeds)]
         used = [run.samples if run.refuted else 2**62 for run in runs]
+        quartiles = statistics.quantiles(used, n=4, method="inclusive") if seeds > 1 else 3 * used
         row = AuditRow(
             name=entry.name,
             truth=entry.truth,
@@ -49,6 +52,8 @@ def measure_audit(
             seeds=seeds,
             refuted=sum(run.refuted for run in runs),
             median=statistics.median(used),
+            quarter=quartiles[0],
+            three_quarters=quartiles[2],
             smallest=min(used),
             largest=max(used),
             seconds=(time.process_time() - start) / seeds,
@@ -66,12 +71,13 @@ def as_markdown(rows: Sequence[AuditRow]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row.name} | {row.truth} | {row.falsifier} | {row.refuted}/{row.seeds} | {_count(row.median)} "
-        f"| {_count(row.smallest)} | {_count(row.largest)} | {row.seconds:.2f} |"
+        f"| {row.name} | {row.truth} | {row.falsifier} | {row.refuted}/{row.seeds} | {count(row.median)} "
+        f"| {count(row.smallest)} | {count(row.largest)} | {row.seconds:.2f} |"
         for row in rows
     ]
     return "\n".join(lines)
 
 
-def _count(number: float) -> str:
+def count(number: float) -> str:
+    """With commas; a dash where there is none."""
     return "-" if number > 2**60 else f"{number:,.0f}"

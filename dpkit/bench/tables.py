@@ -44,7 +44,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
 def as_json_text(rows: Sequence[object]) -> str:
     """The rows, with what they were measured on."""
     where = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    return json.dumps({"dpkit": 1, "measured_on": where, "rows": [_fields(row) for row in rows]}, indent=2)
+    return json.dumps({"dpkit": 1, "measured_on": where, "rows": [_fields(row) for row in rows]}, indent=2, default=_fields)
 
 
 def _fields(row: object) -> dict[str, object]:

@@ -84,19 +84,30 @@ def ledger_speed(as_json: bool, into: str | None, charges: int, processes: int, 
 @bench.command(name="audit")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the audit section of this Markdown page."
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the audit sections of this Markdown page."
 )
 @click.option("--seeds", default=20, show_default=True, help="Runs of each entry of the zoo.")
 @click.option("--first-seed", default=0, show_default=True, help="The first of them.")
-def bench_audit(as_json: bool, into: str | None, seeds: int, first_seed: int) -> None:
+@click.option("--null-samples", default=2_000, show_default=True, help="Samples for each run of a right entry.")
+@click.option("--peers", is_flag=True, help="Also measure what DP-Sniper and DP-Auditorium need on the same pairs.")
+@click.option("--entry", "names", multiple=True, help="Only this entry of the zoo; may be repeated.")
+def bench_audit(
+    as_json: bool, into: str | None, seeds: int, first_seed: int, null_samples: int, peers: bool, names: tuple[str, ...]
+) -> None:
     """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
 
-    Example: dpkit bench audit --into docs/auditing.md
+    Example: dpkit bench audit --peers --first-seed 91000 --into docs/benchmarks.md
     """
+    from dpkit.auditing.zoo import ZOO, entry_named
     from dpkit.bench.audit import as_markdown, measure_audit
+    from dpkit.bench.audit_versus import measure_peers, versus_as_markdown
     from dpkit.bench.tables import as_json_text, replace_section
 
-    rows = measure_audit(seeds=seeds, first_seed=first_seed)
-    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    entries = [entry_named(name) for name in names] if names else list(ZOO)
+    rows = measure_audit(seeds=seeds, first_seed=first_seed, null_samples=null_samples, entries=entries)
+    versus = measure_peers(rows, seeds=seeds, first_seed=first_seed) if peers else []
+    tables = {"audit": as_markdown(rows)} | ({"audit peers": versus_as_markdown(versus)} if peers else {})
+    click.echo(as_json_text([*rows, *versus]) if as_json else "\n\n".join(tables.values()))
     if into is not None:
-        replace_section(into, "audit", as_markdown(rows))
+        for name, table in tables.items():
+            replace_section(into, name, table)

@@ -51,6 +51,11 @@ def prefix_sums(data: object, n: int, rng: np.random.Generator) -> Array:
     return asfloat(np.cumsum(counts + rng.laplace(scale=1.0, size=(n, counts.size)), axis=1))
 
 
+def parallel_laplace(value: object, n: int, rng: np.random.Generator) -> Array:
+    """Twenty answers about one value, each with a twentieth of epsilon: basic composition, and tight."""
+    return asfloat(float(np.asarray(value)) + rng.laplace(scale=20.0, size=(n, 20)))
+
+
 def truncated_geometric(value: object, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Two-sided geometric noise on a count, clamped to 0..5 (GRS09)."""
     half = 1.0 - np.exp(-1.0)
@@ -139,11 +144,11 @@ ADDITIVE: tuple[Entry, ...] = (
     ),
     Entry(
         name="parallel laplace",
-        sampler=_laplace(1.0),
+        sampler=parallel_laplace,
         claim=_ONE,
-        pair=(np.zeros(20), np.eye(20)[0]),
+        pair=(0.0, 1.0),
         truth="right",
-        about="twenty independent counts, of which one moves (DP-Sniper's LaplaceParallel)",
+        about="twenty answers about one value, at a twentieth of epsilon each (BSBV21's LaplaceParallel)",
     ),
     Entry(
         name="prefix sums",
@@ -151,7 +156,7 @@ ADDITIVE: tuple[Entry, ...] = (
         claim=_ONE,
         pair=(np.zeros(10), np.eye(10)[0]),
         truth="right",
-        about="running sums of noisy counts",
+        about="running sums of noisy counts, of which one moves (WDWKZ19)",
     ),
     Entry(
         name="truncated geometric",
