@@ -1,0 +1,190 @@
+"""White box: the privacy loss of whole transcripts, from the densities of what was released, stays within the plan's claim.
+
+Transcripts are drawn from one of two neighbouring datasets that are as far apart as an adversary can make them. False alarms:
+4.5 standard errors at each of a few epsilons, seeded. Broken versions of each form must be caught by the same two judges.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import dpkit_irls
+import numpy as np
+import pytest
+from dpkit_irls import bounded, moments
+from dpkit_irls.algorithm import FACTORY
+
+import dpkit
+from dpkit.data.delivery import release_exactly
+from dpkit.data.setting import DeclaredSetting
+
+REGISTRY = dpkit.load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
+REPLACE, ADD = dpkit.Neighbours.REPLACE_ONE, dpkit.Neighbours.ADD_REMOVE
+COLUMNS = ("x0", "x1", "y")
+OTHERS = np.random.default_rng(1).normal(size=(9, 3)).clip(-3, 3)
+RUNS = 40
+EPSILONS = (0.0, 1.0, 2.0)
+
+
+@dataclass
+class TwoWorlds:
+    """A curator that releases from one of two datasets; it keeps how far apart they were and what each release shows."""
+
+    engines: tuple[dpkit.BlockEngine, dpkit.BlockEngine]
+    side: int
+    setting: DeclaredSetting
+    rng: np.random.Generator
+    loss: float = 0.0
+    moved: list[tuple[dpkit.Mechanism, np.ndarray]] = field(default_factory=list)
+
+    def release(self, query, mechanism):
+        return self.release_all([(query, mechanism)])[0]
+
+    def release_all(self, pairs):
+        here, there = (self.engines[place].evaluate([query for query, _ in pairs]) for place in (self.side, 1 - self.side))
+        released = []
+        for (_, mechanism), one, other in zip(pairs, here, there, strict=True):
+            value = np.asarray(release_exactly(one, mechanism, self.rng), dtype=np.float64)
+            near, far = one.nearest(), other.nearest()
+            self.loss += float(np.sum(mechanism.log_density(value, near)) - np.sum(mechanism.log_density(value, far)))
+            self.moved.append((mechanism, near - far))
+            released.append(value)
+        return tuple(released)
+
+
+def setting(relation):
+    numbers = [dpkit.Number(name=name, lower=-4, upper=4, missing=0.0) for name in COLUMNS]
+    rows = 10 if relation is REPLACE else None
+    return DeclaredSetting(schema=dpkit.Schema(columns=tuple(numbers)), neighbours=relation, rows=rows)
+
+
+def transcripts(algorithm, noise, pair, where, *, side, runs, seed):
+    """Curators of so many runs from one side."""
+    engines = tuple(
+        dpkit.BlockEngine(dpkit.open_source(np.array(rows), where.schema, neighbours=where.neighbours, names=list(COLUMNS)))
+        for rows in pair
+    )
+    done = []
+    for run in range(runs):
+        curator = TwoWorlds(engines=engines, side=side, setting=where, rng=np.random.default_rng([seed, side, run]))
+        state = algorithm.init(noise)
+        while not algorithm.finished(state):
+            state = algorithm.step(state, curator)
+        done.append(curator)
+    return done
+
+
+def realised(curator):
+    """The cost of the distances that were really there: squared mu, and pure epsilon, of the releases that have them."""
+    mu_squared = sum(
+        float(np.sum(change * change)) / mechanism.scale**2
+        for mechanism, change in curator.moved
+        if isinstance(mechanism, dpkit.Gaussian | dpkit.SymmetricGaussian)
+    )
+    pure = sum(float(np.abs(change).sum()) / m.scale for m, change in curator.moved if isinstance(m, dpkit.Laplace))
+    return mu_squared, pure
+
+
+def claimed(guarantee):
+    """The claimed profile."""
+    return {epsilon: guarantee.delta(epsilon=epsilon) for epsilon in EPSILONS}
+
+
+def excess(curators, profile):
+    """By how many standard errors the delta of the losses exceeds the claimed one, at the worst of these epsilons."""
+    losses = np.array([curator.loss for curator in curators])
+    found = []
+    for epsilon, delta in profile.items():
+        with np.errstate(over="ignore"):
+            lost = np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)
+        error = max(float(lost.std()) / math.sqrt(lost.size), 1.0 / lost.size)
+        found.append((float(lost.mean()) - delta) / error)
+    return max(found)
+
+
+def pairs(relation):
+    """Neighbours that move gradients most, and neighbours that move everything else most."""
+    one, opposite = [4.0, 4.0, 4.0], [4.0, 4.0, -4.0]
+    across = [1e-3, -1e-3, -1e-3]
+    if relation is ADD:
+        return [([*OTHERS, one], OTHERS), (OTHERS, [*OTHERS, across])]
+    return [([*OTHERS, one], [*OTHERS, opposite]), ([*OTHERS, one], [*OTHERS, across])]
+
+
+FORMS = {
+    "bounded": ({"form": "bounded", "iterations": 2, "intercept": False}, 1.0, "gdp"),
+    "bounded, intercept": ({"form": "bounded", "iterations": 2, "units": "bounds"}, 1.0, "gdp"),
+    "gaussian": ({"form": "moments", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 4.0, "gdp"),
+    "laplace": ({"form": "moments", "noise": "laplace", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 30.0, "pure"),
+    "wishart": ({"form": "moments", "noise": "wishart", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 5.0, "pld"),
+}
+
+
+def prepared(where, name):
+    chosen, noise, accountant = FORMS[name]
+    return FACTORY.prepare(where, features=["x0", "x1"], target="y", **chosen), noise, accountant
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD], ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_the_loss_of_a_transcript_stays_within_the_plan(name, relation):
+    where = setting(relation)
+    algorithm, noise, accountant = prepared(where, name)
+    guarantee = dpkit.account(algorithm.plan(noise), accountant, relation, REGISTRY)
+    profile, most = claimed(guarantee), float(getattr(guarantee.state, "mu_squared", math.inf))
+    pure = guarantee.epsilon(delta=0.0)
+    spent = []
+    for number, pair in enumerate(pairs(relation)):
+        for side in (0, 1):
+            count = RUNS // 2 if "bounded" in name else RUNS
+            runs = transcripts(algorithm, noise, pair, where, side=side, runs=count, seed=number)
+            assert excess(runs, profile) < 4.5
+            for curator in runs:  # not a matter of chance: no transcript can cost more than the plan
+                found, epsilon = realised(curator)
+                spent.append(max(found / most, epsilon / pure))
+                assert spent[-1] <= 1.0 + 1e-12
+                assert curator.loss <= pure * (1.0 + 1e-9)
+    if name != "wishart":
+        assert max(spent) > 0.4  # the neighbours are hard enough for this to mean something
+
+
+def halved(make):
+    """A query whose author believes in half of its sensitivity."""
+
+    def build(*arguments, **named):
+        query = make(*arguments, **named)
+        return replace(query, sensitivity=lambda relation: [half(distance) for distance in query.sensitivity(relation)])
+
+    return build
+
+
+def half(distance):
+    return dpkit.Distance(metric=distance.metric, value=distance.value / 2.0)
+
+
+BROKEN = [
+    ("bounded", bounded.ask, "gradient"),
+    ("bounded", bounded.ask, "scatter"),
+    ("gaussian", moments, "joint_moments"),
+    ("laplace", moments, "joint_triangle"),
+    ("wishart", moments, "joint_moments"),
+]
+
+
+@pytest.mark.parametrize(("name", "module", "query"), BROKEN, ids=lambda item: item if isinstance(item, str) else "")
+def test_a_form_with_half_a_sensitivity_is_caught(monkeypatch, name, module, query):
+    """The noise is that of half the sensitivity, and so is the plan; what the releases show is not."""
+    monkeypatch.setattr(module, query, halved(getattr(module, query)))
+    relation = ADD if name == "laplace" else REPLACE  # under which its distance is attained
+    where = setting(relation)
+    algorithm, noise, accountant = prepared(where, name)
+    noise = noise if name == "bounded" else noise / 4.0
+    guarantee = dpkit.account(algorithm.plan(noise), accountant, relation, REGISTRY)
+    profile, caught = claimed(guarantee), []
+    for number, pair in enumerate(pairs(relation)):
+        runs = transcripts(algorithm, noise, pair, where, side=0, runs=RUNS, seed=10 + number)
+        caught.append(excess(runs, profile) > 4.5)
+        if name in ("bounded", "gaussian"):
+            caught.append(max(realised(curator)[0] for curator in runs) > 1.001 * float(guarantee.state.mu_squared))
+        if name == "laplace":
+            caught.append(max(realised(curator)[1] for curator in runs) > 1.001 * guarantee.epsilon(delta=0.0))
+    assert any(caught)
