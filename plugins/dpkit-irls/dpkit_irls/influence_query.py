@@ -7,7 +7,7 @@ min(||z||/c, 1) where |r| < k; and u clip(r/k, -1, 1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,11 +19,11 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.numerics.rounding import sqrt_up
 from dpkit_irls.frame import Frame, residuals
+from dpkit_irls.prepared_query import RowMap, Sensitivity, prepared_query
 from dpkit_irls.rows import GRID, STEP, Array, cut_in_place
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
-RowMap = Callable[[Array], Array]
 
 
 def scatter(frame: Frame) -> Query:
@@ -142,7 +142,7 @@ def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> 
     )  # fmt: skip
 
 
-def _moved_counts(columns: int) -> Callable[[Neighbours], Sequence[Distance]]:
+def _moved_counts(columns: int) -> Sensitivity:
     """One count a column and row moves, or two when a record is replaced."""
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
@@ -158,21 +158,11 @@ def _query(
     rows: RowMap,
     summed: RowMap,
     shape: tuple[int, ...],
-    sensitivity: Callable[[Neighbours], Sequence[Distance]],
+    sensitivity: Sensitivity,
     *,
     grid: float = GRID,
 ) -> Query:
-    """A query of what the frame prepares: `rows` and `summed` take prepared rows."""
-    return Query(
-        name=name,
-        rows=lambda block: rows(frame.prepared(block)),
-        block_sum=lambda block: summed(frame.prepared(block)),
-        shape=shape,
-        sensitivity=sensitivity,
-        because=SOURCE,
-        columns=frame.columns,
-        grid=grid,
-        bound=1.0,
-        preparation=frame.preparation,
-        prepared_sum=summed,
-    )
+    return prepared_query(
+        name=name, columns=frame.columns, preparation=frame.preparation, rows=rows, summed=summed,
+        shape=shape, sensitivity=sensitivity, because=SOURCE, grid=grid,
+    )  # fmt: skip

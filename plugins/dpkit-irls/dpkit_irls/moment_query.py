@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -16,10 +16,11 @@ import numpy as np
 from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
+from dpkit.core.query import Preparation, Query
 from dpkit.numerics.rounding import round_up, sqrt_up
 from dpkit_irls.dummies import Levels, widened
-from dpkit_irls.rows import GRID, Array, cut, fixed_point, in_unit_ball
+from dpkit_irls.prepared_query import RowMap, prepared_query
+from dpkit_irls.rows import Array, cut, cut_in_place, fixed_point, in_unit_ball
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/irls.md")
@@ -38,6 +39,10 @@ class Scaling:
     intercept: bool
     entries: tuple[str, ...] = ()
     levels: Levels = ()
+    preparation: Preparation = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "preparation", Preparation(rows=self.prepared, width=self.width + 1))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,6 +60,13 @@ class Scaling:
         if self.intercept:
             x = in_unit_ball(np.column_stack([x, np.ones(x.shape[0])]) * math.sqrt(0.5))
         return x, cut(np.clip(block[:, -1] / self.y_bound, -1.0, 1.0))
+
+    def prepared(self, block: Array) -> Array:
+        """The same as one array, y last, each column contiguous."""
+        x, y = self.scaled(block)
+        found = np.empty((self.width + 1, block.shape[0]))
+        found[:-1], found[-1] = x.T, y
+        return found.T
 
     def coefficients(self, theta: Array) -> tuple[Array, float]:
         """Released coefficients in the units of the columns, and the intercept."""
@@ -87,62 +99,62 @@ class Weights:
         return np.asarray(np.sqrt(np.minimum(weights / self.cap, 1.0)))
 
 
-def factors(scaling: Scaling, weights: Weights) -> Callable[[Array], tuple[Array, Array]]:
-    """sqrt(s/cap) x and sqrt(s/cap) y of each row, on the grid."""
+def factors(weights: Weights) -> Callable[[Array], Array]:
+    """sqrt(s/cap) x and sqrt(s/cap) y of each prepared row, on the grid, y last."""
 
-    def of(block: Array) -> tuple[Array, Array]:
-        x, y = scaling.scaled(block)
-        root = weights.root(x, y)
-        return cut(x * root[:, None]), cut(y * root)
+    def of(prepared: Array) -> Array:
+        root = weights.root(prepared[:, :-1], prepared[:, -1])
+        return cut_in_place(prepared.T * root).T
 
     return of
 
 
 def first_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'Sy over the cap, summed. L2 distance 1, or 2 when a record is replaced; L1 sqrt(d) times as much. All are attained."""
-    both, width = factors(scaling, weights), scaling.width
+    both, width = factors(weights), scaling.width
 
-    def rows(block: Array) -> Array:
-        x, y = both(block)
-        return np.asarray(x * y[:, None])
+    def rows(prepared: Array) -> Array:
+        w = both(prepared)
+        return np.asarray(w[:, :-1] * w[:, -1:])
 
-    def block_sum(block: Array) -> Array:
-        x, y = both(block)
-        return np.asarray(x.T @ y)
+    def summed(prepared: Array) -> Array:
+        w = both(prepared)
+        return np.asarray(w[:, -1] @ w[:, :-1])
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         return l2(float(twice)), l1(sqrt_up(Fraction(twice * twice * width)))
 
-    return Query(
-        name="first-moment", rows=rows, block_sum=block_sum, shape=(width,), sensitivity=sensitivity,
-        because=SOURCE, columns=scaling.columns, grid=GRID, bound=1.0,
+    return prepared_query(
+        name="first-moment", columns=scaling.columns, preparation=scaling.preparation, rows=rows, summed=summed,
+        shape=(width,), sensitivity=sensitivity, because=SOURCE,
     )  # fmt: skip
 
 
 def second_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'SX over the cap, summed. Trace 1; rank-one 1; Frobenius sqrt(2) when a record is replaced."""
-    both = factors(scaling, weights)
-    return _matrix_query("second-moment", scaling, lambda block: both(block)[0], scaling.width, squared=Fraction(1))
+    both = factors(weights)
+    return _matrix_query("second-moment", scaling, lambda prepared: both(prepared)[:, :-1], scaling.width, squared=Fraction(1))
 
 
 def joint_moments(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """Both moments and y'Sy in one matrix; a record's vector has a squared norm of at most 1 + balance^2 (a power of two)."""
-    both = factors(scaling, weights)
-
-    def vectors(block: Array) -> Array:
-        x, y = both(block)
-        return np.column_stack([x, cut(balance * y)])
-
+    vectors = _balanced(weights, balance)
     return _matrix_query("moments", scaling, vectors, scaling.width + 1, squared=1 + Fraction(balance) ** 2)
 
 
 def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """The upper triangle of the same matrix as a vector, for Laplace noise. Under replace-one its distance is not attained."""
-    joint = joint_moments(scaling, weights, balance=balance)
-    size = joint.shape[0]
-    upper = np.triu_indices(size)
-    squared = 1 + Fraction(balance) ** 2
+    vectors, squared = _balanced(weights, balance), 1 + Fraction(balance) ** 2
+    left, right = np.triu_indices(scaling.width + 1)
+
+    def rows(prepared: Array) -> Array:
+        w = vectors(prepared)
+        return np.asarray(w[:, left] * w[:, right])
+
+    def summed(prepared: Array) -> Array:
+        w = vectors(prepared)
+        return np.asarray((w.T @ w)[left, right])
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -150,28 +162,32 @@ def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) 
         mixed = Fraction(sqrt_up(4 * Fraction(balance) ** 2 * scaling.width))
         return (l1(round_up(twice * (scaling.width + mixed + Fraction(balance) ** 2 + squared) / 2)),)
 
-    total = joint.block_sum
-    assert total is not None
-    return Query(
-        name="moments-triangle",
-        rows=lambda block: np.asarray(joint.rows(block)[:, upper[0], upper[1]]),
-        block_sum=lambda block: np.asarray(total(block)[upper]),
-        shape=(len(upper[0]),),
-        sensitivity=sensitivity,
-        because=SOURCE,
-        columns=scaling.columns,
-        grid=joint.grid,
-        bound=joint.bound,
-    )
+    return prepared_query(
+        name="moments-triangle", columns=scaling.columns, preparation=scaling.preparation, rows=rows, summed=summed,
+        shape=(left.size,), sensitivity=sensitivity, because=SOURCE,
+    )  # fmt: skip
 
 
-def _matrix_query(name: str, scaling: Scaling, vectors: Callable[[Array], Array], size: int, *, squared: Fraction) -> Query:
-    def rows(block: Array) -> Array:
-        w = vectors(block)
+def _balanced(weights: Weights, balance: float) -> RowMap:
+    """The vector w of each prepared row, whose last entry is in proportion to `balance`."""
+    both = factors(weights)
+
+    def vectors(prepared: Array) -> Array:
+        w = both(prepared)
+        if balance != 1.0:
+            w[:, -1] = cut(balance * w[:, -1])
+        return w
+
+    return vectors
+
+
+def _matrix_query(name: str, scaling: Scaling, vectors: RowMap, size: int, *, squared: Fraction) -> Query:
+    def rows(prepared: Array) -> Array:
+        w = vectors(prepared)
         return np.asarray(w[:, :, None] * w[:, None, :])
 
-    def block_sum(block: Array) -> Array:
-        w = vectors(block)
+    def summed(prepared: Array) -> Array:
+        w = vectors(prepared)
         return np.asarray(w.T @ w)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
@@ -181,7 +197,7 @@ def _matrix_query(name: str, scaling: Scaling, vectors: Callable[[Array], Array]
             return frobenius(most), rank_one(most), swap(most), trace
         return frobenius(sqrt_up(2 * squared * squared)), swap(most), trace
 
-    return Query(
-        name=name, rows=rows, block_sum=block_sum, shape=(size, size), sensitivity=sensitivity,
-        because=SOURCE, columns=scaling.columns, grid=GRID, bound=1.0,
+    return prepared_query(
+        name=name, columns=scaling.columns, preparation=scaling.preparation, rows=rows, summed=summed,
+        shape=(size, size), sensitivity=sensitivity, because=SOURCE,
     )  # fmt: skip
