@@ -1,4 +1,7 @@
-"""`best`: every sound accountant side by side; each reading is the smallest of theirs, and says whose it is."""
+"""`best`: several sound accountants side by side; each reading is the smallest of theirs, and says whose it is.
+
+The registry's `best` has dpkit's own as components. With others, it is made and passed as an object.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ NAMED = {
 BUDGET = {
     "epsilon": "The epsilon of this run.",
     "delta": "The delta of this run; 0 is pure differential privacy.",
-    "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of all.",
+    "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
     "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
     "accept": "Names of rules that are refuted or unproved, and shall price all the same; the result says so.",
 }

@@ -220,7 +220,7 @@ def _refuse_claimed_names(loadings: list[_Loading]) -> None:
                 claims.setdefault((kind, name), []).append((loading, thing))
     for (kind, name), claimed in claims.items():
         if kind == "accountant" and name == "best":
-            claimed.insert(0, (loadings[0], None))  # the product of all accountants is made here
+            claimed.insert(0, (loadings[0], None))  # the product of dpkit's own accountants is made here
         if kind == "event" and len({id(thing) for _, thing in claimed}) == 1:
             continue  # several theorems about one event
         if len(claimed) > 1:
@@ -259,13 +259,18 @@ def _plugin(loading: _Loading) -> Plugin:
 
 
 def _registry(loadings: list[_Loading]) -> Registry:
-    """The healthy plugins' contributions, the built-ins first; `best` is the product of all accountants."""
+    """The healthy plugins' contributions, the built-ins first.
+
+    `best` is the product of dpkit's own accountants: it takes the smallest answer, so one unsound accountant that is merely
+    installed would make every analysis too cheap. A plugin's accountant is used where it is asked for by its name.
+    """
     fields: Items = {contribution.field: [] for contribution in CATALOGUE}
     for loading in loadings:
         if not loading.problems:
             for name, items in loading.items.items():
                 fields[name].extend(items)
-    fields["accountants"].append(BestAccountant(components=tuple(fields["accountants"])))
+    own = loadings[0].items.get("accountants", [])
+    fields["accountants"].append(BestAccountant(components=tuple(own)))
     problems = tuple(
         f"The plugin {loading.candidate.owner} was left out: {' '.join(loading.problems)}"
         for loading in loadings

@@ -47,7 +47,8 @@ def dpkit_loss_rules() -> Sequence[LossRule]:
 def dpkit_accountants() -> Sequence[AnyAccountant]:
     """Return the accountants that this plugin adds.
 
-    Each is an `Accountant`, stateless and unique by name. It joins `best`, so it must pass the laws of accountants.
+    Each is an `Accountant`, stateless and unique by name. An analysis asks for it by that name; `best` chooses among dpkit's
+    own only, whatever is installed. `dpkit plugins check` runs the laws of accountants on each.
     """
     return ()
 

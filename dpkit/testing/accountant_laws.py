@@ -21,8 +21,9 @@ from dpkit.core.accountant import AnyAccountant
 from dpkit.core.compositions import optimal_epsilon
 from dpkit.core.conversions import gaussian_epsilon
 from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.core.neighbours import Neighbours
 from dpkit.errors import LossOverflowError, UnpricedLossError
-from dpkit.testing.strategies import counts, deltas, log_uniform, losses
+from dpkit.testing.strategies import counts, deltas, log_uniform, losses, relations
 
 Law = Callable[[AnyAccountant], None]
 
@@ -155,17 +156,18 @@ def join_covers_each(accountant: AnyAccountant) -> None:
 
 
 def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
-    """k releases of Gaussian noise cost at least their exact epsilon, to the last digit."""
+    """k releases of Gaussian noise cost at least their exact epsilon, to the last digit, under either relation."""
 
     @_examples()
-    @given(mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas())
-    def law(mu: float, times: int, delta: float) -> None:
+    @given(mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas(), relation=relations())
+    def law(mu: float, times: int, delta: float, relation: Neighbours) -> None:
         candidates: list[Loss] = [
             GDP(mu=mu),
             ZCDP(rho=mu * mu / 2 * (1 + 1e-15)),
             MeanCDP(mu=mu * mu / 2 * (1 + 1e-15), tau=mu),
         ]
-        states = [state for state in (_lift_or_none(accountant, loss) for loss in candidates) if state is not None]
+        lifted = (_lift_or_none(accountant, loss, relation) for loss in candidates)
+        states = [state for state in lifted if state is not None]
         truth = gaussian_epsilon(mu * math.sqrt(times) * (1.0 - 1e-15), delta=delta) * (1.0 - 1e-12)
         for state in states:
             assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
@@ -174,17 +176,50 @@ def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
 
 
 def never_below_pure_truth(accountant: AnyAccountant) -> None:
-    """k arbitrary pure releases cost at least the optimal composition (KOV15, Theorem 3.3)."""
+    """k arbitrary pure releases cost at least the optimal composition (KOV15, Theorem 3.3), under either relation."""
 
     @_examples()
-    @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas())
-    def law(epsilon: float, times: int, delta: float) -> None:
-        state = _lift_or_none(accountant, PureDP(epsilon=epsilon))
+    @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas(), relation=relations())
+    def law(epsilon: float, times: int, delta: float, relation: Neighbours) -> None:
+        state = _lift_or_none(accountant, PureDP(epsilon=epsilon), relation)
         if state is not None:
             truth = optimal_epsilon(epsilon, times, delta=delta) * (1.0 - 1e-9)
             assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
 
     law()
+
+
+def the_interval_holds_the_truth(accountant: AnyAccountant) -> None:
+    """A certified interval, where there is one, ends at the reported epsilon and has the exact one of Gaussian noise within."""
+
+    @_examples()
+    @given(mu=log_uniform(1e-3, 3.0), times=st.integers(1, 50), delta=deltas())
+    def law(mu: float, times: int, delta: float) -> None:
+        lifted = (_lift_or_none(accountant, loss) for loss in (GDP(mu=mu), ZCDP(rho=mu * mu / 2 * (1 - 1e-15))))
+        exact = gaussian_epsilon(mu * math.sqrt(times) * (1.0 + 1e-15), delta=delta) * (1.0 + 1e-9) + 1e-12
+        for state in (accountant.repeat(state, times) for state in lifted if state is not None):
+            found = accountant.interval(state, delta=delta)
+            if found is not None:
+                lower, upper = found
+                assert lower <= exact, f"the interval begins at {lower}, above the exact epsilon {exact}"
+                assert upper == accountant.epsilon(state, delta=delta), "the interval does not end at the reported epsilon"
+
+    law()
+
+
+def an_accountant_remembers_nothing(accountant: AnyAccountant) -> None:
+    """The same question has the same answer, however often and after whatever it is asked; no state changes by being used."""
+    asked = (PureDP(epsilon=0.3), GDP(mu=0.4), ZCDP(rho=0.1), ApproxDP(epsilon=0.2, delta=1e-9), MeanCDP(mu=0.05, tau=0.3))
+
+    def answers() -> list[float]:
+        states = [_lift(accountant, loss) for loss in asked]
+        alone = [accountant.epsilon(state, delta=1e-6) for state in states]
+        whole = accountant.combine(*states, *(accountant.repeat(state, 3) for state in states))
+        assert [accountant.epsilon(state, delta=1e-6) for state in states] == alone, "combining states changed them"
+        return [*alone, accountant.epsilon(whole, delta=1e-6)]
+
+    first = answers()
+    assert answers() == first, "the same releases have another price when they are asked for again"
 
 
 def deltas_add_up(accountant: AnyAccountant) -> None:
@@ -249,15 +284,17 @@ ACCOUNTANT_LAWS: tuple[Law, ...] = (
     join_covers_each,
     never_below_gaussian_truth,
     never_below_pure_truth,
+    the_interval_holds_the_truth,
+    an_accountant_remembers_nothing,
     deltas_add_up,
     within_means_the_reported_number,
     shares_sum_to_one,
 )
 
 
-def _lift_or_none(accountant: AnyAccountant, loss: Loss) -> Any:
+def _lift_or_none(accountant: AnyAccountant, loss: Loss, relation: Neighbours | None = None) -> Any:
     try:
-        return accountant.lift(loss)
+        return accountant.lift(loss) if relation is None else accountant.lift_under(loss, relation)
     except (UnpricedLossError, LossOverflowError):
         return None
 

@@ -26,7 +26,7 @@ from dpkit.data.unit import PrivacyUnit
 from dpkit.errors import DpkitError
 from dpkit.running.curator import DataCurator, planned_event
 from dpkit.running.purses import Purse
-from dpkit.testing.cases import _typical_parameters
+from dpkit.testing.cases import typical_parameters
 from dpkit.testing.conformance import LawNotApplicable
 
 Value = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class AlgorithmCase:
         return found
 
     def _prepared(self, setting: Setting) -> Iterator[AlgorithmSubject]:
-        for values in itertools.islice(_typical_parameters(self.factory), 16):
+        for values in itertools.islice(typical_parameters(self.factory), 16):
             try:
                 algorithm = self.factory.prepare(setting, **values)
                 algorithm.plan(1.0)  # some look at their parameters only here

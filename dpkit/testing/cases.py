@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ class MechanismCase:
         branches = [max(2, len(p.choices)) for p in self.factory.parameters if p.kind in ("boolean", "choice")]
         limit = min(MOST_SUBJECTS, limit * math.prod(branches)) if branches else limit
         found = []
-        for values in itertools.islice(_typical_parameters(self.factory), 4 * limit):
+        for values in itertools.islice(typical_parameters(self.factory), 4 * limit):
             mechanism = built_or_none(self.factory, values)
             if mechanism is not None:
                 found.append(Subject(parameters=values, mechanism=mechanism))
@@ -136,6 +136,12 @@ class MechanismCase:
         return best
 
 
+def numbers_among(parameters: Mapping[str, object]) -> list[float]:
+    """The numbers that a thing was made with, those in lists included: bounds and edges are where mistakes are."""
+    listed = [item for value in parameters.values() for item in (value if isinstance(value, list | tuple) else (value,))]
+    return [float(item) for item in listed if isinstance(item, float | int) and not isinstance(item, bool)]
+
+
 def built_or_none(factory: Factory[Any], values: dict[str, object]) -> Any | None:
     """The thing, or None where its parameters are legal one by one and not together."""
     try:
@@ -144,7 +150,7 @@ def built_or_none(factory: Factory[Any], values: dict[str, object]) -> Any | Non
         return None
 
 
-def _typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
+def typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
     """Sets of typical values: all first choices, all second ones, and so on; then the mixtures."""
     choices = [_typical_values(parameter) for parameter in factory.parameters]
     names = [parameter.name for parameter in factory.parameters]
@@ -195,10 +201,10 @@ def released(mechanism: Mechanism, value: Array, n: int, rng: np.random.Generato
 
 
 def base_values(case: MechanismCase, subject: Subject, shape: tuple[int, ...], size: float) -> list[Array]:
-    """Values to start from: zero, an odd fraction, and the numbers among the parameters (bounds are where mistakes are)."""
+    """Values to start from: zero, an odd fraction, and the numbers among the parameters."""
     if case.factory.values in ("integers", "categories"):
         return [np.zeros(shape, dtype=np.int64)]
-    numbers = [float(x) for x in subject.parameters.values() if isinstance(x, float | int) and not isinstance(x, bool)]
+    numbers = numbers_among(subject.parameters)
     centre = [sum(numbers) / len(numbers)] if numbers else []
     starts = list(dict.fromkeys([0.0, *centre, *numbers, size / 3.0]))[:5]
     return [np.full(shape, start) for start in starts]

@@ -10,12 +10,15 @@ from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.errors import LossOverflowError, UnpricedLossError
-from dpkit.testing.cases import MechanismCase, Subject, pairs_at
+from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
+from dpkit.testing.pair_search import steepest_pairs
 from dpkit.testing.quick_audit import Violation, quick_audit
 
 MOST_PAIRS = 24
 LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
 """The prices, epsilon at delta, at whose distances a claim is audited."""
+NEAR = 0.03
+"""The price of a step at which no honest noise moves much: a mechanism that rounds the value first leaps."""
 
 
 def claims_are_what_the_rules_give(case: MechanismCase) -> None:
@@ -56,26 +59,36 @@ def claims_survive_a_quick_audit(case: MechanismCase) -> None:
         # at a small delta, and at one that is large enough for a wrong delta to be seen
         distances = {case.distance(subject, target=target, delta=delta) for target, delta in LOOKS}
         for at in sorted(distances, key=lambda distance: distance.value):
-            _audited(case, subject, at, salt=index)
+            for claims in grouped_claims(case, subject, at) if at.value else ():
+                audit_claims(case, subject, at, claims, salt=index)
+        near = case.distance(subject, target=NEAR)
+        steepest = steepest_pairs(case, subject, near)
+        for claims in grouped_claims(case, subject, near) if steepest else ():
+            audit_claims(case, subject, near, claims, salt=index, pairs=steepest)
 
 
-def _audited(case: MechanismCase, subject: Subject, at: Distance, *, salt: int) -> None:
-    if not at.value:
-        return
-    for claims in grouped_claims(case, subject, at):
-        pairs = pairs_at(case, subject, at, claims[0], most=MOST_PAIRS)
-        profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
-        found: Violation | None = quick_audit(
-            subject.mechanism,
-            pairs,
-            [(str(claim.loss), profile) for claim, profile in profiles if profile],
-            rng=case.rng(21, salt),
-            epsilons=own_epsilons(claims),
-        )
-        assert found is None, (
-            f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least {found.likely:.4f} for one value and "
-            f"at most {found.unlikely:.4f} for its neighbour, with parameters {subject.parameters}"
-        )
+def audit_claims(
+    case: MechanismCase,
+    subject: Subject,
+    at: Distance,
+    claims: Sequence[Claim],
+    *,
+    salt: int,
+    pairs: Sequence[tuple[Array, Array]] | None = None,
+) -> None:
+    """A quick audit of claims that speak of one relation, on the pairs that are known at this distance or on these."""
+    profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
+    found: Violation | None = quick_audit(
+        subject.mechanism,
+        pairs_at(case, subject, at, claims[0], most=MOST_PAIRS) if pairs is None else pairs,
+        [(str(claim.loss), profile) for claim, profile in profiles if profile],
+        rng=case.rng(21, salt),
+        epsilons=own_epsilons(claims),
+    )
+    assert found is None, (
+        f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least {found.likely:.4f} for one value and "
+        f"at most {found.unlikely:.4f} for its neighbour, with parameters {subject.parameters}"
+    )
 
 
 def profile_of(loss: Loss, case: MechanismCase) -> Callable[[float], float] | None:

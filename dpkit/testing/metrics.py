@@ -10,6 +10,14 @@ from dpkit.testing.conformance import LawNotApplicable
 Array = npt.NDArray[np.float64]
 
 
+MEASURED = ("l1", "l2", "linf", "frobenius", "trace", "rank_one")
+
+
+def is_measured(metric: str) -> bool:
+    """Whether `sizes_in` knows this metric."""
+    return metric in MEASURED
+
+
 def sizes_in(metric: str, differences: Array) -> Array:
     """The size of each difference (first axis) in the metric. For `rank_one`, infinite where a difference has another rank."""
     with np.errstate(all="ignore"):

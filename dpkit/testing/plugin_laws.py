@@ -9,19 +9,22 @@ from typing import Any
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
-from dpkit.testing import audit_laws, claim_laws, promise_laws, release_laws, sampler_laws, sensitivity_laws
+from dpkit.testing import audit_laws, claim_laws, promise_laws, release_laws, sampler_laws, side_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check
-from dpkit.testing.sensitivity_laws import QueryCase
+from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
+from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
 
 MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.claims_are_what_the_rules_give,
     claim_laws.price_grows_with_distance,
     release_laws.release_refuses_nan_and_infinity,
     release_laws.errors_show_no_value,
+    side_laws.nothing_is_written_of_the_value,
+    side_laws.refusals_tell_no_neighbours_apart,
     release_laws.integers_are_numbers,
     release_laws.release_does_not_change_its_input,
     release_laws.release_is_deterministic_given_the_rng,
@@ -37,11 +40,6 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     promise_laws.accuracy_covers_the_error,
     claim_laws.claims_survive_a_quick_audit,
     audit_laws.claims_survive_the_audit,
-)
-QUERY_LAWS: tuple[Callable[[QueryCase], None], ...] = (
-    sensitivity_laws.a_row_contributes_by_itself,
-    sensitivity_laws.the_fast_sum_is_the_sum,
-    sensitivity_laws.no_neighbours_exceed_the_sensitivity,
 )
 
 
@@ -78,6 +76,10 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
     for name in plugin.adds.get("mechanisms", ()):
         case = MechanismCase(factory=registry.mechanism(name), registry=registry, seed=seed)
         yield from _each(f"mechanism {name}", MECHANISM_LAWS, case)
+    added = plugin.adds.get("rules", ())
+    for rule in registry.rules:
+        if rule.name in added:
+            yield from _each(f"loss rule {rule.name}", RULE_LAWS, RuleCase(rule=rule, registry=registry, seed=seed))
     for name in plugin.adds.get("queries", ()):
         yield from _each(f"query {name}", QUERY_LAWS, QueryCase(factory=registry.query(name), seed=seed))
     for name in plugin.adds.get("algorithms", ()):

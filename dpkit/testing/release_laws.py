@@ -39,7 +39,7 @@ def release_refuses_nan_and_infinity(case: MechanismCase) -> None:
 def errors_show_no_value(case: MechanismCase) -> None:
     """What release raises on a bad value names none of the values that came with it."""
     for subject in case.subjects(2):
-        for value in _bad_values(case):
+        for value in bad_values(case):
             try:
                 subject.mechanism.release(value, case.rng(12))
             except Exception as error:  # noqa: BLE001 - any error is looked at
@@ -188,7 +188,7 @@ def _is_taken(case: MechanismCase, subject: Subject, value: Array) -> bool:
     return True
 
 
-def _bad_values(case: MechanismCase) -> list[Any]:
+def bad_values(case: MechanismCase) -> list[Any]:
     """Values that should be refused, each with a canary in it."""
     shape = case.factory.shapes[-1]
     if case.factory.values in ("integers", "categories"):

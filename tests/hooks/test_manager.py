@@ -123,6 +123,20 @@ def test_the_name_best_is_taken():
     assert "'best' is claimed" in problem_of("thief", loaded(thief=plugin(dpkit_accountants=lambda: [Best()])))
 
 
+def test_best_chooses_among_dpkit_s_own_accountants_whatever_is_installed():
+    class Free(ZCDPAccountant):
+        name = "free"
+
+        def repeat(self, state, times):
+            return self.zero()
+
+    registry = loaded(cheap=plugin(dpkit_accountants=lambda: [Free()])).registry
+    event = dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=9)
+    assert dpkit.account(event, "free", registry=registry).epsilon(delta=1e-6) == 0.0
+    own = dpkit.account(event, "best", registry=loaded().registry).epsilon(delta=1e-6)
+    assert dpkit.account(event, "best", registry=registry).epsilon(delta=1e-6) == own > 0.0
+
+
 def test_an_event_class_of_a_taken_name_is_refused():
     from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """The finder finds: each law catches an accountant that was broken in the way which the law forbids."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pytest
@@ -14,6 +14,7 @@ from dpkit.accountants.renyi import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant, ZCDPState
 from dpkit.core.conversions import PURE_TO_ZCDP
 from dpkit.core.losses import ZCDP, ApproxDP, PureDP
+from dpkit.core.neighbours import Neighbours
 from dpkit.testing import accountant_laws as laws
 
 
@@ -174,6 +175,35 @@ class SharesOfNothing(PureAccountant):
         return [2.0 * float(state.epsilon) for state in states]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiesItsOwnBound(ZCDPAccountant):
+    """An interval that begins at an upper bound."""
+
+    def interval(self, state, *, delta):
+        return (self.epsilon(state, delta=delta),) * 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargesOnce(ZCDPAccountant):
+    """What was charged for before is free."""
+
+    seen: set = field(default_factory=set)
+
+    def lift(self, loss):
+        known = loss in self.seen
+        self.seen.add(loss)
+        return self.zero() if known else ZCDPAccountant.lift(self, loss)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalvesUnderReplaceOne(ZCDPAccountant):
+    """`lift` is right, and is not what prices."""
+
+    def lift_under(self, loss, neighbours):
+        state = self.lift(loss)
+        return replace(state, rho=state.rho / 4) if neighbours is Neighbours.REPLACE_ONE else state
+
+
 BROKEN = [
     (DropsTheCount(), laws.repeat_equals_unrolled),
     (DropsTheCountEverywhere(), laws.never_below_gaussian_truth),
@@ -193,6 +223,10 @@ BROKEN = [
     (Refunds(), laws.more_releases_never_cost_less),
     (GenerousBudget(), laws.within_means_the_reported_number),
     (SharesOfNothing(), laws.shares_sum_to_one),
+    (CertifiesItsOwnBound(), laws.the_interval_holds_the_truth),
+    (ChargesOnce(), laws.an_accountant_remembers_nothing),
+    (HalvesUnderReplaceOne(), laws.never_below_gaussian_truth),
+    (HalvesUnderReplaceOne(), laws.never_below_pure_truth),
     (BestAccountant(components=(PureAccountant(), DropsTheCount())), laws.repeat_equals_unrolled),
 ]
 

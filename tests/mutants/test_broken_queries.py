@@ -9,7 +9,7 @@ from dpkit.core.claims import Citation
 from dpkit.core.distances import l1
 from dpkit.core.query import Query
 from dpkit.numerics.exact_sums import ExactSum, truncated
-from dpkit.testing import query_laws as laws
+from dpkit.testing import exact_sum_laws as laws
 
 WIDTH = 11
 RANGES = [(-1.0, 1.0)] * WIDTH
@@ -97,9 +97,9 @@ def test_the_law_catches_the_mutant(law, broken):
 
 
 def test_every_law_has_a_mutant():
-    assert {getattr(law, "func", law) for law, _ in BROKEN.values()} == set(laws.QUERY_LAWS)
+    assert {getattr(law, "func", law) for law, _ in BROKEN.values()} == set(laws.EXACT_SUM_LAWS)
 
 
 def test_the_query_that_the_broken_sums_add_is_right():
-    for law in laws.QUERY_LAWS:
+    for law in laws.EXACT_SUM_LAWS:
         law(FIRST, RANGES)

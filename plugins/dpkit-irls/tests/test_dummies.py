@@ -13,8 +13,8 @@ import dpkit
 from dpkit.data.setting import DeclaredSetting
 from dpkit.running.run import run_algorithms
 from dpkit.running.trace import charged_event
-from dpkit.testing.query_laws import QUERY_LAWS
-from dpkit.testing.sensitivity_laws import search_excess
+from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS
+from dpkit.testing.sensitivity_search import search_excess
 
 LEVELS = ("a", "b", "c")
 EFFECTS = {"a": 0.0, "b": 2.0, "c": -1.0}
@@ -77,7 +77,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-@pytest.mark.parametrize("law", QUERY_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", EXACT_SUM_LAWS, ids=lambda law: law.__name__)
 def test_queries_of_categories_obey_the_laws(query, law):
     law(query, [(-3.0, 3.0), (0.0, 2.0), (-3.0, 3.0)])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.testing.metrics import sizes_in
-from dpkit.testing.sensitivity_laws import search_excess
+from dpkit.testing.sensitivity_search import search_excess
 
 MEASURED = ("l1", "l2", "frobenius", "trace", "rank_one")
 NOT_TIGHT = {("irls-moments-triangle", "replace-one", "l1")}
