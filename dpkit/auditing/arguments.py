@@ -10,6 +10,7 @@ import numpy as np
 
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs
+from dpkit.auditing.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
 from dpkit.auditing.subject import Subject
 from dpkit.core.auditor import Auditor
 from dpkit.core.checks import finite_number, whole_number
@@ -46,6 +47,7 @@ class Plan:
     floating_point: bool
     falsifiers: tuple[str, ...] | None
     auditors: tuple[Auditor, ...] = ()
+    recipe: str = ""
 
     def uses(self, name: str) -> bool:
         """Whether a falsifier takes part."""
@@ -68,6 +70,8 @@ def planned(
     floating_point: bool | None,
     registry: Registry,
     name: str | None = None,
+    checks: Sequence[str] = (),
+    recipe: Recipe | None = None,
 ) -> Plan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
@@ -87,16 +91,38 @@ def planned(
     else:
         allowed = "a function fn(dataset, n, rng) or a mechanism"
         raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
+    auditors = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
+    rounding = rounding and (falsifiers is None or "floating point" in falsifiers)
+    parts = {
+        "target": _described(target, registry) if recipe is None else recipe,
+        "claim": "own" if claim is None else "given",
+        "pairs": encoded_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
+        "at": encoded_distance(at),
+        "density": None if density is None else named_mechanism(density, registry) or "unnamed",
+        "falsifiers": None if falsifiers is None else list(falsifiers),
+        "floating point": rounding,
+        "checks": list(checks),
+        "auditors": [auditor.name for auditor in auditors],
+    }
     return Plan(
         target=name_of(target, at) if name is None else name,
         subjects=subjects,
         confidence=level,
         samples=budget,
-        seed=_seed(rng),
-        floating_point=rounding and (falsifiers is None or "floating point" in falsifiers),
+        seed=seed_of(rng),
+        floating_point=rounding,
         falsifiers=None if falsifiers is None else tuple(falsifiers),
-        auditors=tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers),
+        auditors=auditors,
+        recipe=written_recipe(parts),
     )
+
+
+def _described(target: object, registry: Registry) -> object:
+    """How a replay finds the target again: by the registry, by its import path, or not at all."""
+    if isinstance(target, Mechanism):
+        return named_mechanism(target, registry)
+    path = name_of(target, None)
+    return {"function": path} if ":" in path and "<" not in path else None
 
 
 def _of_function(
@@ -167,7 +193,8 @@ def _checked_pair(pair: object) -> Pair:
     return pair[0], pair[1]
 
 
-def _seed(rng: np.random.Generator | int | None) -> int:
+def seed_of(rng: np.random.Generator | int | None) -> int:
+    """The seed that a certificate holds: as given, drawn from a generator, or drawn afresh."""
     if rng is None:
         return secrets.randbits(63)
     if isinstance(rng, np.random.Generator):

@@ -9,7 +9,7 @@ Ville's inequality it ever reaches 1/alpha with probability at most alpha: one m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,19 +49,22 @@ class Bet:
 
 def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:
     """The stake that makes wealth grow fastest where P(S) = p and Q(S) = q, and how fast, per pair of samples."""
-    ratio, delta = point.ratio, point.delta
-    gains = (1.0 - delta, 1.0 - ratio - delta, -delta, -ratio - delta)
-    weights = (p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q)
+    return _kelly(p, q, np.full(p.shape, point.ratio), np.full(p.shape, point.delta), np.full(p.shape, point.ceiling))
+
+
+def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tuple[Array, Array]:
+    """`kelly` for many sets at many points at once: the four outcomes of a pair of samples stand along the first axis."""
+    gains = np.stack([1.0 - delta, 1.0 - ratio - delta, -delta, -ratio - delta])
+    weights = np.stack([p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q])
     mean = p - ratio * q - delta
-    square = sum(w * g * g for w, g in zip(weights, gains, strict=True))
-    limit = _CAUTION * point.ceiling
+    square = (weights * gains * gains).sum(axis=0)
+    limit = _CAUTION * ceiling
     stake = np.clip(mean / np.maximum(square, 1e-300), 0.0, 0.6 * limit)
     for _ in range(4):  # Newton on a concave function with a pole beyond the limit, which is approached by halves
-        slope = sum(w * g / (1.0 + stake * g) for w, g in zip(weights, gains, strict=True))
-        bend = sum(w * (g / (1.0 + stake * g)) ** 2 for w, g in zip(weights, gains, strict=True))
+        pull = gains / (1.0 + stake * gains)
+        slope, bend = (weights * pull).sum(axis=0), (weights * pull * pull).sum(axis=0)
         stake = np.clip(stake + slope / np.maximum(bend, 1e-300), 0.0, 0.3 * stake + 0.7 * limit)
-    growth = sum(w * np.log1p(stake * g) for w, g in zip(weights, gains, strict=True))
-    return stake, np.asarray(growth, dtype=np.float64)
+    return stake, np.asarray((weights * np.log1p(stake * gains)).sum(axis=0), dtype=np.float64)
 
 
 def best_bets(
@@ -72,38 +75,61 @@ def best_bets(
     A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
     at once. None where nothing would have grown.
     """
-    candidates = cuts_of(first, second)
-    if candidates.size == 0:
-        return [None] * len(cautions)
-    n = first.size
-    one, two = np.sort(first), np.sort(second)
-    above = np.stack([n - np.searchsorted(one, candidates, "left"), n - np.searchsorted(two, candidates, "left")])
-    below = np.stack([np.searchsorted(one, candidates, "right"), np.searchsorted(two, candidates, "right")])
-    counts = np.stack([above, below], axis=1).astype(np.float64)  # (side, tail, cut)
-    return [_best_by(column, candidates, counts, n, points, caution) for caution in cautions]
+    return best_bets_of({column: (first, second)}, points, cautions=cautions)[column]
 
 
-def _best_by(column: int, cuts: Array, counts: Array, n: int, points: Sequence[Point], caution: float) -> Bet | None:
-    hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
-    miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
-    best: Bet | None = None
-    for point in points:
-        if not bool((hit > point.ratio * miss + point.delta).any()):
+def best_bets_of(
+    pasts: Mapping[int, tuple[Array, Array]], points: Sequence[Point], *, cautions: Sequence[float]
+) -> dict[int, list[Bet | None]]:
+    """`best_bets` for several columns at once: one pass over all tails, both directions, all points and cautions."""
+    ratio, delta, ceiling = (
+        np.array([getattr(point, name) for point in points])[:, None, None, None] for name in ("ratio", "delta", "ceiling")
+    )
+    tails: list[tuple[int, int, Array, npt.NDArray[np.intp]]] = []  # column, caution, cuts, places of what would have grown
+    parts: list[tuple[Array, ...]] = []
+    for column, (first, second) in pasts.items():
+        cuts = cuts_of(first, second)
+        if cuts.size == 0:
             continue
-        stakes, growths = kelly(hit, miss, point)
-        direction, tail, cut = np.unravel_index(int(np.argmax(growths)), growths.shape)
-        growth = float(growths[direction, tail, cut])
-        if growth > 0.0 and (best is None or growth > best.growth):
-            best = Bet(
+        n = first.size
+        counts = _counts(first, second, cuts)
+        hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
+        for place, caution in enumerate(cautions):
+            miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
+            grown = np.flatnonzero(hit > ratio * miss + delta)  # (point, direction, tail, cut); nothing grows elsewhere
+            of_point, of_set = np.divmod(grown, hit.size)
+            claimed = (side.ravel()[of_point] for side in (ratio, delta, ceiling))
+            parts.append((hit.ravel()[of_set], miss.ravel()[of_set], *claimed))
+            tails.append((column, place, cuts, grown))
+    found: dict[int, list[Bet | None]] = {column: [None] * len(cautions) for column in pasts}
+    if not tails:
+        return found
+    stakes, growths = _kelly(*(np.concatenate(side) for side in zip(*parts, strict=True)))
+    start = 0
+    for column, caution_place, cuts, places in tails:
+        stop = start + places.size
+        if places.size and growths[start:stop].max() > 0.0:
+            best = start + int(np.argmax(growths[start:stop]))
+            at, direction, tail, cut = np.unravel_index(int(places[best - start]), (len(points), 2, 2, cuts.size))
+            found[column][caution_place] = Bet(
                 column=column,
                 upper=bool(tail == 0),
                 cut=float(cuts[cut]),
                 forward=bool(direction == 0),
-                point=point,
-                stake=float(stakes[direction, tail, cut]),
-                growth=growth,
+                point=points[int(at)],
+                stake=float(stakes[best]),
+                growth=float(growths[best]),
             )
-    return best
+        start = stop
+    return found
+
+
+def _counts(first: Array, second: Array, cuts: Array) -> Array:
+    """How many of either side lie at or above, and at or below, each cut: (side, tail, cut)."""
+    one, two = np.sort(first), np.sort(second)
+    above = np.stack([first.size - np.searchsorted(one, cuts, "left"), first.size - np.searchsorted(two, cuts, "left")])
+    below = np.stack([np.searchsorted(one, cuts, "right"), np.searchsorted(two, cuts, "right")])
+    return np.stack([above, below], axis=1).astype(np.float64)
 
 
 def cuts_of(first: Array, second: Array) -> Array:

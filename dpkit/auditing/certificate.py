@@ -40,7 +40,7 @@ class AuditCertificate:
     Not refuted is no proof: `power` is the smallest epsilon (at `delta`) that this many samples would have exposed with
     probability 0.95, at this pair, through an event of the probability seen. `epsilon_lower` is below the true epsilon at
     `delta` with the same confidence. `hypothesis` says what was tested: the claim in real arithmetic, the claim of what runs
-    in floating point, or that the samples follow the declared law.
+    in floating point, or that the samples follow the declared law. `recipe` is what a replay is made from, as JSON.
     """
 
     target: str
@@ -63,6 +63,7 @@ class AuditCertificate:
     budget: int
     floating_point: bool
     software: tuple[tuple[str, str], ...]
+    recipe: str = ""
     digest: str = field(default="")
 
     def __post_init__(self) -> None:
@@ -119,6 +120,8 @@ class AuditCertificate:
             elif isinstance(value, Witness):
                 value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
             body[part.name] = _plain(value)
+        if not self.recipe:
+            del body["recipe"]  # certificates from before there were recipes keep their digest
         return body
 
 
@@ -135,7 +138,8 @@ def _read(text: str) -> AuditCertificate:
         document = json.loads(text)
         if document["dpkit_audit"] != VERSION:
             raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
-        body = {part.name: document[part.name] for part in fields(AuditCertificate)}
+        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name != "recipe"}
+        body["recipe"] = document.get("recipe", "")
         claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
         witness = {name: _tuples(value) for name, value in body["witness"].items()}
         numbers = {

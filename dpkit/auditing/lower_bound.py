@@ -107,8 +107,11 @@ class Freezer:
         if self._seen >= needed:
             one, two = (np.concatenate([pair[side] for pair in scores]) for side in (0, 1))
             best = best_tail(bank, one, two, delta=self._delta, trials=self._seen)
-            if best is not None:
-                self._events = [*self._events[-1:], (best, self._seen, [0, 0])]
+            # where nothing looks telling, everything is the event: which event is counted must not depend on its own counts
+            chosen = (
+                Tail(bank=bank, column=0, upper=True, cut=-math.inf, forward=True, delta=self._delta) if best is None else best
+            )
+            self._events = [*self._events[-1:], (chosen, self._seen, [0, 0])]
             self._choosing = None
 
     def bound(self, *, alpha: float) -> Bound | None:

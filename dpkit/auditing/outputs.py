@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 
@@ -18,32 +19,49 @@ _HUGE = 1e300
 
 
 class Source:
-    """Both sides of a pair, each from its own stream of random numbers, and how many outputs were drawn."""
+    """Both sides of a pair, each from its own stream of random numbers, and how many outputs were drawn.
+
+    Each call gets a copy of its dataset: a function that changes what it is given would otherwise be audited at another pair.
+    """
 
     def __init__(self, fn: Sampler, pair: tuple[object, object], seed: np.random.SeedSequence) -> None:
         self._fn, self._pair = fn, pair
         one, two = seed.spawn(2)
         self._streams = np.random.default_rng(one), np.random.default_rng(two)
+        self._shape: tuple[int, ...] | None = None
+        self._wide = False
         self.drawn = 0
 
     def draw(self, n: int) -> tuple[Array, Array]:
         """n outputs of each side."""
-        one, two = (_outputs(self._fn, dataset, n, rng) for dataset, rng in zip(self._pair, self._streams, strict=True))
-        if one.shape != two.shape:
-            raise InvalidValueError(
-                field="target",
-                found=f"outputs of shapes {one.shape[1:]} and {two.shape[1:]}",
-                allowed="outputs of one shape for both datasets",
-                where="audit",
-            )
+        raw = [_asked(self._fn, dataset, n, rng) for dataset, rng in zip(self._pair, self._streams, strict=True)]
+        if self._shape is None:
+            self._wide = any(_beyond_floats(outputs) for outputs in raw)
+        one, two = (_halves(outputs) if self._wide else _numbers(outputs) for outputs in raw)
+        expected = one.shape[1:] if self._shape is None else self._shape
+        for found in (one.shape[1:], two.shape[1:]):
+            if found != expected:
+                raise InvalidValueError(
+                    field="target",
+                    found=f"outputs of shapes {expected} and {found}",
+                    allowed="outputs of one shape, in every call and for both datasets",
+                    where="audit",
+                )
+        self._shape = expected
         self.drawn += 2 * n
         return one, two
 
 
-def _outputs(fn: Sampler, dataset: object, n: int, rng: np.random.Generator) -> Array:
-    """n outputs as floats, one a row of the first axis; NaN and infinities become numbers that stand apart from all others."""
-    outputs = np.asarray(fn(dataset, n, rng))
-    if outputs.ndim == 0 or outputs.shape[0] != n:
+def _asked(fn: Sampler, dataset: object, n: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+    """What the function returns, as an array of numbers with n entries along its first axis."""
+    returned = fn(_copied(dataset), n, rng)
+    try:
+        outputs = np.asarray(returned)
+    except ValueError:
+        raise InvalidValueError(
+            field="target", found="outputs of different lengths", allowed="outputs of one shape", where="audit"
+        ) from None
+    if outputs.ndim == 0 or outputs.shape[0] != n or outputs.size == 0:
         raise InvalidValueError(
             field="target",
             found=f"an array of shape {outputs.shape}",
@@ -57,12 +75,44 @@ def _outputs(fn: Sampler, dataset: object, n: int, rng: np.random.Generator) -> 
             allowed="numbers, or categories as integers",
             where="audit",
         )
+    return outputs
+
+
+def _copied(dataset: object) -> object:
+    try:
+        return copy.deepcopy(dataset)
+    except Exception:  # noqa: BLE001 - a handle that cannot be copied is passed as it is, as it was before
+        return dataset
+
+
+def _numbers(outputs: npt.NDArray[np.generic]) -> Array:
+    """As floats; NaN and infinities become numbers that stand apart from all others, and that an event may single out."""
+    if _beyond_floats(outputs):
+        raise InvalidValueError(
+            field="target",
+            found="whole numbers beyond 2**53 after a first batch without any",
+            allowed="categories that float64 tells apart",
+            where="audit",
+            fix="Number the categories from 0.",
+        )
     numbers = outputs.astype(np.float64)
-    numbers = numbers.reshape(n, 1) if numbers.ndim == 1 else numbers
-    if np.isfinite(numbers).all():
-        return numbers
-    # each kind of exception is an outcome like any other, and an event may single it out
-    return np.nan_to_num(numbers, nan=-2.0 * _HUGE, posinf=_HUGE, neginf=-_HUGE)
+    numbers = numbers.reshape(len(numbers), 1) if numbers.ndim == 1 else numbers
+    return numbers if np.isfinite(numbers).all() else np.nan_to_num(numbers, nan=-2.0 * _HUGE, posinf=_HUGE, neginf=-_HUGE)
+
+
+def _beyond_floats(outputs: npt.NDArray[np.generic]) -> bool:
+    """Whether two of these whole numbers may be one float64: hashes as categories are."""
+    whole = outputs if outputs.dtype.kind in "iu" and outputs.dtype.itemsize == 8 else None
+    return whole is not None and (int(whole.max()) > 2**53 or int(whole.min()) < -(2**53))
+
+
+def _halves(outputs: npt.NDArray[np.generic]) -> Array:
+    """Large whole numbers by their upper and lower 32 bits, along a new last axis: nothing is lost."""
+    if outputs.dtype.kind not in "iu":
+        return _numbers(outputs)
+    wide = outputs.astype(np.uint64) if outputs.dtype.kind == "u" else outputs.astype(np.int64)
+    base = wide.dtype.type(2**32)
+    return np.stack(np.divmod(wide, base), axis=-1).astype(np.float64)
 
 
 class Rounder:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpkit.auditing.bank import Bank
-from dpkit.auditing.betting import Bet, Portfolio, best_bets
+from dpkit.auditing.betting import Bet, Portfolio, best_bets_of
 from dpkit.auditing.profile import Point
 from dpkit.numerics.special import Array
 
@@ -52,10 +52,8 @@ class Prequential:
 
     def choose(self) -> None:
         """Choose the bets on the next batch from everything seen so far."""
-        both = [
-            best_bets(column, *self.bank.past(column), self._points, cautions=(_CAUTIOUS, _BOLD))
-            for column in range(len(self.bank.names))
-        ]
+        pasts = {column: self.bank.past(column) for column in range(len(self.bank.names))}
+        both = best_bets_of(pasts, self._points, cautions=(_CAUTIOUS, _BOLD)).values()
         cautious, bold = [bets[0] for bets in both], [bets[1] for bets in both]
         self._bettors = [_leader(cautious), _leader(bold), *cautious, *self._opening]
 

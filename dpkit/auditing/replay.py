@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from dpkit.auditing.certificate import AuditCertificate
+from dpkit.auditing.exact import CHECKS, Check
 from dpkit.auditing.outputs import Sampler
+from dpkit.auditing.recipe import decoded_distance, decoded_pairs, made_mechanism, read_recipe
 from dpkit.auditing.runner import audit
-from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism, WhiteBox
+from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError
+from dpkit.hooks.manager import default_registry
 
-_IGNORED = ("software", "digest", "note", "budget")
-_MECHANISMS = {
-    "Laplace": "laplace",
-    "Gaussian": "gaussian",
-    "SymmetricGaussian": "symmetric_gaussian",
-    "DiscreteLaplace": "discrete",
-    "DiscreteGaussian": "discrete",
-    "Exponential": "exponential",
-    "RandomizedResponse": "randomized_response",
-}
+_IGNORED = ("software", "digest", "note", "budget", "recipe")
+_CHECKS: dict[str, Check] = {check.__name__: check for check in CHECKS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +36,18 @@ def replay(
     *,
     density: WhiteBox | None = None,
     falsifiers: Sequence[str] | None = None,
+    registry: Registry | None = None,
 ) -> Replay:
     """Audit again with the same seed, budget and confidence; everything but software versions must be the same.
 
-    A mechanism of dpkit and an entry of the zoo are found by what the certificate calls them; anything else, and the pair of
-    datasets of a function, must be given, with whatever else was passed to `audit`. A certificate whose seal does not fit is
-    not confirmed.
+    Mechanisms and algorithms that the registry can make, entries of the zoo, ledgers and traces are found by the certificate
+    alone. A function must be given, and so must its datasets or its density where a text cannot hold them: the error says
+    which. A certificate whose seal does not fit is not confirmed.
     """
     if not certificate.intact:
         return Replay(confirmed=False, differences=("digest",), certificate=None)
-    again = _rerun(certificate, target, pair, density, falsifiers)
+    known = default_registry() if registry is None else registry
+    again = _rerun(certificate, target, pair, density, falsifiers, known)
     same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == _key(certificate)]
     if not same:
         return Replay(confirmed=False, differences=("no such certificate",), certificate=None)
@@ -62,6 +57,12 @@ def replay(
         if part.name not in _IGNORED and getattr(certificate, part.name) != getattr(same[0], part.name)
     ]
     return Replay(confirmed=not different, differences=tuple(different), certificate=same[0])
+
+
+def function_path(certificate: AuditCertificate) -> str | None:
+    """The import path of the function that was audited; None where it was something else, or has no path."""
+    described = read_recipe(certificate.recipe).get("target")
+    return str(described["function"]) if isinstance(described, dict) and "function" in described else None
 
 
 def _key(certificate: AuditCertificate) -> tuple[object, object, object]:
@@ -74,32 +75,74 @@ def _rerun(
     pair: tuple[object, object] | None,
     density: WhiteBox | None,
     falsifiers: Sequence[str] | None,
+    registry: Registry,
 ) -> list[AuditCertificate]:
     # a run that was cut short by time is run again for as many samples as it had
+    samples = certificate.samples if "time" in certificate.note else certificate.budget
+    recipe = read_recipe(certificate.recipe)
+    described = recipe.get("target")
+    if isinstance(described, dict) and "algorithm" in described and target is None:
+        from dpkit.auditing.named_algorithms import rerun_algorithm
+
+        return rerun_algorithm(described, certificate, samples=samples, registry=registry)
     if certificate.hypothesis == "records":
         return [_of_records(certificate)]
-    samples = certificate.samples if "time" in certificate.note else certificate.budget
     if target is None and certificate.target.startswith("zoo:"):
         from dpkit.auditing.zoo import entry_named
 
         entry = entry_named(certificate.target.removeprefix("zoo:"))
         return entry.audits(confidence=certificate.confidence, samples=samples, rng=certificate.seed)
-    name, _, place = certificate.target.partition(" at ")
-    found = resolved(name) if target is None else target
-    own = isinstance(found, Mechanism)
+    missing = sorted(set(recipe.get("auditors") or ()) ^ {auditor.name for auditor in registry.auditors})
+    if recipe and recipe.get("falsifiers") is None and missing:
+        raise InvalidValueError(
+            field="plugins",
+            found=f"other auditors than took part ({', '.join(missing)})",
+            allowed="the plugins whose auditors shared the error probability",
+            where="replay",
+            fix="Install the plugins that the audit was run with, and no other auditors.",
+        )
+    checks = recipe.get("checks")
     return audit(
-        found,
-        None if own and certificate.claim.because.key != "caller" else certificate.claim,
-        pair if own or pair is not None else _literal_pair(certificate),
+        _target(certificate, described, registry) if target is None else target,
+        None if recipe.get("claim") == "own" else certificate.claim,
+        None,
         certificate.confidence,
         samples,
         certificate.seed,
-        at=distance_of(place),
-        density=density,
-        falsifiers=falsifiers,
-        floating_point=None if own else certificate.floating_point,
+        at=decoded_distance(recipe.get("at")),
+        pairs=_pairs(recipe, certificate) if pair is None else (pair,),
+        density=_density(recipe, registry) if density is None else density,
+        falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers,
+        floating_point=certificate.floating_point,
+        checks=CHECKS if checks is None else [_CHECKS[name] for name in checks if name in _CHECKS],
         name=certificate.target,
+        registry=registry,
     )
+
+
+def _target(certificate: AuditCertificate, described: object, registry: Registry) -> Sampler | Mechanism:
+    if isinstance(described, dict) and "mechanism" in described:
+        return made_mechanism(described, registry)
+    raise InvalidValueError(
+        field="target",
+        found=certificate.target,
+        allowed="what was audited: the certificate names it, and nothing installed makes it by that name",
+        where="replay",
+        fix="Pass target=..., on the command line --target module:function.",
+    )
+
+
+def _density(recipe: Mapping[str, object], registry: Registry) -> WhiteBox | None:
+    described = recipe.get("density")
+    if described is None:
+        return None
+    made = made_mechanism(described, registry) if isinstance(described, dict) else None
+    if not isinstance(made, WhiteBox):
+        raise InvalidValueError(
+            field="density", found=None, allowed="the declared density, which the certificate cannot hold", where="replay",
+            fix="Pass density=... to replay.",
+        )  # fmt: skip
+    return made
 
 
 def _of_records(certificate: AuditCertificate) -> AuditCertificate:
@@ -111,33 +154,18 @@ def _of_records(certificate: AuditCertificate) -> AuditCertificate:
     return audit_file(path)
 
 
-def _literal_pair(certificate: AuditCertificate) -> tuple[object, object]:
-    """The datasets, where the certificate shows them whole."""
+def _pairs(recipe: Mapping[str, object], certificate: AuditCertificate) -> tuple[tuple[object, object], ...]:
+    """The datasets, where the certificate holds them whole."""
+    if recipe.get("pairs") is not None:
+        return decoded_pairs(recipe["pairs"])
     try:
         one, two = (ast.literal_eval(text) for text in certificate.witness.pair)
     except (ValueError, SyntaxError):
         raise InvalidValueError(
-            field="pair", found=None, allowed="the two datasets, which the certificate does not hold", where="replay"
+            field="pair",
+            found=None,
+            allowed="the two datasets, which the certificate does not hold",
+            where="replay",
+            fix="Pass pair=(d1, d2), on the command line --pair.",
         ) from None
-    return one, two
-
-
-def resolved(name: str) -> Sampler | Mechanism:
-    """A mechanism of dpkit as it writes itself, or a function by its import path."""
-    made = re.fullmatch(r"(\w+)\((.*)\)", name)
-    if made and made.group(1) in _MECHANISMS:
-        call = ast.parse(name, mode="eval").body
-        assert isinstance(call, ast.Call)
-        arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
-        module = importlib.import_module(f"dpkit.mechanisms.{_MECHANISMS[made.group(1)]}")
-        mechanism: Mechanism = getattr(module, made.group(1))(**arguments)
-        return mechanism
-    raise InvalidValueError(
-        field="target", found=name, allowed="the function or mechanism that was audited", where="replay", fix="Pass target=..."
-    )
-
-
-def distance_of(text: str) -> Distance | None:
-    """A distance as it is written in a certificate, such as l1(1.0)."""
-    found = re.fullmatch(r"(\w+)\(([^)]*)\)", text)
-    return None if found is None else Distance(metric=found.group(1), value=float(found.group(2)))
+    return ((one, two),)

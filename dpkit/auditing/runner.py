@@ -15,9 +15,10 @@ from dpkit.auditing.certificate import Arithmetic, AuditCertificate
 from dpkit.auditing.exact import CHECKS, Check
 from dpkit.auditing.floating_point import FloatingPoint
 from dpkit.auditing.foreign import Opinion, opinions
-from dpkit.auditing.noise_law import NoiseLaw, suits
+from dpkit.auditing.noise_law import noise_law_of
 from dpkit.auditing.outputs import Sampler, Source
 from dpkit.auditing.processes import Process
+from dpkit.auditing.recipe import Recipe
 from dpkit.auditing.subject import Subject
 from dpkit.auditing.support import Support
 from dpkit.auditing.white_box import LikelihoodRatio
@@ -53,6 +54,7 @@ def audit(
     watch: Watch | None = None,
     name: str | None = None,
     registry: Registry | None = None,
+    recipe: Recipe | None = None,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -66,11 +68,12 @@ def audit(
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
     of the error probability over campaigns and bounds. `rng` is a seed or a generator that one is drawn from; the certificate
     holds the seed, and `replay` reruns it. `registry` brings the auditors and neighbour pairs of plugins: what is installed,
-    where it is not given.
+    where it is not given. `recipe` says how a replay makes the target again, where the target itself does not tell.
     """
     plan = planned(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
-        falsifiers=falsifiers, floating_point=floating_point, name=name,
+        falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe,
+        checks=[check.__name__ for check in checks],
         registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     deadline = None if time is None else clock.monotonic() + time
@@ -91,9 +94,10 @@ class _Audit:
         certificates: list[AuditCertificate] = []
         law, law_share = plan.subjects[0], 0.0
         law_seed = next(seeds)
-        if plan.uses("noise law") and suits(law, Source(law.sampler, law.pair, next(seeds)).draw(8)[0]):
+        process = noise_law_of(law, Source(law.sampler, law.pair, next(seeds))) if plan.uses("noise law") else None
+        if process is not None:
             law_share = _LAW_SHARE
-            found = self._sampled(law, [NoiseLaw(law)], alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
+            found = self._sampled(law, [process], alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
             certificates.append(self._written(law, found, "declared law", alpha * law_share))
             if found.verdict == "refuted":
                 return certificates  # what was proved of another law says nothing about this one

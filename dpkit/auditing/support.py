@@ -41,8 +41,7 @@ class Support(Process):
         path = np.full(first.shape[0], -math.inf)
         for side in (0, 1):
             if self._silent[side]:
-                path = np.logaddexp(path, 0.0)
-                continue
+                continue  # what was staked on this side is given up: back to 1 would forgive losses
             if hits[side].any() and self.output is None:
                 self._forward = side == 0
                 self.output = (first, second)[side][int(np.argmax(hits[side]))].reshape(-1).tolist()

@@ -10,8 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.accounting import account
+from dpkit.auditing.arguments import Plan, planned, seed_of
+from dpkit.auditing.campaign import Finding
 from dpkit.auditing.certificate import AuditCertificate
+from dpkit.auditing.processes import Event as Witnessed
+from dpkit.auditing.recipe import Recipe
 from dpkit.auditing.runner import audit
+from dpkit.auditing.writing import written
 from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.claims import Citation, Claim
 from dpkit.core.engine import Engine
@@ -22,7 +27,7 @@ from dpkit.core.query import Query
 from dpkit.core.registry import Registry
 from dpkit.core.setting import Setting
 from dpkit.data.delivery import check_delivery, release_exactly
-from dpkit.errors import DpkitError, InvalidValueError
+from dpkit.errors import DpkitError, InvalidValueError, PlanExceededError
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.rounding import sqrt_up
 from dpkit.numerics.special import Array, asfloat
@@ -47,6 +52,7 @@ def audit_algorithm(
     time: float | None = None,
     name: str | None = None,
     registry: Registry | None = None,
+    recipe: Recipe | None = None,
 ) -> list[AuditCertificate]:
     """Run an algorithm end to end on two neighbouring datasets, and try to refute what its plan says (or `claim`).
 
@@ -54,7 +60,8 @@ def audit_algorithm(
     given the history, since queries depend on released values alone. Events in terms of it are events of the transcript, so
     the e-process of the white box holds as it stands, and by Neyman and Pearson none is more powerful. It sees wrong
     sensitivities, wrong events, and an adaptive choice that the plan does not cover; it cannot see what an algorithm reads
-    past the curator. A release beyond the plan raises `PlanExceededError`. Mechanisms need a `log_density`.
+    past the curator. A run that asks for a release which its plan does not cover is proof, and ends the audit with a refuted
+    certificate of plan coverage. Mechanisms need a `log_density`.
     """
     known = default_registry() if registry is None else registry
     plan = algorithm.plan(noise)
@@ -68,24 +75,41 @@ def audit_algorithm(
         status="unproved",
     )
 
+    runs = 0
+
     def losses(side: object, n: int, stream: np.random.Generator) -> npt.ArrayLike:
-        runs = (_Transcript(engines, SIDES.index(str(side)), setting, plan, stream) for _ in range(n))
-        return asfloat([transcript.loss_of(algorithm, noise) for transcript in runs])
+        nonlocal runs
+        found = []
+        for _ in range(n):
+            runs += 1
+            found.append(_Transcript(engines, SIDES.index(str(side)), setting, plan, stream).loss_of(algorithm, noise))
+        return asfloat(found)
 
     called = f"{type(algorithm).__module__}:{type(algorithm).__qualname__}" if name is None else name
-    return audit(
-        losses,
-        about,
-        SIDES,
-        confidence,
-        samples,
-        rng,
-        density=_LossItself(),
-        falsifiers=["white box"],
-        time=time,
-        name=f"transcripts of {called} at noise {noise!r}",
-        registry=known,
+    title, seed = f"transcripts of {called} at noise {noise!r}", seed_of(rng)
+    try:
+        return audit(
+            losses, about, SIDES, confidence, samples, seed, density=_LossItself(), falsifiers=["white box"], time=time,
+            name=title, registry=known, recipe={} if recipe is None else recipe,
+        )  # fmt: skip
+    except PlanExceededError as error:
+        checked = planned(
+            losses, about, SIDES, confidence, samples, seed, at=None, neighbours=setting.neighbours, pairs=(), density=None,
+            falsifiers=["white box"], floating_point=False, registry=known, name=title,
+            recipe={} if recipe is None else recipe,
+        )  # fmt: skip
+        return [_overspent(checked, error, runs)]
+
+
+def _overspent(plan: Plan, error: PlanExceededError, runs: int) -> AuditCertificate:
+    """Refuted by plan coverage: one run is enough, and no dataset makes it right."""
+    event = Witnessed(
+        words=f"run {runs} asked for {error.asked}, where its plan holds {error.plan}",
+        code="PlanCoverage(plan).take(event)",
+        forward=True,
     )
+    found = Finding(falsifier="plan coverage", verdict="refuted", log_e=math.inf, samples=runs, event=event)
+    return written(plan, plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)
 
 
 class _Transcript:

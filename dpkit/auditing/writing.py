@@ -53,6 +53,7 @@ def written(plan: Plan, subject: Subject, found: Finding, *, hypothesis: Arithme
         seed=plan.seed,
         budget=plan.samples,
         floating_point=plan.floating_point,
+        recipe=plan.recipe,
         software=(
             ("dpkit", __version__),
             ("numpy", np.__version__),

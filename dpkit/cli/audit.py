@@ -90,7 +90,7 @@ def run(
         sys.exit(_analysis(target, confidence, samples, seconds, seed, output))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
-    from dpkit.auditing.replay import distance_of
+    from dpkit.auditing.naming import distance_of
     from dpkit.auditing.runner import audit as run_audit
 
     assert target is not None
@@ -137,19 +137,25 @@ def run(
 def replay(certificate: str, target: str | None, pair_text: str | None, as_json: bool) -> None:
     """Run CERTIFICATE again from its seed. Exit codes: 0 confirmed, 1 not confirmed, 2 wrong input or tampered.
 
+    Mechanisms and algorithms of installed plugins, entries of the zoo, ledgers and traces are found by the certificate alone.
+    A function is imported by the path that the certificate names: replay only certificates whose function you would run.
+
     Example: dpkit audit replay certificate.json
     """
     from dpkit.auditing.certificate import AuditCertificate
+    from dpkit.auditing.replay import function_path
     from dpkit.auditing.replay import replay as rerun
 
-    document = json.loads(Path(certificate).read_text(encoding="utf-8"))
+    try:
+        document = json.loads(Path(certificate).read_text(encoding="utf-8"))
+    except ValueError:
+        raise click.UsageError(f"{certificate} is not JSON: a certificate is what `dpkit audit --json` printed.") from None
     texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
     read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
-    path = target or (read[0].target if ":" in read[0].target and not read[0].target.startswith("zoo:") else None)
-    results = [
-        rerun(one, None if path is None else _target(path), _pair(pair_text))  # type: ignore[arg-type]
-        for one in read
-    ]
+    results = []
+    for one in read:
+        path = target or function_path(one)
+        results.append(rerun(one, None if path is None else _target(path), _pair(pair_text)))  # type: ignore[arg-type]
     if as_json:
         click.echo(json.dumps([{"confirmed": one.confirmed, "differences": one.differences} for one in results], indent=2))
     else:
@@ -192,10 +198,11 @@ def _analysis(file: str, confidence: float, samples: int, seconds: float | None,
 
 
 def _target(text: str) -> object:
-    from dpkit.auditing.replay import resolved
+    from dpkit.auditing.naming import resolved
+    from dpkit.hooks.manager import default_registry
 
     if ":" not in text:
-        return resolved(text)
+        return resolved(text, default_registry())
     module, _, name = text.partition(":")
     sys.path.insert(0, "")
     try:

@@ -3,14 +3,16 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dpkit
+from dpkit.auditing.named_algorithms import audit_named_algorithm
+from dpkit.auditing.replay import replay
 from dpkit.auditing.transcripts import audit_algorithm
 from dpkit.data.setting import DeclaredSetting
-from dpkit.errors import PlanExceededError
 from dpkit.running.curator import planned_event
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "running"))
@@ -104,9 +106,56 @@ class Greedy(Averaging):
         return len(state.values) > self.passes
 
 
-def test_a_release_beyond_the_plan_is_refused():
-    with pytest.raises(PlanExceededError):
-        audited(Greedy(SETTING, passes=1), samples=20)
+def test_a_run_that_overspends_its_plan_is_refuted_by_plan_coverage():
+    certificate = audited(Greedy(SETTING, passes=1), samples=20)
+    assert certificate.verdict == "refuted"
+    assert (certificate.falsifier, certificate.hypothesis) == ("plan coverage", "records")
+    assert certificate.log_e_value == np.inf
+    assert certificate.samples == 1
+    assert "its plan holds" in certificate.witness.event
+    assert dpkit.AuditCertificate.from_json(certificate.to_json()) == certificate
+
+
+def make(setting, passes, greedy):
+    return (Greedy if greedy else Averaging)(setting, passes=passes)
+
+
+def named(*, greedy, **options):
+    parameters = (
+        dpkit.Parameter(name="passes", kind="integer", doc="How often.", minimum=1, examples=(2,)),
+        dpkit.Parameter(name="greedy", kind="boolean", doc="Once more.", examples=(False,)),
+    )
+    factory = dpkit.AlgorithmFactory(name="averaging", doc="A test.", make=make, parameters=parameters)
+    plugin = SimpleNamespace(dpkit_algorithms=dpkit.hookimpl(lambda: [factory]))
+    registry = dpkit.load_plugins(discover=False, extra={"averages": plugin}).registry
+    (certificate,) = audit_named_algorithm(
+        "averaging",
+        {"passes": 2, "greedy": greedy},
+        1.5,
+        setting=SETTING,
+        tables=({"x": [0.5]}, {"x": [0.5, 1.0]}),
+        rng=7,
+        registry=registry,
+        **options,
+    )
+    return dpkit.AuditCertificate.from_json(certificate.to_json()), registry
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("claim", [None, dpkit.GDP(mu=0.2)])
+def test_a_named_algorithm_is_replayed_from_its_certificate_alone(greedy, claim):
+    certificate, registry = named(greedy=greedy, claim=claim, samples=200)
+    result = replay(certificate, registry=registry)
+    assert result.confirmed, result.differences
+    recipe = certificate.recipe.replace('"noise":1.5', '"noise":1.25')
+    assert recipe != certificate.recipe
+    assert not replay(replace(certificate, recipe=recipe, digest=""), registry=registry).confirmed
+
+
+def test_an_algorithm_that_is_an_object_of_the_caller_says_so():
+    certificate = audited(Averaging(SETTING, passes=1), samples=20)
+    with pytest.raises(dpkit.InvalidValueError, match="target"):
+        replay(certificate)
 
 
 class Adaptive(Averaging):

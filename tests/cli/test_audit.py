@@ -45,6 +45,10 @@ def test_a_refuted_claim_exits_with_one_and_can_be_replayed(run, tmp_path):
         ("math:floor", "--epsilon", "1", "--mu", "1", "--pair", "[0, 1]"),
         ("math:floor", "--epsilon", "1", "--pair", "3"),
         ("Laplace(scale=1.0)",),
+        ("Laplace(1.0)", "--at", "l1(1.0)"),
+        ("Laplace(scale=)", "--at", "l1(1.0)"),
+        ("Laplace(scale=1.0)", "--at", "one"),
+        ("Laplace(scale=1.0)", "--at", "l1(one)"),
     ],
 )
 def test_wrong_input_exits_with_two(run, arguments):
@@ -60,7 +64,7 @@ def test_a_page_for_people_is_written(run, tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_plugin_is_audited_with_all_its_mechanisms(run, monkeypatch):
+def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypatch, tmp_path):
     from types import SimpleNamespace
 
     import dpkit
@@ -94,6 +98,14 @@ def test_a_plugin_is_audited_with_all_its_mechanisms(run, monkeypatch):
         result = run("tiny", "--samples", "800", "--seed", "1", "--json")
         assert result.exit_code == code, result.output
         assert json.loads(result.stdout)["certificates"]
+        monkeypatch.setattr(manager, "default_registry", lambda loaded=loaded: loaded.registry)
+        monkeypatch.setattr("dpkit.auditing.replay.default_registry", lambda loaded=loaded: loaded.registry)
+        path = tmp_path / "tiny.json"
+        path.write_text(result.stdout, encoding="utf-8")
+        again = run("replay", str(path))
+        assert again.exit_code == 0, again.output
+        path.write_text(result.stdout.replace('"seed": ', '"seed": 1'), encoding="utf-8")
+        assert run("replay", str(path)).exit_code == 2
 
 
 def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
@@ -108,6 +120,11 @@ def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
     result = run(str(path))
     assert result.exit_code == 0, result.output
     assert "ledger replay" in result.output
+    certificate = tmp_path / "certificate.json"
+    certificate.write_text(run(str(path), "--json").stdout, encoding="utf-8")
+    assert run("replay", str(certificate)).exit_code == 0
+    certificate.write_text("not JSON", encoding="utf-8")
+    assert run("replay", str(certificate)).exit_code == 2
     trace.write_text(trace_json([], plan=event, neighbours=dpkit.Neighbours.ADD_REMOVE, accountant="zcdp"), encoding="utf-8")
     assert run(str(trace)).exit_code == 0
     trace.write_text("not a trace", encoding="utf-8")
