@@ -93,13 +93,27 @@ def test_what_else_a_wrong_plugin_fails(name):
 
 SEEDED = [name for name in RIGHT if not name.endswith("accountant")]
 """The laws of accountants are derandomised: one run of them says all."""
-IN_FULL = 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(LONG_SEEDS))
-def test_no_false_alarm_at_many_seeds(seed):
-    """Every plugin at every seed; the slow laws by turns, each plugin at every fourth seed, so that this takes no whole day."""
-    for index, name in enumerate(SEEDED):
-        laws = None if (seed + index) % IN_FULL == 0 else FAST_LAWS
-        assert failures(results("right_plugins", name, seed=seed, laws=laws, without=SEEDLESS)) == []
+def test_no_false_alarm_at_many_seeds(tmp_path):
+    """`python -m tests.mutants.long_run` says how; about 45 minutes."""
+    from tests.mutants import long_run
+
+    out = tmp_path / "seeds.jsonl"
+    assert long_run.main(["--seeds", str(LONG_SEEDS), "--out", str(out)]) == 0, long_run.summary(out)
+    assert {row["seed"] for row in long_run.records(out)} == set(range(LONG_SEEDS))
+
+
+def test_a_long_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    from tests.mutants import long_run
+
+    monkeypatch.setattr(long_run, "SEEDED", ["queries"])
+    monkeypatch.setattr(long_run, "laws_of_plugin", lambda *given, **options: laws_of_plugin(*given, **options)[:2])
+    out = tmp_path / "seeds.jsonl"
+    long_run.run(out, seeds=2, minutes=5.0)
+    first = long_run.records(out)
+    long_run.run(out, seeds=3, minutes=5.0)
+    assert long_run.records(out)[: len(first)] == first
+    assert [row["seed"] for row in long_run.records(out)] == [0, 1, 1, 2, 2]
+    assert "5 checks over 3 seeds and 1 plugins: 0 alarms" in long_run.summary(out)
