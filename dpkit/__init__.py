@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from dpkit.hooks.specs import hookimpl as hookimpl
     from dpkit.interchange import from_json as from_json
     from dpkit.interchange import to_json as to_json
+    from dpkit.mechanisms.additive import AdditiveNoise as AdditiveNoise
     from dpkit.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
     from dpkit.mechanisms.discrete import DiscreteGaussianEvent as DiscreteGaussianEvent
     from dpkit.mechanisms.discrete import DiscreteLaplace as DiscreteLaplace
@@ -228,6 +229,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.hooks.manager": ("default_registry", "load_plugins"),
     "dpkit.hooks.specs": ("hookimpl",),
     "dpkit.interchange": ("from_json", "to_json"),
+    "dpkit.mechanisms.additive": ("AdditiveNoise",),
     "dpkit.mechanisms.discrete": ("DiscreteGaussian", "DiscreteGaussianEvent", "DiscreteLaplace", "DiscreteLaplaceEvent"),
     "dpkit.mechanisms.exponential": ("BoundedRangeEvent", "Exponential"),
     "dpkit.mechanisms.gaussian": ("Gaussian", "GaussianEvent"),

@@ -52,7 +52,9 @@ def test_a_law_that_is_broken_gives_exit_code_one(tmp_path):
         (tmp_path / path).write_text(text, encoding="utf-8")
     module = tmp_path / "dpkit_leaky.py"
     source = module.read_text(encoding="utf-8")
-    module.write_text(source.replace("scale=self.scale, law", "scale=self.scale / 3, law"), encoding="utf-8")
+    broken = source.replace("return -np.abs(z)", "z = 3.0 * z\n        return -np.abs(z)")
+    assert broken != source
+    module.write_text(broken, encoding="utf-8")
     info = tmp_path / "dpkit_leaky-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dpkit-leaky\nVersion: 0.1.0\n", encoding="utf-8")
@@ -73,6 +75,11 @@ def test_the_hello_plugin_is_the_template_rendered():
     assert {path for path in tracked if path.suffix in {".py", ".toml", ".md", ".yml"}} == set(files)
 
 
+def test_the_smallest_complete_plugin_is_about_forty_lines():
+    source = (ROOT / "plugins" / "dpkit-hello" / "dpkit_hello.py").read_text(encoding="utf-8")
+    assert len([line for line in source.splitlines() if line.strip()]) <= 45
+
+
 def test_a_new_plugin_passes_its_own_tests(tmp_path):
     run = invoke("new-plugin", "my-noise", "--into", str(tmp_path))
     assert run.exit_code == 0, run.output
@@ -80,7 +87,7 @@ def test_a_new_plugin_passes_its_own_tests(tmp_path):
     assert (folder / "pyproject.toml").exists()
     done = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), cwd=folder)
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "class MyNoise:" in (folder / "dpkit_my_noise.py").read_text(encoding="utf-8")
+    assert "class MyNoise(dpkit.AdditiveNoise):" in (folder / "dpkit_my_noise.py").read_text(encoding="utf-8")
 
 
 def test_an_existing_folder_is_not_touched(tmp_path):

@@ -1,0 +1,86 @@
+"""Additive noise of a third party's own law: all that a mechanism needs beside the law, its density and its theorems."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.core.claims import Claim
+from dpkit.core.distances import Distance
+from dpkit.core.events import Event
+from dpkit.core.factories import MechanismFactory
+from dpkit.core.loss_rules import LossRule
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.parameters import Parameter
+from dpkit.mechanisms import releasing
+from dpkit.numerics.exact_rounding import NoiseLaw, exactly_rounded, grid_for
+from dpkit.numerics.noise_inputs import checked_scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditiveNoise(ABC):
+    """value + scale * Z, an independent Z of the law in every entry, exactly rounded. Abstract: a subclass says which noise.
+
+    `law` is that of Z; `rules` are the theorems, all about one event class, whose only field is `ratio`: the distance in
+    `metric` over the scale, rounded up. The claims of a release are these theorems, so auditors try what accountants use.
+    """
+
+    scale: float
+
+    law: ClassVar[NoiseLaw]
+    rules: ClassVar[tuple[LossRule, ...]]
+    metric: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale, where=type(self).__name__))
+
+    @abstractmethod
+    def unit_log_density(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """ln of the density of Z, entry by entry: what makes audits far more powerful than samples alone."""
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
+        return grid_for(self.scale)
+
+    def event(self, at: Distance | Sequence[Distance]) -> Event:
+        """A release whose value moves by at most this distance."""
+        distance = releasing.distance_in(at, metrics=(self.metric,), where=type(self).__name__)
+        kind: Any = self.rules[0].event
+        made: Event = kind(ratio=releasing.ratio_up(distance, self.scale))
+        return made
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The noisy value, of the same shape; see `exactly_rounded` for what is refused, and what `saturate` does."""
+        source = releasing.checked_generator(rng)
+        return exactly_rounded(value, scale=self.scale, law=self.law, rng=source, saturate=saturate)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
+        """n independent noisy values along the first axis."""
+        return self.release(releasing.repeated(value, n), rng)
+
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """One claim a rule."""
+        return releasing.claims_of(self.event(at), self.rules, neighbours=neighbours)
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln density of the unrounded output, summed over the entries of the value."""
+        center = np.asarray(value, dtype=np.float64)
+        z = (np.asarray(output, dtype=np.float64) - center) / self.scale
+        return releasing.summed_over_value(self.unit_log_density(z) - math.log(self.scale), center.ndim)
+
+    @classmethod
+    def factory(cls, *, name: str, doc: str, examples: tuple[float, ...] = (1.0, 0.3)) -> MechanismFactory:
+        """The mechanism under its name, with its scale as the declared parameter."""
+        scale = Parameter(
+            name="scale", kind="number", doc="The scale of the noise.", minimum=1e-9, maximum=1e12, examples=examples
+        )
+        return MechanismFactory(name=name, doc=doc, make=cls, parameters=(scale,), metrics=(cls.metric,))
