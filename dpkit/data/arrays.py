@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.core.source import Batch, Cells
+from dpkit.data.arrow import arrow_cells
+from dpkit.data.frames import series_cells
+from dpkit.data.objects import objects
 from dpkit.errors import SourceError
 
 
@@ -16,12 +19,13 @@ class ColumnsTable:
     """Columns by name, one-dimensional and equally long."""
 
     def __init__(self, columns: Mapping[str, object], *, source: str = "the columns") -> None:
-        arrays = {str(name): as_column(values) for name, values in columns.items()}
-        if any(array.ndim != 1 for array in arrays.values()):
-            raise SourceError(source=source, reason="a column is not one-dimensional.")
-        if len({array.shape[0] for array in arrays.values()}) > 1:  # their lengths may be private
+        found = {str(name): as_column(values, name=str(name), source=source) for name, values in columns.items()}
+        for name, column in found.items():
+            if column.values.ndim != 1:
+                raise SourceError(source=source, reason=f"the column {name!r} is not one-dimensional.")
+        if len({column.values.shape[0] for column in found.values()}) > 1:  # their lengths may be private
             raise SourceError(source=source, reason="its columns are not equally long.")
-        self._columns = arrays
+        self._columns = found
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,11 +34,10 @@ class ColumnsTable:
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Slices of the arrays, not copies."""
-        total = next(iter(self._columns.values())).shape[0] if self._columns else 0
+        total = next(iter(self._columns.values())).values.shape[0] if self._columns else 0
         for start in range(0, total, rows):
-            count = min(rows, total - start)
-            cells = {name: Cells(values=self._columns[name][start : start + count]) for name in names}
-            yield Batch(rows=count, cells=cells)
+            stop = min(start + rows, total)
+            yield Batch(rows=stop - start, cells={name: _part(self._columns[name], start, stop) for name in names})
 
 
 def table_of_array(array: npt.NDArray[Any], names: Sequence[str] | None) -> ColumnsTable:
@@ -52,14 +55,30 @@ def table_of_array(array: npt.NDArray[Any], names: Sequence[str] | None) -> Colu
     return ColumnsTable({name: array[:, place] for place, name in enumerate(names)}, source=source)
 
 
-def as_column(values: object) -> npt.NDArray[np.generic]:
-    """An array of whatever is given; what numpy would not hold side by side is kept as objects."""
+def as_column(values: object, *, name: str, source: str) -> Cells:
+    """The cells of a column: of an array, masked or not, of a list or tuple, or of a pandas or polars series or Arrow array.
+
+    Anything else is refused: a column that was read wrongly would look like a column without values.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        missing = np.ma.getmaskarray(values)
+        if missing.dtype != np.bool_:  # of records: a mask a field
+            raise SourceError(source=source, reason=f"the column {name!r} holds records.")
+        return Cells(values=np.asarray(values.data), missing=missing)
     if isinstance(values, np.ndarray):
-        return values
-    items = list(values) if isinstance(values, Sequence) and not isinstance(values, str | bytes) else [values]
-    return objects(items)
+        return Cells(values=values)
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray | memoryview):
+        return Cells(values=objects(values))
+    found = series_cells(values) or arrow_cells(values)
+    if found is None:
+        raise SourceError(
+            source=source,
+            reason=f"the column {name!r} is of the type {type(values).__name__}, which holds no cells that can be read.",
+            fix="Give a list, a numpy array, a pandas or polars series, or an Arrow array.",
+        )
+    return found
 
 
-def objects(items: Sequence[object]) -> npt.NDArray[np.generic]:
-    """A one-dimensional array of objects, whatever they are; lists in it stay lists."""
-    return np.fromiter(items, dtype=object, count=len(items))
+def _part(column: Cells, start: int, stop: int) -> Cells:
+    missing = None if column.missing is None else column.missing[start:stop]
+    return Cells(values=column.values[start:stop], missing=missing)

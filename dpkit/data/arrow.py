@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.core.source import Batch, Cells
-from dpkit.data.arrays import objects
+from dpkit.data.objects import objects
 from dpkit.errors import MissingExtraError, SourceError
 
 _BUFFER = 1 << 18
@@ -97,6 +97,14 @@ def arrow_table(data: object) -> ArrowTable | None:
     kind = type(data)
     if kind.__module__.partition(".")[0] == "pyarrow" and kind.__name__ in ("Table", "RecordBatch"):
         return ArrowTable(data)
+    return None
+
+
+def arrow_cells(data: object) -> Cells | None:
+    """The cells of an Arrow array; None for anything else."""
+    kind = type(data)
+    if kind.__module__.partition(".")[0] == "pyarrow" and kind.__name__.endswith("Array"):
+        return _cells(data)
     return None
 
 

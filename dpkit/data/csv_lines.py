@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from dpkit.core.source import Batch, Cells
-from dpkit.data.arrays import objects
+from dpkit.data.objects import objects
 from dpkit.errors import SourceError
 
 LONGEST_LINE = 1 << 20

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpkit.core.source import Batch, Cells
-from dpkit.data.arrays import objects
+from dpkit.data.objects import objects
 from dpkit.errors import SourceError
 
 
@@ -46,6 +46,16 @@ def frame_table(frame: object) -> FrameTable | None:
         return FrameTable(frame, kind="pandas", cells_of=_pandas_cells)
     if package == "polars":
         return FrameTable(frame, kind="polars", cells_of=_polars_cells)
+    return None
+
+
+def series_cells(series: Any) -> Cells | None:
+    """The cells of a pandas or polars series; None for anything else."""
+    package = type(series).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(series, "iloc") and getattr(series, "ndim", 0) == 1:
+        return _pandas_cells(series, 0, len(series))
+    if package == "polars" and type(series).__name__ == "Series":
+        return _polars_cells(series, 0, len(series))
     return None
 
 

@@ -71,26 +71,37 @@ class Log:
             return written[1]
         row = raw.execute(f"{_ROW} WHERE seq = ?", (last[0],)).fetchone()
         try:
-            return run_record(read_entry(*row))
+            return run_record(self._checked(raw, row, run))
         except SerialisationError as error:
             raise self._broken(error.reason) from None
 
     def latest(self, raw: sqlite3.Connection, run: str, key: str) -> Entry | None:
         """The latest entry of one release of a run: its charge, its value, or its failure."""
         row = raw.execute(f"{_ROW} WHERE run = ? AND key = ? ORDER BY seq DESC LIMIT 1", (run, key)).fetchone()
-        return None if row is None else self._entry(row)
+        return None if row is None else self._checked(raw, row, run, key)
 
     def entry(self, raw: sqlite3.Connection, seq: int) -> Entry:
         """One entry by its number."""
         row = raw.execute(f"{_ROW} WHERE seq = ?", (seq,)).fetchone()
         if row is None:
             raise self._broken(f"entry {seq} is missing")
-        return self._entry(row)
+        return self._checked(raw, row)
+
+    def check_since(self, raw: sqlite3.Connection, run: str) -> None:
+        """Recompute the chain from a run's first entry to the end of the log, before anything in it is used again."""
+        first = raw.execute("SELECT MIN(seq) FROM entries WHERE run = ?", (run,)).fetchone()[0]
+        previous, expected = self._hash_before(raw, first), first
+        rows = raw.execute("SELECT seq, body, value, hash, run, key FROM entries WHERE seq >= ? ORDER BY seq", (first,))
+        for seq, body, value, hash, named, key in rows:
+            if seq != expected:
+                raise self._broken(f"entry {expected} is missing")
+            self._linked(previous, (seq, body, value, hash), named, key)
+            previous, expected = hash, seq + 1
 
     def pending(self, raw: sqlite3.Connection, run: str) -> list[Entry]:
         """The charges of a run that were neither released nor given up."""
         rows = raw.execute(f"{_ROW} WHERE run = ? ORDER BY seq", (run,)).fetchall()
-        latest = {entry.key: entry for entry in map(self._entry, rows) if entry.key}
+        latest = {entry.key: entry for entry in (self._checked(raw, row, run) for row in rows) if entry.key}
         return [entry for entry in latest.values() if entry.kind == "charge"]
 
     def entries(self, raw: sqlite3.Connection, run: str | None = None) -> Iterator[Entry]:
@@ -133,6 +144,33 @@ class Log:
             self._written.clear()
         self._written[run] = (hash, record)
         return Tail(seq=tail.seq + 1, hash=hash, totals=totals)
+
+    def _checked(
+        self, raw: sqlite3.Connection, row: tuple[int, str, str | None, str], run: str | None = None, key: str | None = None
+    ) -> Entry:
+        """An entry that is what was hashed, its released value included: what is decided or given out rests on it."""
+        return self._linked(self._hash_before(raw, row[0]), row, run, key)
+
+    def _hash_before(self, raw: sqlite3.Connection, seq: int) -> str:
+        if seq == 0:
+            return START
+        row = raw.execute("SELECT hash FROM entries WHERE seq = ?", (seq - 1,)).fetchone()
+        if row is None:
+            raise self._broken(f"entry {seq - 1} is missing")
+        return str(row[0])
+
+    def _linked(
+        self, previous: str, row: tuple[int, str, str | None, str], run: str | None = None, key: str | None = None
+    ) -> Entry:
+        seq, text, value, hash = row
+        if ledger_chain.chained(previous, text) != hash:
+            raise self._broken(f"entry {seq} is not what was hashed")
+        entry = self._entry(row)
+        if run not in (None, entry.run) or key not in (None, entry.key):
+            raise self._broken(f"entry {seq} is filed under another run or key than it says")
+        if (None if value is None else ledger_chain.digest(value)) != entry.body.get("value_sha256"):
+            raise self._broken(f"the released value of entry {seq} is not the one that was recorded")
+        return entry
 
     def _entry(self, row: tuple[int, str, str | None, str]) -> Entry:
         try:

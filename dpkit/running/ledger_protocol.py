@@ -35,6 +35,7 @@ class LedgerProtocol:
         plan = "" if priced is None else priced.fingerprint
         tail, record = self._log.tail(raw), self._log.run(raw, run)
         if record is not None:
+            self._log.check_since(raw, run)
             self._same(f"run {run}: plan", record.plan, plan)
             self._same(f"run {run}: analysis", record.analysis, analysis)
             return _seen(run, record)
