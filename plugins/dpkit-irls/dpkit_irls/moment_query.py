@@ -93,7 +93,8 @@ class Weights:
         elif self.p == 1.0:
             weights = 1.0 / np.maximum(residuals, 1.0 / self.cap)
         else:  # one call of the C library a row: vectorised powers may differ by a row's place
-            least = math.exp(min(-math.log(self.cap) / (2.0 - self.p), 700.0))  # near p = 2 the power itself overflows
+            # where the weight reaches the cap; near p = 2 that is beyond what a float holds, and the cap is taken below
+            least = math.exp(min(max(-math.log(self.cap) / (2.0 - self.p), -700.0), 700.0))
             powers = [math.pow(max(r, least), self.p - 2.0) for r in residuals.tolist()]
             weights = np.array(powers).reshape(residuals.shape)
         return np.asarray(np.sqrt(np.minimum(weights / self.cap, 1.0)))

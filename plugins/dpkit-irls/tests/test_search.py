@@ -1,0 +1,213 @@
+"""Hypothesis looks for neighbours above each bound: over rows, weights, coefficients, frames and thresholds, extremes first.
+
+It finds none; with a bound lowered by 1% it finds a pair, except where a bound is known not to be tight. And every query that a
+run of `bounded` really asked is tried on all pairs of a pool of hard rows, one row a block, many rows a block, in any order.
+"""
+
+import random
+
+import numpy as np
+import pytest
+from dpkit_irls import influence_query, moment_query
+from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.frame import Frame
+from dpkit_irls.influence_query import Octaves
+from dpkit_irls.moment_query import Scaling, Weights
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+import dpkit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.testing.metrics import sizes_in
+
+ADD, REPLACE = dpkit.Neighbours.ADD_REMOVE, dpkit.Neighbours.REPLACE_ONE
+MOMENTS = {
+    "first-moment": moment_query.first_moment,
+    "second-moment": moment_query.second_moment,
+    "moments": moment_query.joint_moments,
+    "moments-triangle": moment_query.joint_triangle,
+}
+INFLUENCES = ("scatter", "gradient", "curvature", "lengths", "targets", "magnitudes")
+NOT_TIGHT = {("moments-triangle", REPLACE, "l1")}
+"""Vectors with other signs share the diagonal of their triangles, so twice the norm of one is never reached."""
+
+corners = st.sampled_from([0.0, 1.0, -1.0])
+cells = st.one_of(
+    st.sampled_from([1.0, -1.0, 0.0, 100.0, 1e-3, 2.0**-0.5]),
+    st.sampled_from([1e308, -1e308, 5e-324, 1e-162, float("inf"), float("nan")]),
+    st.floats(-3.0, 3.0),
+)
+SEARCH = settings(deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+parameters = st.one_of(st.sampled_from([0.0, 0.5, -1.0, 1e4, -1e8]), st.floats(-5.0, 5.0))
+
+
+@st.composite
+def situations(draw, name):
+    """A query with public or released parameters of any kind, and two rows."""
+    features = draw(st.sampled_from([2, 1, 3]))
+    columns = (*(f"x{place}" for place in range(features)), "y")
+    intercept = draw(st.booleans())
+    width = features + intercept
+    entries = draw(st.sampled_from([corners, cells]))
+    rows = np.array([[draw(entries) for _ in columns] for _ in range(2)])
+    coefficients = draw(st.one_of(st.just([0.0] * width), st.lists(parameters, min_size=width, max_size=width)))
+    if name in MOMENTS:
+        bound = draw(st.sampled_from([1.0, 0.25, 1e3]))
+        scaling = Scaling(columns=columns, x_bound=bound, y_bound=draw(st.sampled_from([1.0, 50.0])), intercept=intercept)
+        cap, p = draw(st.sampled_from([1.0, 0.5, 10.0, 1e4])), draw(st.sampled_from([1.0, 2.0, 1.5, 1.9999999]))
+        return MOMENTS[name](scaling, Weights(theta=tuple(coefficients), cap=cap, p=p)), rows
+    units = tuple(draw(st.sampled_from([1.0, 2.0**-40, 2.0**30])) for _ in range(features))
+    mixed = draw(st.lists(parameters, min_size=width * width, max_size=width * width))
+    matrix = np.eye(width) + draw(st.sampled_from([0.0, 0.3])) * np.array(mixed).reshape(width, width)
+    frame = Frame(columns=columns, units=units, intercept=intercept, preconditioner=matrix)
+    octaves = Octaves(low=draw(st.sampled_from([-4, -24])), bins=draw(st.sampled_from([9, 49])))
+    threshold = draw(st.sampled_from([0.5, 1e-6, 1e6]))
+    position = np.array(coefficients)
+    queries = {
+        "scatter": lambda: influence_query.scatter(frame),
+        "gradient": lambda: influence_query.gradient(frame, position, threshold),
+        "curvature": lambda: influence_query.curvature(frame, position, threshold, draw(st.sampled_from([1.0, 1e-3]))),
+        "lengths": lambda: influence_query.length_histogram(frame, octaves),
+        "targets": lambda: influence_query.target_histogram(frame, octaves),
+        "magnitudes": lambda: influence_query.column_histograms(frame, octaves, range(features)),
+    }
+    return queries[name](), rows
+
+
+def ratios(situation, relation):
+    """The change that two rows make, over each declared distance, by metric."""
+    query, rows = situation
+    with np.errstate(all="ignore"):
+        one, other = np.asarray(query.rows(rows))
+    change = one if relation is ADD else one - other
+    return {
+        distance.metric: float(sizes_in(distance.metric, change[None])[0]) / distance.value
+        for distance in query.sensitivity(relation)
+        if distance.metric != "swap"
+    }
+
+
+@pytest.mark.parametrize("name", [*MOMENTS, *INFLUENCES])
+def test_nothing_is_above_a_bound(name):
+    @given(situation=situations(name))
+    @settings(SEARCH, max_examples=150, derandomize=True)
+    def search(situation):
+        for relation in (ADD, REPLACE):
+            for metric, ratio in ratios(situation, relation).items():
+                assert ratio <= 1.0 + 1e-12, (name, relation, metric)
+
+    search()
+
+
+METRICS = {
+    "first-moment": ("l1", "l2"),
+    "second-moment": ("trace", "frobenius"),
+    "moments": ("frobenius", "trace"),
+    "moments-triangle": ("l1",),
+    "scatter": ("frobenius",),
+    "gradient": ("l2",),
+    "curvature": ("l1", "l2"),
+    "lengths": ("l1", "l2"),
+    "targets": ("l1", "l2"),
+    "magnitudes": ("l1", "l2"),
+}
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize(("name", "metric"), [(name, metric) for name, metrics in METRICS.items() for metric in metrics])
+def test_one_percent_below_a_bound_there_is_a_pair(name, metric, relation):
+    def above(situation):
+        return ratios(situation, relation)[metric] > 0.99
+
+    def search(most):
+        return find(situations(name), above, settings=settings(SEARCH, max_examples=most), random=random.Random(1))
+
+    if (name, relation, metric) in NOT_TIGHT:
+        with pytest.raises(NoSuchExample):
+            search(300)
+    else:
+        assert above(search(5000))
+
+
+def setting(relation, features):
+    numbers = [dpkit.Number(name=f"x{place}", lower=-4, upper=4, missing=0.0) for place in range(features)]
+    schema = dpkit.Schema(columns=(*numbers, dpkit.Number(name="y", lower=-4, upper=4, missing=0.0)))
+    return DeclaredSetting(schema=schema, neighbours=relation, rows=200 if relation is REPLACE else None)
+
+
+class Asking:
+    """A curator that keeps what it is asked."""
+
+    def __init__(self, engine, rng):
+        self.engine, self.rng, self.asked = engine, rng, []
+
+    def release_all(self, pairs):
+        totals = self.engine.evaluate([query for query, _ in pairs])
+        self.asked += [query for query, _ in pairs]
+        return tuple(mechanism.release(total.nearest(), self.rng) for (_, mechanism), total in zip(pairs, totals, strict=True))
+
+
+def asked_by_a_run(relation, features, *, noise, **chosen):
+    """Every query of one run, with the frames, positions and thresholds that the run came to."""
+    where = setting(relation, features)
+    rows = np.random.default_rng(features).normal(size=(200, features + 1)).clip(-4, 4)
+    engine = dpkit.BlockEngine(dpkit.open_source(rows, where.schema, neighbours=relation, names=list(where.columns)))
+    algorithm = FACTORY.prepare(where, features=where.columns[:-1], target="y", form="bounded", **chosen)
+    curator = Asking(engine, np.random.default_rng(2))
+    state = algorithm.init(noise)
+    while not algorithm.finished(state):
+        state = algorithm.step(state, curator)
+    return curator.asked
+
+
+def hard_rows(features, count, seed):
+    """Corners, axes, tiny and huge rows, zeros, and what is no number: most of what an adversary would try."""
+    rng = np.random.default_rng(seed)
+    scales = 10.0 ** rng.uniform(-12, 3, size=(count, 1))
+    plain = rng.normal(size=(count, features + 1)) * scales
+    corners = rng.choice([-4.0, 0.0, 4.0], size=(count, features + 1))
+    axes = np.vstack([np.eye(features + 1), -np.eye(features + 1)]) * 4.0
+    odd = [[np.nan] * (features + 1), [np.inf] * (features + 1), [-1e308] * (features + 1), [5e-324] * (features + 1)]
+    return np.vstack([plain, corners, axes, np.array(odd), np.zeros((1, features + 1))])
+
+
+RUNS = [(REPLACE, 2, 0.01, {}), (REPLACE, 10, 5.0, {}), (ADD, 3, 100.0, {"units": "bounds", "intercept": False})]
+
+
+@pytest.mark.parametrize(("relation", "features", "noise", "chosen"), RUNS, ids=lambda item: str(item))
+def test_every_query_of_a_run_keeps_to_its_distances_on_all_pairs_of_hard_rows(relation, features, noise, chosen):
+    pool = hard_rows(features, 60, seed=7)
+    for query in asked_by_a_run(relation, features, noise=noise, **chosen):
+        with np.errstate(all="ignore"):
+            given_by = np.asarray(query.rows(pool)).reshape(len(pool), *query.shape)
+        for neighbours, changes in ((ADD, given_by), (REPLACE, (given_by[:, None] - given_by[None]).reshape(-1, *query.shape))):
+            for distance in query.sensitivity(neighbours):
+                if distance.metric != "swap":
+                    assert np.max(sizes_in(distance.metric, changes)) <= distance.value * (1.0 + 1e-13), query.name
+
+
+@pytest.mark.parametrize(("relation", "features", "noise", "chosen"), RUNS, ids=lambda item: str(item))
+def test_a_row_contributes_the_same_bits_alone_in_a_crowd_in_any_order_and_layout(relation, features, noise, chosen):
+    pool = hard_rows(features, 480, seed=8)
+    order = np.random.default_rng(9).permutation(len(pool))
+    for query in asked_by_a_run(relation, features, noise=noise, **chosen):
+        with np.errstate(all="ignore"):
+            crowd = np.asarray(query.rows(pool))
+            assert np.array_equal(bits(query.rows(pool[order])), bits(crowd[order]))
+            assert np.array_equal(bits(query.rows(np.asfortranarray(pool))), bits(crowd))
+            for start in range(0, len(pool), 37):
+                assert np.array_equal(bits(query.rows(pool[start : start + 1])), bits(crowd[start : start + 1]))
+                assert np.array_equal(bits(query.rows(pool[start : start + 37])), bits(crowd[start : start + 37]))
+            whole = np.asarray(query.block_sum(pool))
+            assert np.array_equal(whole, crowd.sum(axis=0))
+            assert np.array_equal(whole, np.asarray(query.block_sum(pool[order])))
+            for left_out in (0, 500, len(pool) - 1):
+                rest = np.delete(pool, left_out, axis=0)
+                assert np.array_equal(whole - np.asarray(query.block_sum(rest)), crowd[left_out])
+            if query.preparation is not None:
+                assert np.array_equal(whole, np.asarray(query.sum_of_prepared(pool)))
+
+
+def bits(values):
+    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
