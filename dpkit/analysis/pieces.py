@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpkit.analysis.answers import coefficients_of, without_coefficients
 from dpkit.analysis.documents import jsonable
 from dpkit.analysis.markup import Markup, element, joined
-from dpkit.analysis.words import flat, number
+from dpkit.analysis.words import coefficients_table, flat, number, release_rows
 from dpkit.numerics.rounding import format_up
 
 if TYPE_CHECKING:
@@ -30,11 +31,7 @@ def steps_table(plan: Plan) -> Markup:
 
 def releases_table(plan: Plan) -> Markup:
     """What will be, or was, released, with its noise."""
-    rows = [
-        (step.id, release.query, release.mechanism, number(release.scale), release.times, number(release.error))
-        for step in plan.steps
-        for release in step.releases
-    ]
+    rows = [(step.id, *row) for step in plan.steps for row in release_rows(step)]
     return html_table(("step", "query", "noise", "scale", "times", "error at 95%"), rows)
 
 
@@ -46,9 +43,12 @@ def answers(result: Result) -> Markup:
         if outcome is None:
             parts.append(element("p", f"{step.id}: not reached"))
             continue
-        rows = flat(jsonable(outcome.result), most=100)
+        answer = jsonable(outcome.result)
         parts.append(element("h3", f"{step.id} ({step.run})"))
-        parts.append(html_table(("answer", "value"), rows))
+        found = coefficients_of(answer)
+        if found:
+            parts.append(html_table(*coefficients_table(found)))
+        parts.append(html_table(("answer", "value"), flat(without_coefficients(answer), most=100)))
         for name, error in step.errors.items():
             foretold = f"Expected error{'' if name == 'answer' else f' of {name}'} at 95%, before the run: {number(error)}."
             parts.append(element("p", foretold, cls="soft"))

@@ -203,6 +203,23 @@ _WORDS: Mapping[str, Plain] = {
 }
 
 
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Quotes every text that would be read as something else."""
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if resolve(text) == text else '"')
+
+
+_Dumper.add_representer(str, _quoted)
+_Dumper.ignore_aliases = lambda self, data: True
+
+
+def written_yaml(document: object) -> str:
+    """Plain values as YAML that reads back as the same values; small lists and mappings on one line."""
+    return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100))
+
+
 def resolve(text: str) -> Plain:
     """What an unquoted word means in YAML 1.2."""
     if text in _WORDS:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int], None]
 
+KEPT_BYTES = 1 << 28
+"""Up to so many bytes, by the declared number of rows, the codes of a file are kept in memory after the first pass."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
@@ -105,14 +108,21 @@ class Result:
         return result_pieces(self)
 
 
-def run_plan(plan: Plan, *, data: object = None, progress: Progress | None = None, again: bool = False) -> Result:
-    """Carry a plan out. Whatever can be refused is refused before anything is charged.
+def run_plan(
+    plan: Plan,
+    *,
+    data: object = None,
+    source: DataSource | None = None,
+    progress: Progress | None = None,
+    again: bool = False,
+) -> Result:
+    """Carry a plan out. Whatever can be refused is refused before anything is charged. `source` is what `open_data` gave.
 
     With a ledger, the same analysis has the same run: an interrupted one goes on, a finished one gives back what it released,
     and neither pays again. `again` pays for a new draw.
     """
     spec = plan.spec
-    source = open_data(spec, data)
+    source = open_data(spec, data) if source is None else source
     if spec.budget.ledger is None:
         return _result(plan, _run(plan, source, progress=progress))
     with open_ledger(spec) as ledger:
@@ -138,10 +148,20 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
         given = spec.registry.source(str(spec.data.source)).make(**spec.data.source_parameters)
     elif data is None:
         given = spec.data.source
-    source = open_source(given, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
     declared = spec.data.rows
-    if declared is not None and spec.data.unit.knows_size(spec.data.neighbours) and source.public_rows() != declared:
-        reason = f"it has {source.public_rows()} rows, which are public here, and `data.rows` says {declared}."
+    fits = declared is not None and 8 * declared * len(spec.data.schema.columns) <= KEPT_BYTES
+    source = open_source(
+        given,
+        spec.data.schema,
+        unit=spec.data.unit,
+        neighbours=spec.data.neighbours,
+        in_memory=True if fits else None,
+    )
+    if declared is None or not spec.data.unit.knows_size(spec.data.neighbours):
+        return source
+    found = source.public_rows()
+    if found != declared:
+        reason = f"it has {found} rows, which are public here, and `data.rows` says {declared}."
         raise SourceError(source=spec.data.name, reason=reason, fix="Correct `data.rows`: the plan was made with it.")
     return source
 

@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpkit.analysis.answers import Coefficient, coefficients_of, without_coefficients
 from dpkit.core.neighbours import Neighbours
 from dpkit.numerics.rounding import format_up
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan, PlannedStep
+    from dpkit.analysis.rehearsal import PlannedRelease
     from dpkit.analysis.run import Result
+    from dpkit.core.explain import Line
 
 
 def guarantee_sentence(plan: Plan) -> str:
@@ -70,21 +73,60 @@ def _step_row(step: PlannedStep) -> tuple[str, ...]:
 def _release_rows(plan: Plan) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for step in plan.steps:
-        for release in step.releases:
-            named = f"{step.id}/{release.query}"
-            rows.append((named, release.mechanism, number(release.scale), str(release.times), number(release.error)))
+        rows += [(f"{step.id}/{query}", *rest) for query, *rest in release_rows(step)]
         if not step.is_rehearsed:
             rows.append((f"{step.id}/...", "as the plan allows", "-", "-", "-"))
     return rows
 
 
+def release_rows(step: PlannedStep) -> list[tuple[str, str, str, str, str]]:
+    """What a step releases, one row for each query and kind of noise: query, noise, scale, times, error at 95%.
+
+    Where the noise changes over iterations, the scale is a range and the error the largest.
+    """
+    kinds: dict[tuple[str, str], list[PlannedRelease]] = {}
+    for release in step.releases:
+        kinds.setdefault((release.query, release.mechanism), []).append(release)
+    rows = []
+    for (query, mechanism), found in kinds.items():
+        scale = span([one.scale for one in found])
+        error = max((one.error for one in found if one.error is not None), default=None)
+        rows.append((query, mechanism, scale, str(sum(one.times for one in found)), number(error)))
+    return rows
+
+
+def span(values: Sequence[float | None]) -> str:
+    """One number, or the smallest and the largest."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    ends = dict.fromkeys((number(min(known)), number(max(known))))
+    return " to ".join(ends)
+
+
+def relied_rows(plan: Plan) -> list[tuple[float, int, str, Line]]:
+    """The theorems that price the plan, each once: part of the price, number of releases, what they are, and one line of it."""
+    kinds: dict[tuple[str, str | None, str, str], list[Line]] = {}
+    for line in plan.explanation.lines:
+        kinds.setdefault((line.rule, line.conversion, line.event.split("(")[0], line.status), []).append(line)
+    return [
+        (
+            math.fsum(line.share for line in lines),
+            sum(line.times for line in lines),
+            lines[0].event if len(lines) == 1 else f"{lines[0].event.split('(')[0]}, of {len(lines)} sizes",
+            lines[0],
+        )
+        for lines in kinds.values()
+    ]
+
+
 def relied_lines(plan: Plan) -> list[str]:
     """Every theorem that the price and the mechanisms rely on, with its source and its status."""
     lines = [f"  read by {plan.explanation.because}"]
-    for line in plan.explanation.lines:
+    for share, times, event, line in relied_rows(plan):
         via = f" via {line.conversion}" if line.conversion else ""
         cited = "; ".join(map(str, line.because))
-        lines.append(f"  {line.share:6.1%}  {line.times} x {line.event}: {line.rule}{via} [{line.status}] ({cited})")
+        lines.append(f"  {share:6.1%}  {times} x {event}: {line.rule}{via} [{line.status}] ({cited})")
     for claim in plan.claims:
         assuming = f", assuming {', '.join(claim.assuming)}" if claim.assuming else ""
         lines.append(f"  claim   {claim.because} [{claim.status}]{assuming}")
@@ -130,10 +172,22 @@ def result_text(result: Result) -> str:
             lines.append(f"{step.id}: not reached")
             continue
         lines.append(f"{step.id} ({step.run}, {outcome.ending} after {outcome.steps} steps)")
-        lines += [f"  {name}: {shown}" for name, shown in flat(jsonable(outcome.result))]
+        answer = jsonable(outcome.result)
+        found = coefficients_of(answer)
+        if found:
+            lines += [f"  {line}" for line in table(*coefficients_table(found))]
+        lines += [f"  {name}: {shown}" for name, shown in flat(without_coefficients(answer))]
         for name, error in step.errors.items():
             lines.append(f"  expected error of {name} at 95%: {number(error)}")
     return "\n".join([*lines, "", result.sentence])
+
+
+def coefficients_table(found: Sequence[Coefficient]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows; without a column of intervals where the algorithm states none."""
+    if all(one.lower is None for one in found):
+        return ("coefficient", "value"), [(one.name, number(one.value)) for one in found]
+    rows = [(one.name, number(one.value), f"{number(one.lower)} to {number(one.upper)}") for one in found]
+    return ("coefficient", "value", "95% interval"), [tuple(row) for row in rows]
 
 
 def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str, str]]:
@@ -142,6 +196,8 @@ def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str,
         return [
             pair for key, inner in value.items() for pair in flat(inner, key if name == "answer" else f"{name}.{key}", most)
         ]
+    if value is None or value == []:
+        return []
     if isinstance(value, list):
         shown = ", ".join(_short(item) for item in value[:most])
         return [(name, f"[{shown}{', ...' if len(value) > most else ''}]")]

@@ -12,7 +12,7 @@ from dpkit.analysis.plan import Plan
 from dpkit.auditing.campaign import Watch
 from dpkit.auditing.certificate import AuditCertificate
 from dpkit.auditing.runner import audit
-from dpkit.auditing.sensitivity import Excess, Generator, Step, search_sensitivity
+from dpkit.auditing.sensitivity import MEASURED, Excess, Generator, Step, search_sensitivity
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.neighbours import Neighbours
@@ -32,6 +32,8 @@ class AnalysisAudit:
     certificates: tuple[AuditCertificate, ...]
     excesses: tuple[Excess, ...]
     queries: tuple[str, ...]
+    unmeasured: tuple[tuple[str, str], ...] = ()
+    """Queries with a metric in which they claim a distance and nothing here can measure one."""
 
     @property
     def refuted(self) -> bool:
@@ -44,6 +46,7 @@ class AnalysisAudit:
             "refuted": self.refuted,
             "certificates": [json.loads(certificate.to_json()) for certificate in self.certificates],
             "queries": list(self.queries),
+            "unmeasured": [list(pair) for pair in self.unmeasured],
             "excesses": [
                 {"query": one.query, "claimed": str(one.claimed), "found": one.found, "gone": one.gone, "came": one.came}
                 for one in self.excesses
@@ -54,6 +57,7 @@ class AnalysisAudit:
         lines = [str(certificate) for certificate in self.certificates]
         wrong = {excess.query for excess in self.excesses}
         lines += [f"query {name}: {'REFUTED' if name in wrong else f'stands after {TRIES} pairs'}" for name in self.queries]
+        lines += [f"query {name}: its distance in the metric {metric!r} was not tried" for name, metric in self.unmeasured]
         lines += [f"  {one.query} moves by {one.found:g}, claimed {one.claimed}" for one in self.excesses]
         return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
 
@@ -91,10 +95,28 @@ def audit_plan(
         )
     queries = {f"{step}/{query.name}": query for step, query, _ in asked}
     found = {
-        name: search_sensitivity(query, setting.neighbours, _steps(plan, query), tries=TRIES) for name, query in queries.items()
+        name: search_sensitivity(_measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES)
+        for name, query in queries.items()
     }
+    left_out = [
+        (name, distance.metric)
+        for name, query in queries.items()
+        for distance in query.sensitivity(setting.neighbours)
+        if distance.metric not in MEASURED
+    ]
     excesses = [dataclasses.replace(excess, query=name) for name, excess in found.items() if excess is not None]
-    return AnalysisAudit(certificates=tuple(certificates), excesses=tuple(excesses), queries=tuple(queries))
+    return AnalysisAudit(
+        certificates=tuple(certificates), excesses=tuple(excesses), queries=tuple(queries), unmeasured=tuple(left_out)
+    )
+
+
+def _measurable(query: Query) -> Query:
+    """The query with those of its claims that can be measured; a plugin may state distances in metrics of its own."""
+
+    def sensitivity(neighbours: Neighbours) -> tuple[Distance, ...]:
+        return tuple(one for one in query.sensitivity(neighbours) if one.metric in MEASURED)
+
+    return dataclasses.replace(query, sensitivity=sensitivity)
 
 
 def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance | None:

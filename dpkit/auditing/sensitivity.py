@@ -61,6 +61,10 @@ def moved(query: Query, step: Step) -> Array:
     return change
 
 
+MEASURED = ("l1", "l2", "linf", "frobenius", "rank_one")
+"""The metrics in which a change can be measured."""
+
+
 def length(change: Array, metric: str) -> float:
     """The size of a change in a metric."""
     if metric in ("l2", "frobenius"):
@@ -71,7 +75,7 @@ def length(change: Array, metric: str) -> float:
         return float(np.max(np.abs(change), initial=0.0))
     if metric == "rank_one":
         return float(np.max(np.abs(np.linalg.eigvalsh(change)), initial=0.0))
-    raise InvalidValueError(field="metric", found=metric, allowed="l1, l2, linf, frobenius or rank_one", where="sensitivity")
+    raise InvalidValueError(field="metric", found=metric, allowed=", ".join(MEASURED), where="sensitivity")
 
 
 def _drawn(steps: Iterable[Step] | Generator, rng: np.random.Generator) -> Iterable[Step]:

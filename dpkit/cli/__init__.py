@@ -1,11 +1,13 @@
-"""The command line: `dpkit VERB`. A verb is imported when it is asked for, so that `dpkit --help` is instant."""
+"""The command line: `dpkit VERB`. A verb is imported when it is asked for, and click itself only when a verb runs: the list of
+verbs is instant.
+"""
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING
 
-from dpkit._version import __version__
-from dpkit.cli.verbs import LazyVerbs
+if TYPE_CHECKING:
+    from dpkit.cli.group import main as main
 
 # What `dpkit --help` says of each verb, and where it lives. A test holds this table against the verbs themselves.
 VERBS = {
@@ -24,12 +26,9 @@ VERBS = {
 }
 
 
-@click.group(cls=LazyVerbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dpkit")
-def main() -> None:
-    """Private analyses from a YAML file: every number priced before data is touched, and derived from a named theorem.
+def __getattr__(name: str) -> object:
+    if name != "main":
+        raise AttributeError(f"module 'dpkit.cli' has no attribute {name!r}")
+    from dpkit.cli.group import main
 
-    Exit codes: 0 fine; 1 refuted or over budget; 2 wrong input.
-
-    Example: dpkit plan analysis.yaml && dpkit run analysis.yaml
-    """
+    return main

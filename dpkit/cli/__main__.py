@@ -1,5 +1,5 @@
 """`python -m dpkit.cli`: the command line without its script."""
 
-from dpkit.cli import main
+from dpkit.cli.start import start
 
-main(prog_name="dpkit")
+start()

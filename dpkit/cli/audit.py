@@ -184,15 +184,18 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
 
 def _analysis(file: str, confidence: float, samples: int, seconds: float | None, seed: int | None, output: Output) -> int:
     from dpkit.analysis.load import load
+    from dpkit.analysis.run import check_writable
     from dpkit.auditing.analyses import audit_plan
+    from dpkit.report.audits import write_audit
 
-    found = audit_plan(
-        load(file).plan(), confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file)
-    )
+    plan = load(file).plan()
+    check_writable(plan.spec.report)
+    found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file))
+    written = write_audit(found, plan.spec)
     if output.as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
-        click.echo(str(found))
+        click.echo("\n".join([str(found), *(f"wrote {path}" for path in written)]))
     output.files(list(found.certificates))
     return 1 if found.refuted else 0
 

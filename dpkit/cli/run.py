@@ -37,7 +37,7 @@ def run(
     Example: dpkit run analysis.yaml --yes
     """
     from dpkit.analysis.load import load
-    from dpkit.analysis.run import check_writable, open_data
+    from dpkit.analysis.run import check_writable, open_data, run_plan
 
     priced = load(file).plan()
     if dry_run:
@@ -48,9 +48,9 @@ def run(
     if simulate:
         result = priced.simulate(seed=seed)
     else:
-        open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
+        source = open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
         _confirm(priced, yes=yes, again=again)
-        result = priced.run(progress=_progress(), again=again)
+        result = run_plan(priced, source=source, progress=_progress(), again=again)
         if is_terminal(sys.stderr):
             click.echo("\r\033[K", nl=False, err=True)
     _write(result, report, as_json=as_json, prefix="simulation-" if simulate else "")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from dpkit.analysis.answers import Coefficient, coefficients_of, is_number
 from dpkit.analysis.documents import jsonable
 from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.plan import Plan
@@ -36,76 +36,67 @@ def _with_errors(answer: object, errors: Mapping[str, float], step: str) -> Iter
         return
     for name, foretold in errors.items():
         value = answer.get(name)
-        if _is_number(value):
+        if is_number(value):
             yield name, value, value - foretold, value + foretold
     error = answer.get("error")
-    if not _is_number(error):
+    if not is_number(error):
         return
-    if _is_number(answer.get("estimate")):
+    if is_number(answer.get("estimate")):
         value = answer["estimate"]
         yield step, value, value - error, value + error
     cells, values = answer.get("cells"), answer.get("estimates")
     if isinstance(cells, list) and isinstance(values, list) and len(cells) == len(values):
         for name, value in zip(cells, values, strict=True):
-            if _is_number(value):
+            if is_number(value):
                 yield str(name), value, value - error, value + error
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def coefficients_figure(result: Result) -> Markup:
-    """Coefficients with their intervals: for answers that have `coefficients`, and `intervals` or `standard_errors`."""
+    """Coefficients with their intervals; one picture for those of a like size: the slope of a mile and that of a level do not
+    share a scale.
+    """
     figures = []
     for name, outcome in result.outcomes.items():
-        rows = list(_coefficients(jsonable(outcome.result)))[:_MOST]
-        if rows:
+        for group in _alike(coefficients_of(jsonable(outcome.result))[:_MOST]):
+            rows = [(one.name, one.value, *one.ends) for one in group]
             figures.append(_figure(f"{name}: coefficients", intervals(rows, title=f"coefficients of {name}")))
     return joined(figures)
 
 
-def _coefficients(answer: object) -> Iterator[tuple[str, float, float, float]]:
-    if not isinstance(answer, Mapping) or "coefficients" not in answer:
-        return
-    values = _by_name(answer["coefficients"], answer.get("names") or answer.get("features"))
-    errors = _by_name(answer.get("standard_errors"), answer.get("names") or answer.get("features"))
-    found = answer.get("intervals")
-    ends = found if isinstance(found, Mapping) else dict(zip(values, found, strict=False)) if isinstance(found, list) else {}
-    for name, value in values.items():
-        if not isinstance(value, int | float):
-            continue
-        pair, error = ends.get(name), errors.get(name)
-        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(end, int | float) for end in pair):
-            yield name, value, pair[0], pair[1]
-        elif isinstance(error, int | float):
-            yield name, value, value - 1.96 * error, value + 1.96 * error
+def _alike(found: Sequence[Coefficient]) -> list[list[Coefficient]]:
+    """Groups of coefficients that one scale can show: within a factor of 50 of the group's largest."""
+    groups: list[list[Coefficient]] = []
+    for one in sorted(found, key=_reach, reverse=True):
+        if groups and _reach(one) * 50.0 >= _reach(groups[-1][0]):
+            groups[-1].append(one)
         else:
-            yield name, value, value, value
+            groups.append([one])
+    order = {one.name: place for place, one in enumerate(found)}
+    return [sorted(group, key=lambda one: order[one.name]) for group in groups]
 
 
-def _by_name(values: object, names: object) -> dict[str, object]:
-    if isinstance(values, Mapping):
-        return {str(name): value for name, value in values.items()}
-    if not isinstance(values, list):
-        return {}
-    known = [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else None
-    return dict(zip(known or [f"[{place}]" for place in range(len(values))], values, strict=True))
+def _reach(one: Coefficient) -> float:
+    return max(map(abs, (one.value, *one.ends)))
 
 
 def signal_figure(result: Result) -> Markup:
     """How many times its noise each released value is: below 2 or so, it says little."""
     scales = {
-        (step.id, release.query): release.scale for step in result.plan.steps for release in step.releases if release.scale
+        (step.id, query.name, repr(mechanism)): getattr(mechanism, "scale", None)
+        for step in result.plan.steps
+        for query, mechanism in step.asked
     }
-    rows = []
+    rows: list[tuple[str, float]] = []
+    counts: dict[tuple[str, str], int] = {}
     for release in result.releases:
         step = release.key.split("/", 1)[0]
-        for query, value in zip(release.queries, release.values, strict=True):
-            scale = scales.get((step, query))
+        for query, mechanism, value in zip(release.queries, release.mechanisms, release.values, strict=True):
+            scale = scales.get((step, query, mechanism))
             array = np.abs(np.asarray(value, dtype=np.float64))
-            if scale and array.size and np.isfinite(array).all():
-                rows.append((f"{step}/{query}", float(np.max(array)) / scale))
+            if is_number(scale) and scale and array.size and np.isfinite(array).all():
+                counts[step, query] = counts.get((step, query), 0) + 1
+                again = f" {counts[step, query]}" if counts[step, query] > 1 else ""
+                rows.append((f"{query}{again}", float(np.max(array)) / scale))
     if not rows:
         return Markup("")
     shown = bars(rows[:_MOST], title="largest released value over the scale of its noise", unit="x")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from dpkit._version import __version__
-from dpkit.analysis.documents import jsonable, plugins_document
+from dpkit.analysis.documents import plugins_document
 from dpkit.analysis.markup import Markup, element, joined, trusted
 from dpkit.analysis.pieces import answers, html_table, releases_table, steps_table
 from dpkit.analysis.plan import Plan
+from dpkit.analysis.read_yaml import written_yaml
 from dpkit.analysis.run import Result, write_whole
+from dpkit.analysis.words import relied_rows
 from dpkit.core.neighbours import Neighbours
 from dpkit.numerics.rounding import format_up
+from dpkit.report.audits import audit_piece
 from dpkit.report.figures import (
     accountants_figure,
     coefficients_figure,
@@ -45,7 +47,7 @@ th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px soli
 svg { width: 100%; max-width: 36rem; height: auto; display: block; margin: .6rem 0 }
 pre { background: var(--card); padding: .8rem; border-radius: 4px; white-space: pre-wrap; font-size: .85em }
 @media (max-width: 34rem) { body { padding: .8rem; font-size: 15px } }
-@media print { body { max-width: none } h2 { break-after: avoid } svg, table, pre { break-inside: avoid } }
+@media print { body { max-width: none } h2, h3 { break-after: avoid } svg, tr { break-inside: avoid } }
 """
 
 
@@ -75,12 +77,16 @@ def report_html(result: Result) -> str:
         ("Privacy profile", joined([profile_figure(plan), _soft("delta against epsilon: every point on the curve holds.")])),
         ("Convergence", convergence_figure(result)),
         ("What this relies on", _claims(plan)),
-        ("Audit", _soft("No audit belongs to this run. `dpkit audit` tries to falsify what it relies on.")),
+        ("Audit", audit_piece(plan.spec)),
         ("Plugins and versions", _versions(plan)),
         ("How to reproduce", _reproduction(result)),
     ]
     body = [element("h1", title), *_stamps(result)]
-    body += [element("section", element("h2", name), content) for name, content in sections if str(content)]
+    body += [
+        element("section", element("h2", name), content, id=name.split()[0].lower())
+        for name, content in sections
+        if str(content)
+    ]
     page = element("html", head, element("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
@@ -121,10 +127,10 @@ def _guarantee(plan: Plan) -> Markup:
 
 def _claims(plan: Plan) -> Markup:
     rows: list[Sequence[object]] = [("reading", plan.explanation.accountant, plan.explanation.because, "proved", "")]
-    for line in plan.explanation.lines:
+    for share, times, event, line in relied_rows(plan):
         via = f" via {line.conversion}" if line.conversion else ""
         cited = "; ".join(map(str, line.because))
-        rows.append(("price", f"{line.rule}{via}", cited, line.status, f"{line.times} x, {line.share:.1%}"))
+        rows.append(("price", f"{line.rule}{via}", cited, line.status, f"{times} x {event}: {share:.1%}"))
     for claim in plan.claims:
         rows.append(("mechanism", type(claim.loss).__name__, claim.because, claim.status, ", ".join(claim.assuming)))
     return html_table(("kind", "theorem", "source", "status", "used for, or assuming"), rows)
@@ -143,7 +149,7 @@ def _reproduction(result: Result) -> Markup:
         f"run {result.run}",
         f"dpkit run {spec.path.name}",
         "",
-        json.dumps(jsonable(spec.document), indent=2, ensure_ascii=False),
+        written_yaml(spec.document),
     ]
     return joined(
         [_soft("Noise is fresh in every run; the price and the noise's scale are the same."), element("pre", "\n".join(lines))]

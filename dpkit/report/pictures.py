@@ -59,15 +59,16 @@ def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across:
     if not drawn:
         return Markup("")
     everything = [point for _, points in drawn for point in points]
-    low, high = _padded(min(p[0] for p in everything), max(p[0] for p in everything))
-    bottom, top = _padded(min(p[1] for p in everything), max(p[1] for p in everything))
+    low, high = _ends([p[0] for p in everything])
+    marks = _round_numbers(min(p[1] for p in everything), max(p[1] for p in everything), most=4)
+    bottom, top = _ends([p[1] for p in everything] + marks)
     legend = 18.0 * len(drawn) if len(drawn) > 1 else 0.0
     inner = _ticks(low, high, height)
     floor, span = height - BOTTOM, height - BOTTOM - TOP
-    for share in (0.0, 0.5, 1.0):
-        y = floor - span * share
+    for mark in marks:
+        y = floor - span * (mark - bottom) / (top - bottom)
         inner.append(element("line", cls="axis", x1=_n(LEFT), x2=_n(WIDTH - RIGHT), y1=_n(y), y2=_n(y)))
-        inner.append(_text(LEFT - 8, y + 4, number(bottom + (top - bottom) * share), anchor="end"))
+        inner.append(_text(LEFT - 8, y + 4, number(mark), anchor="end"))
     for place, (name, points) in enumerate(drawn):
         path = " ".join(f"{_n(_x(x, low, high))},{_n(floor - span * (y - bottom) / (top - bottom))}" for x, y in points)
         style = f"line s{place}" if place else "line"
@@ -103,16 +104,30 @@ def _svg(inner: Sequence[Markup], height: float, title: str) -> Markup:
 def _ticks(low: float, high: float, height: float) -> list[Markup]:
     floor = height - BOTTOM
     marks = [element("line", cls="axis", x1=_n(LEFT), x2=_n(WIDTH - RIGHT), y1=_n(floor), y2=_n(floor))]
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        value = low + (high - low) * share
-        x = _x(value, low, high)
-        marks.append(element("line", cls="axis", x1=_n(x), x2=_n(x), y1=_n(floor), y2=_n(floor + 4)))
-        if share < 1.0:
+    for value in _round_numbers(low, high, most=6):
+        if low <= value <= high:
+            x = _x(value, low, high)
+            marks.append(element("line", cls="axis", x1=_n(x), x2=_n(x), y1=_n(floor), y2=_n(floor + 4)))
             marks.append(_text(x, floor + 17, number(value), anchor="middle"))
     if low < 0.0 < high:
         x = _x(0.0, low, high)
         marks.append(element("line", cls="axis", x1=_n(x), x2=_n(x), y1=_n(TOP), y2=_n(floor)))
     return marks
+
+
+def _round_numbers(low: float, high: float, *, most: int) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, at most so many, that reach over what is between the ends."""
+    width = (high - low) or abs(high) or 1.0
+    for step in (size * 10.0**power for power in range(math.floor(math.log10(width)) - 1, 400) for size in (1, 2, 5)):
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        if last - first < most:
+            return [step * count for count in range(first, last + 1)]
+    return []
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if low < high else _padded(low, high)
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:

@@ -149,20 +149,61 @@ def test_pictures_take_whatever_numbers_come():
     assert "nan" not in str(curves([("a", [(0.0, 0.0)])], title="t", across="x", up="y"))
 
 
+POINT_ONE_AND_TWO = [(0.804, 1.196), (1.608, 2.392)]
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "ends"),
     [
-        {"coefficients": {"x": 1.0, "y": -2.0}, "standard_errors": {"x": 0.1, "y": 0.2}},
-        {"coefficients": [1.0, 2.0], "names": ["x", "y"], "intervals": [[0.5, 1.5], [1.0, 3.0]]},
-        {"coefficients": [1.0, 2.0]},
+        ({"coefficients": {"x": 1.0, "y": -2.0}, "standard_errors": {"x": 0.1, "y": 0.2}}, [(0.804, 1.196), (-2.392, -1.608)]),
+        ({"coefficients": [1.0, 2.0], "names": ["x", "y"], "intervals": [[0.5, 1.5], [1.0, 3.0]]}, [(0.5, 1.5), (1.0, 3.0)]),
+        ({"coefficients": [1.0], "features": ["x"], "intercept": 2.0, "standard_errors": [0.1, 0.2]}, POINT_ONE_AND_TWO),
+        ({"coefficients": [1.0], "intercept": 2.0, "standard_errors": [0.1], "intercept_error": 0.2}, POINT_ONE_AND_TWO),
+        ({"coefficients": [1.0, 2.0]}, [(1.0, 1.0), (2.0, 2.0)]),
     ],
-)
-def test_coefficients_are_drawn_with_their_intervals(answer):
+)  # fmt: skip
+def test_coefficients_are_drawn_with_their_intervals(answer, ends):
     from types import SimpleNamespace
 
+    from dpkit.analysis.answers import coefficients_of
+
+    found = [one.ends for one in coefficients_of(answer)]
+    assert found == [pytest.approx(pair, abs=1e-3) for pair in ends]
     outcome = SimpleNamespace(result=answer)
     picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
     assert picture.count("<circle") == 2
+
+
+def test_coefficients_of_unlike_sizes_do_not_share_a_picture():
+    from types import SimpleNamespace
+
+    outcome = SimpleNamespace(result={"coefficients": {"mile": 0.001, "hour": 1.0, "carrier": 7.0}})
+    picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
+    assert picture.count("<svg") == 2
+    assert coefficients_figure(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})).text == ""
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-7.3, 6.9), (1e-9, 2e-9), (5.0, 5.0), (-1e300, 1e300), (0.0, 0.0)])
+def test_axes_have_few_and_round_numbers(low, high):
+    from dpkit.report.pictures import _round_numbers
+
+    marks = _round_numbers(low, high, most=6)
+    assert 1 <= len(marks) <= 6
+    assert marks[0] <= low + 1e-9 * abs(low)
+    assert marks[-1] >= high - 1e-9 * abs(high)
+    assert all(float(f"{mark:.2g}") == pytest.approx(mark, rel=1e-9) or high - low < abs(high) / 10 for mark in marks)
+
+
+def test_the_reproduction_block_reads_back_as_the_analysis():
+    from dpkit.analysis.read_yaml import parse_yaml, plain, written_yaml
+
+    document = {
+        "dpkit": 1,
+        "texts": ["yes", "1e-6", "true", "0x10", "a: b", "", "null", "~", "1_000", "2024-01-01", "é"],
+        "n": 1e-6,
+    }
+    document["more"] = {"empty": {}, "none": None, "big": 10**20, "half": 0.5, "is": True, "nested": [[1, 2], {"a": [3]}]}
+    assert plain(parse_yaml(written_yaml(document).encode(), file="x")) == document
 
 
 @pytest.mark.parametrize(
