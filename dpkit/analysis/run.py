@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int], None]
 
 KEPT_BYTES = 1 << 28
-"""Up to so many bytes, by the declared number of rows, the codes of a file are kept in memory after the first pass."""
+"""Up to so many bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,8 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
     elif data is None:
         given = spec.data.source
     declared = spec.data.rows
-    fits = declared is not None and 8 * declared * len(spec.data.schema.columns) <= KEPT_BYTES
+    public = declared is not None and spec.data.unit.knows_size(spec.data.neighbours)
+    fits = public and 8 * (declared or 0) * len(spec.data.schema.columns) <= KEPT_BYTES
     source = open_source(
         given,
         spec.data.schema,
@@ -157,7 +158,7 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
         neighbours=spec.data.neighbours,
         in_memory=True if fits else None,
     )
-    if declared is None or not spec.data.unit.knows_size(spec.data.neighbours):
+    if not public:
         return source
     found = source.public_rows()
     if found != declared:
