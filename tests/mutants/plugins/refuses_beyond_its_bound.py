@@ -1,4 +1,4 @@
-"""A value beyond ten scales is refused, its neighbour is not: the error tells them apart."""
+"""A value beyond three scales is refused, its neighbour is not: the error tells them apart."""
 
 from dataclasses import dataclass
 
