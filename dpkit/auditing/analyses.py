@@ -12,7 +12,7 @@ from dpkit.analysis.plan import Plan
 from dpkit.auditing.campaign import Watch
 from dpkit.auditing.certificate import AuditCertificate
 from dpkit.auditing.runner import audit
-from dpkit.auditing.sensitivity import MEASURED, Excess, Generator, Step, search_sensitivity
+from dpkit.auditing.sensitivity import MEASURED, Excess, Generator, Step, Within, search_sensitivity
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.neighbours import Neighbours
@@ -95,7 +95,9 @@ def audit_plan(
         )
     queries = {f"{step}/{query.name}": query for step, query, _ in asked}
     found = {
-        name: search_sensitivity(_measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES)
+        name: search_sensitivity(
+            _measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES, within=_within(plan, query)
+        )
         for name, query in queries.items()
     }
     left_out = [
@@ -131,17 +133,28 @@ def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance 
     return found
 
 
+def _within(plan: Plan, query: Query) -> Within:
+    """Maps any row to one within the declared bounds; codes of categories and whole numbers stay whole."""
+    columns = plan.spec.data.schema.select(query.columns)
+    ranges = np.array([column.range for column in columns], dtype=np.float64)
+    whole = np.array([hasattr(column, "levels") or getattr(column, "whole", True) for column in columns])
+
+    def within(block: Block) -> Block:
+        return np.where(whole, np.rint(block), block).clip(ranges[:, 0], ranges[:, 1])
+
+    return within
+
+
 def _steps(plan: Plan, query: Query) -> Generator:
     """Draws neighbours among rows within the declared bounds: corners often, for that is where sensitivities are attained."""
     columns = plan.spec.data.schema.select(query.columns)
     ranges = np.array([column.range for column in columns], dtype=np.float64)
     lower, upper = ranges[:, 0], ranges[:, 1]
+    within = _within(plan, query)
 
     def row(rng: np.random.Generator) -> Block:
         share = rng.random(len(columns)) if rng.random() < 0.5 else rng.integers(0, 2, len(columns)).astype(np.float64)
-        values = lower + (upper - lower) * share
-        whole = np.array([hasattr(column, "levels") or getattr(column, "whole", True) for column in columns])
-        return np.where(whole, np.rint(values), values).reshape(1, -1).clip(lower, upper)
+        return within((lower + (upper - lower) * share).reshape(1, -1))
 
     def step(rng: np.random.Generator) -> Step:
         if plan.spec.data.neighbours is Neighbours.REPLACE_ONE:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.auditing.outputs import Sampler
-from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs
+from dpkit.auditing.pair_search import TRIES, PairGenerator, searched, worst_pair
+from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs, takes_any_number
 from dpkit.auditing.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
 from dpkit.auditing.subject import Subject
 from dpkit.core.auditor import Auditor
@@ -33,6 +34,7 @@ NAMES = (
     "floating point",
 )
 """The falsifiers, cheapest first."""
+_SEARCH_STREAM = 0x5EA2C4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ def planned(
     name: str | None = None,
     checks: Sequence[str] = (),
     recipe: Recipe | None = None,
+    search: PairGenerator | Iterable[Pair] | None = None,
+    tries: int = TRIES,
 ) -> Plan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
@@ -81,12 +85,15 @@ def planned(
         if falsifier not in known:
             raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
+    tries = whole_number(tries, field="tries", where="audit", minimum=1)
+    seed = seed_of(rng)
+    looking = _Search(candidates=search, tries=tries, seed=np.random.SeedSequence([seed, _SEARCH_STREAM]))
     if isinstance(target, Mechanism):
-        subjects = _of_mechanism(target, claim, given, at, neighbours, registry)
+        subjects = _of_mechanism(target, claim, given, at, neighbours, registry, looking)
         real = any("real arithmetic" in assumption for subject in subjects for assumption in subject.claim.assuming)
         rounding = not real if floating_point is None else floating_point
     elif callable(target):
-        subjects = _of_function(target, claim, given, density, neighbours)
+        subjects = _of_function(target, claim, given, density, neighbours, looking)
         rounding = bool(floating_point)
     else:
         allowed = "a function fn(dataset, n, rng) or a mechanism"
@@ -109,7 +116,7 @@ def planned(
         subjects=subjects,
         confidence=level,
         samples=budget,
-        seed=seed_of(rng),
+        seed=seed,
         floating_point=rounding,
         falsifiers=None if falsifiers is None else tuple(falsifiers),
         auditors=auditors,
@@ -125,16 +132,40 @@ def _described(target: object, registry: Registry) -> object:
     return {"function": path} if ":" in path and "<" not in path else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """Where pairs are searched for, on a stream of random numbers that no campaign uses."""
+
+    candidates: PairGenerator | Iterable[Pair] | None
+    tries: int
+    seed: np.random.SeedSequence
+
+    def found(self, subject: Subject, at: Distance | None) -> tuple[Pair, ...]:
+        """The worst of the candidates; none where there are no candidates."""
+        if self.candidates is None:
+            return ()
+        worst = worst_pair(subject, self.candidates, seed=self.seed, tries=self.tries, at=at)
+        return () if worst is None else (worst,)
+
+
 def _of_function(
-    fn: Sampler, claim: Loss | Claim | None, pairs: Sequence[Pair], density: WhiteBox | None, neighbours: Neighbours
+    fn: Sampler,
+    claim: Loss | Claim | None,
+    pairs: Sequence[Pair],
+    density: WhiteBox | None,
+    neighbours: Neighbours,
+    looking: _Search,
 ) -> tuple[Subject, ...]:
-    if claim is None or not pairs:
+    if claim is None or not (pairs or looking.candidates is not None):
         missing, allowed = (
             ("claim", "a loss such as PureDP(epsilon=1.0)") if claim is None else ("pair", "two neighbouring datasets")
         )
         raise InvalidValueError(field=missing, found=None, allowed=allowed, where="audit")
     stated = _as_claim(claim, neighbours)
-    return tuple(Subject(sampler=fn, claim=stated, pair=pair, density=density) for pair in pairs)
+    found = looking.found(Subject(sampler=fn, claim=stated, pair=(None, None), density=density), None)
+    if not (pairs or found):
+        raise InvalidValueError(field="search", found="no pair", allowed="at least one pair of datasets", where="audit")
+    return tuple(Subject(sampler=fn, claim=stated, pair=pair, density=density) for pair in (*pairs, *found))
 
 
 def _of_mechanism(
@@ -144,6 +175,7 @@ def _of_mechanism(
     at: Distance | None,
     neighbours: Neighbours,
     registry: Registry,
+    looking: _Search,
 ) -> tuple[Subject, ...]:
     if claim is None and at is None:
         raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
@@ -152,16 +184,6 @@ def _of_mechanism(
     else:
         assert at is not None
         claims = mechanism.claims(at)
-    if not pairs:
-        if at is None:
-            raise InvalidValueError(field="pair", found=None, allowed="a pair of values, or a distance `at`", where="audit")
-        hard = registered_pairs(mechanism, at, registry)
-        try:
-            pairs = (*hard, *pairs_at(mechanism, at))
-        except InvalidValueError:
-            if not hard:
-                raise
-            pairs = hard
     if not claims:
         raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
 
@@ -169,11 +191,30 @@ def _of_mechanism(
         return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
 
     density = mechanism if isinstance(mechanism, WhiteBox) else None
+    judged = Subject(sampler=sampler, claim=claims[0], pair=(None, None), density=density, mechanism=mechanism, at=at)
+    if looking.candidates is not None:
+        pairs = (*pairs, *looking.found(judged, at))
+    elif not pairs:
+        pairs = _usual_pairs(mechanism, at, registry)
+        if at is not None and takes_any_number(mechanism, at):
+            pairs = (*pairs, *searched(judged, pairs, at, seed=looking.seed))
     return tuple(
         Subject(sampler=sampler, claim=one, pair=pair, density=density, mechanism=mechanism, at=at)
         for one in claims
         for pair in pairs
     )
+
+
+def _usual_pairs(mechanism: Mechanism, at: Distance | None, registry: Registry) -> tuple[Pair, ...]:
+    if at is None:
+        raise InvalidValueError(field="pair", found=None, allowed="a pair of values, or a distance `at`", where="audit")
+    hard = registered_pairs(mechanism, at, registry)
+    try:
+        return (*hard, *pairs_at(mechanism, at))
+    except InvalidValueError:
+        if not hard:
+            raise
+        return hard
 
 
 def _as_claim(claim: Loss | Claim, neighbours: Neighbours) -> Claim:

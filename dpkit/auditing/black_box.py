@@ -50,6 +50,10 @@ class BlackBox(Process):
         """ln of the e-value."""
         return 0.0 if self._inner is None else self._inner.log_wealth
 
+    def telling(self) -> float | None:
+        """How likely the event is that tells the datasets apart best."""
+        return None if self._inner is None else self._inner.telling()
+
     def event(self) -> Event | None:
         """The winning bet's."""
         bet = None if self._inner is None else self._inner.winner

@@ -48,6 +48,7 @@ class Finding:
     bound: Bound | None = None
     bound_samples: int = 0
     power: float | None = None
+    power_event: float | None = None
     output: tuple[float, ...] = ()
     note: str = ""
     tried: tuple[str, ...] = field(default=())
@@ -136,9 +137,11 @@ def _survived(
         bound for bound in (f.bound(alpha=bound_alpha / len(freezers)) for f in freezers if f is not None) if bound is not None
     ]
     bound = max(bounds, key=lambda one: one.epsilon) if bounds else None
-    mass = max(0.02, bound.hits[0] / bound.trials) if bound is not None else 0.5
+    seen = [mass for mass in (process.telling() for process in processes) if mass is not None]
+    mass = max(0.02, max(seen)) if seen else 0.5
     point = min(subject.points, key=lambda one: one.delta)
-    power = smallest_violation(point, mass=mass, pairs=pairs, threshold=threshold)
+    # the average over processes is what must pass the threshold, and one of them finds the event
+    power = smallest_violation(point, mass=mass, pairs=pairs, threshold=threshold + math.log(len(processes)))
     return Finding(
         falsifier=leading.name,
         verdict="not refuted" if math.isfinite(power) else "inconclusive",
@@ -147,6 +150,7 @@ def _survived(
         event=leading.event(),
         bound=bound,
         power=power,
+        power_event=mass,
         note="the time was up before the samples were" if late else "",
         tried=tuple(process.name for process in processes),
     )

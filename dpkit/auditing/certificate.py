@@ -15,6 +15,7 @@ from dpkit.interchange import from_json as value_from_json
 
 VERSION = 1
 Verdict = Literal["refuted", "not refuted", "inconclusive"]
+_LATER = ("power_event", "recipe")
 Arithmetic = Literal["real arithmetic", "floating point", "declared law", "records"]
 
 
@@ -38,9 +39,10 @@ class AuditCertificate:
     """Refuted: the claim is false, or something of probability at most 1 - confidence happened (over the whole audit).
 
     Not refuted is no proof: `power` is the smallest epsilon (at `delta`) that this many samples would have exposed with
-    probability 0.95, at this pair, through an event of the probability seen. `epsilon_lower` is below the true epsilon at
-    `delta` with the same confidence. `hypothesis` says what was tested: the claim in real arithmetic, the claim of what runs
-    in floating point, or that the samples follow the declared law. `recipe` is what a replay is made from, as JSON.
+    probability 0.95, at this pair, through an event of probability `power_event` (that of the most telling event seen).
+    `epsilon_lower` is below the true epsilon at `delta` with the same confidence. `hypothesis` says what was tested: the claim
+    in real arithmetic or of what runs in floating point, that samples follow the declared law, or that records add up.
+    `recipe` is what a replay is made from, as JSON.
     """
 
     target: str
@@ -63,6 +65,7 @@ class AuditCertificate:
     budget: int
     floating_point: bool
     software: tuple[tuple[str, str], ...]
+    power_event: float | None = None
     recipe: str = ""
     digest: str = field(default="")
 
@@ -120,8 +123,9 @@ class AuditCertificate:
             elif isinstance(value, Witness):
                 value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
             body[part.name] = _plain(value)
-        if not self.recipe:
-            del body["recipe"]  # certificates from before there were recipes keep their digest
+        for name in _LATER:
+            if not body[name]:
+                del body[name]  # certificates from before it existed keep their digest
         return body
 
 
@@ -138,8 +142,8 @@ def _read(text: str) -> AuditCertificate:
         document = json.loads(text)
         if document["dpkit_audit"] != VERSION:
             raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
-        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name != "recipe"}
-        body["recipe"] = document.get("recipe", "")
+        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name not in _LATER}
+        body |= {name: document[name] for name in _LATER if name in document}
         claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
         witness = {name: _tuples(value) for name, value in body["witness"].items()}
         numbers = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.text import TITLES
+from dpkit.auditing.text import TITLES, power_in_words
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em;color:#222}"
@@ -47,7 +47,7 @@ def _article(one: AuditCertificate) -> str:
 def _rows(one: AuditCertificate) -> list[tuple[str, str]]:
     witness = one.witness
     evidence = "proof" if one.log_e_value == math.inf else f"e-value {one.e_value:.4g}"
-    power = "" if one.power is None else "none" if one.power == math.inf else f"epsilon = {one.power:.4g}"
+    power = "" if one.power is None else power_in_words(one)
     counted = "" if witness.hits is None else f"{witness.hits[0]} against {witness.hits[1]} of {witness.trials} each"
     return [
         ("claim", f"{one.claim.loss} under {one.claim.neighbours}"),

@@ -48,6 +48,13 @@ def pairs_at(mechanism: Mechanism, at: Distance) -> tuple[Pair, ...]:
     )
 
 
+def takes_any_number(mechanism: Mechanism, at: Distance) -> bool:
+    """Whether nothing is known of a mechanism's values but that numbers at this distance are neighbours."""
+    special = (RandomizedResponse, DiscreteLaplace, DiscreteGaussian, Exponential, SymmetricGaussian)
+    own = getattr(mechanism, "neighbouring_values", None)
+    return own is None and not isinstance(mechanism, special) and at.metric in ("l1", "l2", "linf")
+
+
 def registered_pairs(mechanism: Mechanism, at: Distance, registry: Registry) -> tuple[Pair, ...]:
     """The pairs that plugins registered for this mechanism. One that is too far apart would refute a true claim: refused."""
     names = factory_names(mechanism, registry)

@@ -10,8 +10,12 @@ from dpkit.auditing.betting import kelly
 from dpkit.auditing.profile import Point
 
 _QUANTILE = 1.6449  # of the standard normal at 0.95
-LEARNING = 3.0
-"""Nats allowed for finding the event and the stake: half of the fund follows the leader, and the first bets are small."""
+LEARNING = 5.0
+"""Nats allowed for finding the event and the stake: half of the fund follows the leaders, and the first bets are small.
+
+Measured: violations of the stated size were found in 129 of 130 runs (one event of probability 0.5 or 0.05, Laplace noise on a
+number and on one of five entries; 2,000 to 20,000 samples, seeds from 100 on).
+"""
 
 
 def smallest_violation(point: Point, *, mass: float, pairs: int, threshold: float) -> float:

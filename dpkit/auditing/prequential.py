@@ -13,6 +13,8 @@ from dpkit.numerics.special import Array
 
 _CAUTIOUS, _BOLD = 1.0, 0.1
 """Hits that a bet imagines on the side that should have few: one, or next to none."""
+_CLEAR = 4.0
+"""Nats that an event must have been worth on the past to be called telling."""
 
 
 class Prequential:
@@ -49,6 +51,22 @@ class Prequential:
         path = self._portfolio.path(self._bettors, *scores)
         self.bank.take((first, second), scores)
         return path
+
+    def telling(self) -> float | None:
+        """How likely the event is, where it is likelier, that tells the datasets apart best: against the hardest claim.
+
+        It names the kind of event for which power is stated, and nothing is decided by it. None where nothing tells them apart.
+        """
+        pasts = {column: self.bank.past(column) for column in range(len(self.bank.names))}
+        for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
+            points = [Point(epsilon=share * point.epsilon, delta=point.delta) for point in self._points]
+            bet = _leader([found[0] for found in best_bets_of(pasts, points, cautions=(_CAUTIOUS,)).values()])
+            if bet is None:
+                continue
+            scores = pasts[bet.column][0 if bet.forward else 1]
+            if bet.growth * scores.size >= _CLEAR:
+                return float(np.mean(scores >= bet.cut if bet.upper else scores <= bet.cut))
+        return None
 
     def choose(self) -> None:
         """Choose the bets on the next batch from everything seen so far."""

@@ -48,6 +48,10 @@ class Process(ABC):
     def event(self) -> Event | None:
         """The event that speaks loudest so far."""
 
+    def telling(self) -> float | None:
+        """How likely the event is that tells the datasets apart best; None where there is none, or none is looked for."""
+        return None
+
 
 def event_of(bet: Bet, names: tuple[str, ...]) -> Event:
     """A bet's set in words and code."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from dpkit.auditing.floating_point import FloatingPoint
 from dpkit.auditing.foreign import Opinion, opinions
 from dpkit.auditing.noise_law import noise_law_of
 from dpkit.auditing.outputs import Sampler, Source
+from dpkit.auditing.pair_search import TRIES, PairGenerator
 from dpkit.auditing.processes import Process
 from dpkit.auditing.recipe import Recipe
 from dpkit.auditing.subject import Subject
@@ -55,6 +56,8 @@ def audit(
     name: str | None = None,
     registry: Registry | None = None,
     recipe: Recipe | None = None,
+    search: PairGenerator | Iterable[tuple[object, object]] | None = None,
+    tries: int = TRIES,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -68,11 +71,14 @@ def audit(
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
     of the error probability over campaigns and bounds. `rng` is a seed or a generator that one is drawn from; the certificate
     holds the seed, and `replay` reruns it. `registry` brings the auditors and neighbour pairs of plugins: what is installed,
-    where it is not given. `recipe` says how a replay makes the target again, where the target itself does not tell.
+    where it is not given. `search` draws pairs of neighbours (a function of a generator, a list, or a hypothesis strategy that
+    dpkit.testing wrapped): of so many `tries` the one at which the claim looks worst, made simple, is audited on fresh samples.
+    Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
+    again, where the target itself does not tell.
     """
     plan = planned(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
-        falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe,
+        falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
         checks=[check.__name__ for check in checks],
         registry=default_registry() if registry is None else registry,
     )  # fmt: skip

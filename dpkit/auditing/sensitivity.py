@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -18,6 +19,8 @@ Step = tuple[Block | None, Block | None]
 """A record that goes and a record that comes; None for neither. Rows are blocks of one."""
 Generator = Callable[[np.random.Generator], Step]
 """Draws one neighbour step; hypothesis strategies are wrapped into it by dpkit.testing."""
+Within = Callable[[Block], Block]
+"""Maps any row to one that the data may hold."""
 
 _SLACK = 1e-9
 
@@ -34,22 +37,57 @@ class Excess:
 
 
 def search_sensitivity(
-    query: Query, neighbours: Neighbours, steps: Iterable[Step] | Generator, *, tries: int = 10_000, rng: int = 0
+    query: Query,
+    neighbours: Neighbours,
+    steps: Iterable[Step] | Generator,
+    *,
+    tries: int = 10_000,
+    rng: int = 0,
+    within: Within | None = None,
 ) -> Excess | None:
     """The first step that moves the sum too far, made as simple as it can be; None where none of the tries does.
 
-    A query is a sum of row contributions, so a step moves it by what came less what went. It sees wrong bounds on
-    contributions; it cannot see a contribution that depends on other rows, which a law of queries checks.
+    A query is a sum of row contributions, so a step moves it by what came less what went. `within` maps any row to one that
+    the data may hold (clipping to declared bounds, say): with it the step that moves the sum furthest is climbed from, and what
+    is found stays among such rows. It sees wrong bounds on contributions; it cannot see a contribution that depends on other
+    rows, which a law of queries checks.
     """
     tries = whole_number(tries, field="tries", where="search_sensitivity", minimum=1)
     claimed = tuple(query.sensitivity(neighbours))
-    for number, step in enumerate(_drawn(steps, np.random.default_rng(rng))):
-        if number >= tries:
-            return None
+    stream = np.random.default_rng(rng)
+    furthest: dict[Distance, tuple[float, Step]] = {}
+    for step in islice(_drawn(steps, stream), tries):
         for distance in claimed:
-            if _too_far(query, step, distance, neighbours):
-                return _told(query, _shrunk(query, step, distance, neighbours), distance)
+            size = _size(query, step, distance, neighbours)
+            if _exceeds(size, distance):
+                return _told(query, _shrunk(query, step, distance, neighbours, within), distance)
+            if size > furthest.get(distance, (0.0, step))[0]:
+                furthest[distance] = (size, step)
+    if within is not None:
+        for distance, (size, step) in furthest.items():
+            climbed = _climbed(query, step, size, distance, within)
+            if _exceeds(_size(query, climbed, distance, neighbours), distance):
+                return _told(query, _shrunk(query, climbed, distance, neighbours, within), distance)
     return None
+
+
+def _climbed(query: Query, step: Step, size: float, distance: Distance, within: Within) -> Step:
+    """Entry by entry, both ways, to where the sum moves further, by strides that shrink."""
+    for stride in (1e6, 1e3, 10.0, 1.0, 0.3, 0.1, 0.03, 0.01):
+        for side in (0, 1):
+            block = step[side]
+            if block is None:
+                continue
+            for place in np.ndindex(block.shape):
+                for move in (stride, -stride):
+                    trial = block.astype(np.float64)
+                    trial[place] += move
+                    trial = within(trial)
+                    candidate: Step = (trial, step[1]) if side == 0 else (step[0], trial)
+                    found = length(moved(query, candidate), distance.metric)
+                    if found > size:
+                        step, block, size = candidate, trial, found
+    return step
 
 
 def moved(query: Query, step: Step) -> Array:
@@ -85,15 +123,18 @@ def _drawn(steps: Iterable[Step] | Generator, rng: np.random.Generator) -> Itera
     yield from steps
 
 
-def _too_far(query: Query, step: Step, distance: Distance, neighbours: Neighbours) -> bool:
-    gone, came = step
-    if neighbours is Neighbours.ADD_REMOVE and gone is not None and came is not None:
-        return False  # not one step of this relation
-    found = length(moved(query, step), distance.metric)
-    return not found <= distance.value * (1.0 + _SLACK)  # NaN is too far
+def _size(query: Query, step: Step, distance: Distance, neighbours: Neighbours) -> float:
+    """How far a step moves the sum; 0 where it is not one step: who comes and who goes are two under add-remove."""
+    if neighbours is Neighbours.ADD_REMOVE and step[0] is not None and step[1] is not None:
+        return 0.0
+    return length(moved(query, step), distance.metric)
 
 
-def _shrunk(query: Query, step: Step, distance: Distance, neighbours: Neighbours) -> Step:
+def _exceeds(size: float, distance: Distance) -> bool:
+    return not size <= distance.value * (1.0 + _SLACK)  # NaN is too far
+
+
+def _shrunk(query: Query, step: Step, distance: Distance, neighbours: Neighbours, within: Within | None) -> Step:
     """A simpler step that is still too far: entries set to zero, then rounded to few digits, one at a time."""
     for side in (0, 1):
         block = step[side]
@@ -103,8 +144,9 @@ def _shrunk(query: Query, step: Step, distance: Distance, neighbours: Neighbours
             for simpler in (0.0, float(np.sign(block[place])), round(float(block[place]), 2)):
                 trial = block.copy()
                 trial[place] = simpler
+                trial = trial if within is None else within(trial)
                 candidate: Step = (trial, step[1]) if side == 0 else (step[0], trial)
-                if simpler != block[place] and _too_far(query, candidate, distance, neighbours):
+                if simpler != block[place] and _exceeds(_size(query, candidate, distance, neighbours), distance):
                     step, block = candidate, trial
                     break
     return step

@@ -16,6 +16,14 @@ TITLES = {
 }
 
 
+def power_in_words(certificate: AuditCertificate) -> str:
+    """The violation, and the kind of event it is stated for: through rarer events only larger ones are found."""
+    if certificate.power is None or certificate.power == math.inf:
+        return "none"
+    event = "" if certificate.power_event is None else f", through an event of probability {certificate.power_event:.2g}"
+    return f"epsilon = {certificate.power:.4g} at that delta{event}"
+
+
 def as_text(certificate: AuditCertificate) -> str:
     """A dozen lines: verdict first, then why, then how to check it."""
     witness = certificate.witness
@@ -35,8 +43,9 @@ def as_text(certificate: AuditCertificate) -> str:
     lines.append(f"  evidence    {evidence} from {certificate.samples} samples; refuted at {1.0 / certificate.level:.4g}")
     lines.append(f"  lower bound epsilon >= {certificate.epsilon_lower:.6g} at delta = {certificate.delta:.3g}")
     if certificate.power is not None:
-        found = "none" if certificate.power == math.inf else f"epsilon = {certificate.power:.4g} at that delta"
-        lines.append(f"  power       smallest violation found with probability 0.95 (approximately): {found}")
+        lines.append(
+            f"  power       smallest violation found with probability 0.95 (approximately): {power_in_words(certificate)}"
+        )
     if certificate.note:
         lines.append(f"  note        {certificate.note}")
     software = ", ".join(f"{name} {version}" for name, version in certificate.software)

@@ -81,6 +81,10 @@ class LikelihoodRatio(Process):
         """ln of the e-value."""
         return self._inner.log_wealth
 
+    def telling(self) -> float | None:
+        """How likely the event is that tells the datasets apart best."""
+        return self._inner.telling()
+
     def event(self) -> Event | None:
         """The winning bet's."""
         bet = self._inner.winner

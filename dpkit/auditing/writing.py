@@ -49,6 +49,7 @@ def written(plan: Plan, subject: Subject, found: Finding, *, hypothesis: Arithme
         level=level,
         witness=witness,
         power=None if hypothesis == "declared law" else found.power,
+        power_event=None if hypothesis == "declared law" else found.power_event,
         note=found.note,
         seed=plan.seed,
         budget=plan.samples,

@@ -1,5 +1,7 @@
 """The search for a worse pair finds wrong bounds, and shows them in their simplest form."""
 
+import ast
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,34 @@ def test_steps_of_the_other_relation_do_not_count():
 def test_a_list_of_steps_will_do():
     steps = [(None, np.array([[0.1, 0.0]])), (None, np.array([[5.0, 5.0]]))]
     assert search_sensitivity(query(l1(1.5)), Neighbours.ADD_REMOVE, steps).came == "[[1.0, 1.0]]"
+
+
+def product():
+    """The product of two entries in [2, 5]: at most 25, which only one corner reaches, and 24 is claimed."""
+    return Query(
+        name="product",
+        rows=lambda block: (block[:, :1] * block[:, 1:]) ** 2 / 25.0,
+        shape=(1,),
+        sensitivity=lambda neighbours: (l1(24.0),),
+        because=Citation(key="dpkit", locator="a test"),
+    )
+
+
+def test_the_search_climbs_to_a_corner_within_the_bounds():
+    def drawn(rng):
+        return None, rng.uniform(2.0, 3.0, size=(1, 2))
+
+    def within(block):
+        return np.clip(block, 2.0, 5.0)
+
+    assert search_sensitivity(product(), Neighbours.ADD_REMOVE, drawn, tries=20) is None
+    excess = search_sensitivity(product(), Neighbours.ADD_REMOVE, drawn, tries=20, within=within)
+    assert excess.found == 25.0
+    assert excess.came == "[[5.0, 5.0]]"
+
+
+def test_a_simpler_step_stays_within_the_bounds():
+    excess = search_sensitivity(
+        query(l1(1.5)), Neighbours.ADD_REMOVE, [(None, np.array([[0.9, 0.9]]))], within=lambda block: np.clip(block, 0.5, 2.0)
+    )
+    assert min(ast.literal_eval(excess.came)[0]) >= 0.5

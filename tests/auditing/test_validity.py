@@ -139,19 +139,52 @@ def test_points_are_implied_by_the_claim(loss):
         assert point.delta >= implied_delta(loss, point.epsilon) * (1.0 - 1e-9) or isinstance(loss, ApproxDP)
 
 
-def test_power_is_found_as_often_as_it_says():
-    point = Point(epsilon=1.0, delta=0.0)
-    epsilon = smallest_violation(point, mass=0.5, pairs=1_000, threshold=math.log(1e3))
-    found = 0
-    for seed in range(6):
+def one_event(mass):
+    def made(epsilon):
+        return lambda bit, n, rng: (rng.random(n) < (mass if bit else mass * math.exp(-epsilon))).astype(int)
 
-        def fn(value, n, rng):
-            return (rng.random(n) < (0.5 if value else 0.5 * math.exp(-epsilon))).astype(int)
+    return made
 
-        from dpkit import audit
 
-        found += audit(fn, PureDP(epsilon=1.0), (1, 0), samples=2_000, rng=seed)[0].refuted
-    assert found >= 4
+def laplace_on_one_of(entries):
+    def made(epsilon):
+        return lambda value, n, rng: np.asarray(value) + rng.laplace(scale=1.0 / epsilon, size=(n, entries))
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "pair", "samples"),
+    [
+        (one_event(0.5), (1, 0), 1_000),
+        (one_event(0.1), (1, 0), 3_000),
+        (laplace_on_one_of(1), (np.zeros(1), np.ones(1)), 1_500),
+        pytest.param(laplace_on_one_of(5), (np.zeros(5), np.eye(5)[2]), 2_000, marks=pytest.mark.slow),
+    ],
+    ids=["likely", "rare", "laplace", "vector"],
+)
+def test_violations_of_the_size_that_power_states_are_found(made, pair, samples):
+    """Of 20 runs at probability 0.95, fewer than 16 have a probability below 0.003; the seeds are fixed."""
+    from dpkit import audit
+
+    (stated,) = audit(made(1.0), PureDP(epsilon=1.0), pair, samples=samples, rng=1)
+    assert stated.verdict == "not refuted"
+    assert 1.0 < stated.power < 5.0
+    found = sum(
+        audit(made(stated.power), PureDP(epsilon=1.0), pair, samples=samples, rng=100 + i)[0].refuted for i in range(20)
+    )
+    assert found >= 16
+
+
+def test_power_is_stated_for_the_event_seen():
+    from dpkit import audit
+
+    likely, rare = (audit(one_event(mass)(1.0), PureDP(epsilon=1.0), (1, 0), samples=6_000, rng=2)[0] for mass in (0.5, 0.1))
+    assert likely.power_event == pytest.approx(0.5, abs=0.1)
+    assert rare.power_event == pytest.approx(0.1, abs=0.04)
+    assert rare.power > likely.power
+    assert "through an event of probability" in str(rare)
+    assert smallest_violation(Point(epsilon=1.0, delta=0.0), mass=0.5, pairs=10, threshold=math.log(1e3)) == math.inf
 
 
 def test_the_bound_of_a_right_entry_is_near_its_epsilon():
