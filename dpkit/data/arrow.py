@@ -14,6 +14,9 @@ from dpkit.core.source import Batch, Cells
 from dpkit.data.objects import objects
 from dpkit.errors import MissingExtraError, SourceError
 
+_NARROW = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
+"""What Arrow calls the types of which every value is a float32."""
+
 _BUFFER = 1 << 18
 """How much of a column is read from a Parquet file at once, in bytes."""
 
@@ -64,9 +67,13 @@ class ParquetTable:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = tuple(paths)
         schemas = []
+        narrow: set[str] | None = None
         for path in self._paths:
             with _parquet(path) as file:
                 schemas.append(_distinct(file.schema_arrow.names, source=path))
+                mine = {field.name for field in file.schema_arrow if str(field.type) in _NARROW}
+                narrow = mine if narrow is None else narrow & mine
+        self._narrow = frozenset(narrow or ())
         self._names = schemas[0]
         for path, names in zip(self._paths, schemas, strict=True):
             if set(names) != set(self._names):
@@ -76,6 +83,11 @@ class ParquetTable:
     def names(self) -> tuple[str, ...]:
         """The names of the fields."""
         return self._names
+
+    @property
+    def float32_names(self) -> frozenset[str]:
+        """The columns whose type, in every file, is one that a float32 holds exactly."""
+        return self._narrow
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Batches of the files, in order."""

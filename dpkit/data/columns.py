@@ -19,6 +19,8 @@ from dpkit.data.cells import FloatArray, Kind, read_numbers, read_texts, text_of
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
 
+_FLOAT32_WHOLE = 2.0**24
+
 
 class Policy(Enum):
     """What becomes of a cell that is not as declared, where no value is given to stand for it."""
@@ -215,6 +217,25 @@ class Boolean:
         """1 for true and 0 for false."""
         texts = [None if text is None else text.strip().casefold() or None for text in read_texts(cells)]
         return _looked_up(texts, _TRUTH, missing=_code(self.missing), unknown=_code(self.unknown))
+
+
+def exact_in_float32(column: Column, *, narrow: bool = False) -> bool:
+    """Whether a float32 holds every code of a column exactly, by its declaration; `narrow`: its cells are float32 or shorter.
+
+    Places in a list and truth values do, and whole numbers up to 2**24. Other numbers do where their cells are narrow and
+    the bounds and all values that stand for cells are float32 themselves: clipping then makes no other number.
+    """
+    lower, upper = column.range
+    if isinstance(column, Category | Boolean):
+        return upper < _FLOAT32_WHOLE
+    if not isinstance(column, Number):
+        return False
+    if column.whole:
+        return lower >= -_FLOAT32_WHOLE and upper <= _FLOAT32_WHOLE
+    given = (column.missing, column.nan, column.text, column.infinite, column.outside)
+    values = [lower, upper, *(value for value in given if isinstance(value, float))]
+    with np.errstate(over="ignore"):
+        return narrow and all(float(np.float32(value)) == value for value in values)
 
 
 def _looked_up(texts: list[str | None], codes: Mapping[str, float], *, missing: float, unknown: float) -> FloatArray:

@@ -9,7 +9,6 @@ from dpkit.core.query import Query
 from dpkit.core.source import Source
 from dpkit.data.kept_rows import KeptRows
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.source import DataSource
 from dpkit.data.summing import QuerySums, Totals, dry_run, plan_sums
 from dpkit.errors import UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
@@ -32,10 +31,15 @@ class BlockEngine:
     @property
     def setting(self) -> DeclaredSetting | None:
         """What the source declares: a plan for anything else is a plan for other data. None where a source declares nothing."""
-        source = self._source
-        if not isinstance(source, DataSource):
-            return None
-        return DeclaredSetting(schema=source.schema, neighbours=source.neighbours, unit=source.unit)
+        declared = getattr(self._source, "setting", None)
+        return declared if isinstance(declared, DeclaredSetting) else None
+
+    def close(self) -> None:
+        """Forget what was kept of the rows."""
+        self._kept.end(complete=False)
+        close = getattr(self._source, "close", None)
+        if callable(close):
+            close()
 
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse queries of unknown columns, of wrong shapes, and such as fail on made-up rows. Reads no data."""

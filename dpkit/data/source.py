@@ -16,7 +16,9 @@ from dpkit.core.source import DivisibleTable, Table
 from dpkit.data.bounding import KEY_BYTES, kept_rows
 from dpkit.data.parts import ROWS_OF_A_SCAN, Bounding, SourcePart
 from dpkit.data.pricing import priced_distances
+from dpkit.data.read_ahead import read_ahead
 from dpkit.data.schema import Schema
+from dpkit.data.setting import DeclaredSetting
 from dpkit.data.unit import PrivacyUnit
 from dpkit.errors import PrivateFactError, SourceError
 
@@ -66,6 +68,22 @@ class DataSource:
         """The declared columns, in order."""
         return self.schema.names
 
+    @property
+    def setting(self) -> DeclaredSetting:
+        """What is declared: a plan for anything else is a plan for other data."""
+        return DeclaredSetting(schema=self.schema, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the codes are kept in memory after the first pass."""
+        return self._in_memory
+
+    @property
+    def float32_names(self) -> frozenset[str]:
+        """The columns whose numbers, by the types of the table, a float32 holds exactly."""
+        found: frozenset[str] = getattr(self._table, "float32_names", frozenset())
+        return found
+
     def sample(self, columns: Sequence[str]) -> Block:
         """Made-up rows within the declared bounds."""
         return self.schema.sample(columns)
@@ -114,7 +132,7 @@ class DataSource:
         return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
-        yield from self._whole.blocks(names, rows, kept=self._rows_to_keep())
+        yield from read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
 
     def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         if self._codes is None:
