@@ -8,6 +8,7 @@ from dpkit.core.checks import whole_number
 from dpkit.core.query import Query
 from dpkit.core.source import Source
 from dpkit.data.kept_rows import KeptRows
+from dpkit.data.parallel import mapped, usable_threads
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing import QuerySums, Totals, dry_run, plan_sums
 from dpkit.errors import UnknownNameError
@@ -21,12 +22,23 @@ CACHE_BYTES = 256 << 20
 
 
 class BlockEngine:
-    """Sums queries over a source. The totals do not depend on the size of a block, to the bit."""
+    """Sums queries over a source, on `threads` threads (by default one a core). Neither they nor the size of a block change
+    a bit of the totals. What queries prepare is kept for later passes, up to `cache_bytes`.
+    """
 
-    def __init__(self, source: Source, *, block_bytes: int = BLOCK_BYTES, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        cache_bytes: int = CACHE_BYTES,
+        threads: int | None = None,
+    ) -> None:
         self._source = source
-        self._block_bytes = whole_number(block_bytes, field="block_bytes", where="BlockEngine", minimum=1)
-        self._kept = KeptRows(most_bytes=whole_number(cache_bytes, field="cache_bytes", where="BlockEngine", minimum=0))
+        where = "BlockEngine"
+        self._block_bytes = whole_number(block_bytes, field="block_bytes", where=where, minimum=1)
+        self._kept = KeptRows(most_bytes=whole_number(cache_bytes, field="cache_bytes", where=where, minimum=0))
+        self._threads = usable_threads() if threads is None else whole_number(threads, field="threads", where=where, minimum=1)
 
     @property
     def setting(self) -> DeclaredSetting | None:
@@ -60,8 +72,7 @@ class BlockEngine:
         if blocks is None:
             return None
         totals = plan.zero()
-        for block in blocks:
-            partial = plan.prepared_partial(block)
+        for partial in mapped(plan.prepared_partial, blocks, threads=self._threads):
             if partial is None:
                 return None
             totals = plan.merge(totals, partial)
@@ -73,11 +84,10 @@ class BlockEngine:
             return totals
         rows = max(1, self._block_bytes // (8 * max(1, len(plan.columns))))
         keeping = self._kept.begin(plan.preparation)
-        for block in self._source.blocks(plan.columns, rows):
-            prepared = plan.prepare(block) if keeping else None
-            partial = None if prepared is None else plan.prepared_partial(prepared)
-            keeping = keeping and prepared is not None and partial is not None and self._kept.add(prepared)
-            totals = plan.merge(totals, plan.partial(block) if partial is None else partial)
+        work = plan.partial_and_prepared if keeping else plan.partial_alone
+        for partial, prepared in mapped(work, self._source.blocks(plan.columns, rows), threads=self._threads):
+            keeping = keeping and prepared is not None and self._kept.add(prepared)
+            totals = plan.merge(totals, partial)
         self._kept.end(complete=keeping)
         return plan.finish(totals)
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -155,13 +156,18 @@ class QuerySums:
             return None
         return first.query.preparation
 
-    def prepare(self, block: Block) -> Block | None:
-        """A block as the shared preparation makes it; None where that fails."""
+    def partial_alone(self, block: Block) -> tuple[Totals, None]:
+        """The totals of some rows, and nothing to keep."""
+        return self.partial(block), None
+
+    def partial_and_prepared(self, block: Block) -> tuple[Totals, Block | None]:
+        """The totals of some rows, and what the shared preparation made of them; None where these totals need the rows."""
         preparation = self.preparation
-        if preparation is None:
-            return None
+        assert preparation is not None
         with _quietly():
-            return prepared_rows(preparation, self.sums[0].own_columns(block))
+            prepared = prepared_rows(preparation, self.sums[0].own_columns(block))
+        partial = None if prepared is None else self.prepared_partial(prepared)
+        return (self.partial(block), None) if partial is None else (partial, prepared)
 
     def prepared_partial(self, prepared: Block) -> Totals | None:
         """The totals of prepared rows; None where some query needs the rows themselves."""
@@ -194,10 +200,26 @@ def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """No warning tells of a value."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """No warning tells of a value. Python's filters are the process's, so threads share one silence: the last one ends it."""
+    with _SILENCE_LOCK:
+        if not _SILENCES:
+            _SILENCES.append(warnings.catch_warnings())
+            _SILENCES[0].__enter__()
+            warnings.simplefilter("ignore")
+        else:
+            _SILENCES.append(_SILENCES[0])
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        with _SILENCE_LOCK:
+            silence = _SILENCES.pop()
+            if not _SILENCES:
+                silence.__exit__(None, None, None)
+
+
+_SILENCE_LOCK = Lock()
+_SILENCES: list[warnings.catch_warnings[None]] = []
 
 
 def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:

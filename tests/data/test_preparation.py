@@ -12,7 +12,7 @@ from dpkit.data.opening import open_source
 from dpkit.data.schema import Schema
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import truncated
-from dpkit.testing import query_laws
+from dpkit.testing import exact_sum_laws
 
 STEP = 2.0**-20
 SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
@@ -151,10 +151,10 @@ def test_prepared_rows_are_read_only():
 
 def test_the_law_catches_a_prepared_sum_of_something_else():
     shared = Preparation(rows=squares, width=2)
-    query_laws.block_sum_equals_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
+    exact_sum_laws.block_sum_equals_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
     other = query(shared, 0, prepared_sum=lambda prepared: np.sum(prepared[:, 1]))
     with pytest.raises(AssertionError):
-        query_laws.block_sum_equals_the_sum_of_rows(other, [(-1.0, 1.0)] * 2)
+        exact_sum_laws.block_sum_equals_the_sum_of_rows(other, [(-1.0, 1.0)] * 2)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,8 +42,10 @@ class Frame:
         return len(self.units) + self.intercept
 
     def entries(self, block: Array) -> Array:
-        """x in the units of the frame, without the intercept."""
-        return np.asarray(clamped(widened(block[:, :-1], self.levels)) / np.array(self.units))
+        """x in the units of the frame, without the intercept; each column contiguous."""
+        x = clamped(np.ascontiguousarray(widened(block[:, :-1], self.levels).T))
+        x /= np.array(self.units)[:, None]
+        return x.T
 
     def prepared(self, block: Array) -> Array:
         """Of each row u on the grid, then ||z||, then y."""
@@ -81,10 +84,14 @@ def clamped(values: Array) -> Array:
     return np.asarray(found)
 
 
-def residuals(prepared: Array, position: Array) -> Array:
-    """y - z'position, for a position of z cut to 20 bits; the product u'position is exact."""
+def residuals_at(position: Array) -> Callable[[Array], Array]:
+    """y - z'position of prepared rows, for a position of z cut to 20 bits; the product u'position is exact."""
     direction, scale = fixed_point(position)
-    found = prepared[:, :-2] @ direction
-    found *= prepared[:, -2]
-    found *= scale
-    return np.asarray(np.subtract(prepared[:, -1], found, out=found))
+
+    def residuals(prepared: Array) -> Array:
+        found = prepared[:, :-2] @ direction
+        found *= prepared[:, -2]
+        found *= scale
+        return np.asarray(np.subtract(prepared[:, -1], found, out=found))
+
+    return residuals

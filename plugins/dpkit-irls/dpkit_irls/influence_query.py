@@ -18,9 +18,9 @@ from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.numerics.rounding import sqrt_up
-from dpkit_irls.frame import Frame, residuals
+from dpkit_irls.frame import Frame, residuals_at
 from dpkit_irls.prepared_query import RowMap, Sensitivity, prepared_query
-from dpkit_irls.rows import GRID, STEP, Array, cut_in_place
+from dpkit_irls.rows import GRID, LARGEST_STEP, STEP, Array, cut_in_place
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
@@ -48,16 +48,19 @@ def scatter(frame: Frame) -> Query:
 def gradient(frame: Frame, position: Array, threshold: float) -> Query:
     """Sum of u clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
 
-    def scores(prepared: Array) -> Array:
-        found = residuals(prepared, position)
-        found /= threshold
-        return cut_in_place(np.clip(found, -1.0, 1.0, out=found))
+    residuals = residuals_at(position)
+    step = threshold * STEP  # a power of two less: the quotient rounds as r/k does
 
     def rows(prepared: Array) -> Array:
-        return np.asarray(prepared[:, :-2] * scores(prepared)[:, None])
+        scores = cut_in_place(np.clip(residuals(prepared) / threshold, -1.0, 1.0))
+        return np.asarray(prepared[:, :-2] * scores[:, None])
 
     def summed(prepared: Array) -> Array:
-        return np.asarray(scores(prepared) @ prepared[:, :-2])
+        steps = residuals(prepared)
+        steps /= step
+        np.clip(steps, -LARGEST_STEP, LARGEST_STEP, out=steps)
+        np.trunc(steps, out=steps)  # a NaN shows in the sum, which is then made of rows
+        return np.asarray(steps @ prepared[:, :-2]) * STEP
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
@@ -67,9 +70,10 @@ def gradient(frame: Frame, position: Array, threshold: float) -> Query:
 
 def curvature(frame: Frame, position: Array, threshold: float, length: float) -> Query:
     """Sum of min(||z||/c, 1) over rows with |r| < k. Distance 1 under both relations; attained."""
+    residuals = residuals_at(position)
 
     def rows(prepared: Array) -> Array:
-        near = np.abs(residuals(prepared, position)) < threshold
+        near = np.abs(residuals(prepared)) < threshold
         return np.where(near, cut_in_place(np.minimum(prepared[:, -2] / length, 1.0)), 0.0)
 
     def summed(prepared: Array) -> Array:

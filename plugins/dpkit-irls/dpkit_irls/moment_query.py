@@ -7,7 +7,7 @@ It is symmetric and positive semidefinite to the bit, and a record moves it by o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -20,7 +20,7 @@ from dpkit.core.query import Preparation, Query
 from dpkit.numerics.rounding import round_up, sqrt_up
 from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.prepared_query import RowMap, prepared_query
-from dpkit_irls.rows import Array, cut, cut_in_place, fixed_point, in_unit_ball
+from dpkit_irls.rows import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/irls.md")
@@ -78,49 +78,66 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """s = min(cap, |r|^(p-2)) for the residuals of released coefficients; `root` gives sqrt(s / cap), at most 1."""
+    """s = min(cap, |r|^(p-2)) for the residuals of released coefficients; `roots` gives sqrt(s / cap), at most 1."""
 
     theta: tuple[float, ...]
     cap: float
     p: float = 1.0
 
-    def root(self, x: Array, y: Array) -> Array:
-        """Elementwise; the product with theta is exact."""
+    def roots(self) -> RowMap:
+        """A map of prepared rows, elementwise; the product with theta is exact."""
         direction, scale = fixed_point(np.array(self.theta))
-        residuals = np.abs(y - (x @ direction) * scale)
+
+        def of(prepared: Array) -> Array:
+            found = prepared[:, :-1] @ direction
+            found *= scale
+            np.subtract(prepared[:, -1], found, out=found)
+            np.abs(found, out=found)
+            return self._root(found)
+
+        return of
+
+    def _root(self, residuals: Array) -> Array:
+        """Written over the residuals."""
         if self.p == 2.0:
-            weights = np.ones_like(residuals)
+            residuals[:] = 1.0
         elif self.p == 1.0:
-            weights = 1.0 / np.maximum(residuals, 1.0 / self.cap)
+            np.maximum(residuals, 1.0 / self.cap, out=residuals)
+            np.divide(1.0, residuals, out=residuals)
         else:  # one call of the C library a row: vectorised powers may differ by a row's place
             # where the weight reaches the cap; near p = 2 that is beyond what a float holds, and the cap is taken below
             least = math.exp(min(max(-math.log(self.cap) / (2.0 - self.p), -700.0), 700.0))
-            powers = [math.pow(max(r, least), self.p - 2.0) for r in residuals.tolist()]
-            weights = np.array(powers).reshape(residuals.shape)
-        return np.asarray(np.sqrt(np.minimum(weights / self.cap, 1.0)))
+            residuals[:] = [math.pow(max(r, least), self.p - 2.0) for r in residuals.tolist()]
+        residuals /= self.cap
+        np.minimum(residuals, 1.0, out=residuals)
+        return np.sqrt(residuals, out=residuals)
 
 
-def factors(weights: Weights) -> Callable[[Array], Array]:
-    """sqrt(s/cap) x and sqrt(s/cap) y of each prepared row, on the grid, y last."""
+def factor_steps(weights: Weights, *, balance: float = 1.0) -> RowMap:
+    """sqrt(s/cap) x and balance sqrt(s/cap) y of each prepared row, y last, each cut to whole steps of the grid."""
+    roots = weights.roots()
 
     def of(prepared: Array) -> Array:
-        root = weights.root(prepared[:, :-1], prepared[:, -1])
-        return cut_in_place(prepared.T * root).T
+        steps = prepared.T * (roots(prepared) * LARGEST_STEP)  # scaled by a power of two: rounds as x sqrt(s/cap) does
+        np.trunc(steps, out=steps)
+        if balance != 1.0:
+            np.trunc(np.multiply(steps[-1], balance, out=steps[-1]), out=steps[-1])
+        return steps.T
 
     return of
 
 
 def first_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'Sy over the cap, summed. L2 distance 1, or 2 when a record is replaced; L1 sqrt(d) times as much. All are attained."""
-    both, width = factors(weights), scaling.width
+    both, width = factor_steps(weights), scaling.width
 
     def rows(prepared: Array) -> Array:
-        w = both(prepared)
-        return np.asarray(w[:, :-1] * w[:, -1:])
+        w = finite(both(prepared))
+        return np.asarray(w[:, :-1] * w[:, -1:]) * GRID
 
     def summed(prepared: Array) -> Array:
         w = both(prepared)
-        return np.asarray(w[:, -1] @ w[:, :-1])
+        return np.asarray(w[:, -1] @ w[:, :-1]) * GRID
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -134,28 +151,28 @@ def first_moment(scaling: Scaling, weights: Weights) -> Query:
 
 def second_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'SX over the cap, summed. Trace 1; rank-one 1; Frobenius sqrt(2) when a record is replaced."""
-    both = factors(weights)
+    both = factor_steps(weights)
     return _matrix_query("second-moment", scaling, lambda prepared: both(prepared)[:, :-1], scaling.width, squared=Fraction(1))
 
 
 def joint_moments(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """Both moments and y'Sy in one matrix; a record's vector has a squared norm of at most 1 + balance^2 (a power of two)."""
-    vectors = _balanced(weights, balance)
+    vectors = factor_steps(weights, balance=balance)
     return _matrix_query("moments", scaling, vectors, scaling.width + 1, squared=1 + Fraction(balance) ** 2)
 
 
 def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """The upper triangle of the same matrix as a vector, for Laplace noise. Under replace-one its distance is not attained."""
-    vectors, squared = _balanced(weights, balance), 1 + Fraction(balance) ** 2
+    vectors, squared = factor_steps(weights, balance=balance), 1 + Fraction(balance) ** 2
     left, right = np.triu_indices(scaling.width + 1)
 
     def rows(prepared: Array) -> Array:
-        w = vectors(prepared)
-        return np.asarray(w[:, left] * w[:, right])
+        w = finite(vectors(prepared))
+        return np.asarray(w[:, left] * w[:, right]) * GRID
 
     def summed(prepared: Array) -> Array:
         w = vectors(prepared)
-        return np.asarray((w.T @ w)[left, right])
+        return np.asarray((w.T @ w)[left, right]) * GRID
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -169,27 +186,14 @@ def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) 
     )  # fmt: skip
 
 
-def _balanced(weights: Weights, balance: float) -> RowMap:
-    """The vector w of each prepared row, whose last entry is in proportion to `balance`."""
-    both = factors(weights)
-
-    def vectors(prepared: Array) -> Array:
-        w = both(prepared)
-        if balance != 1.0:
-            w[:, -1] = cut(balance * w[:, -1])
-        return w
-
-    return vectors
-
-
 def _matrix_query(name: str, scaling: Scaling, vectors: RowMap, size: int, *, squared: Fraction) -> Query:
     def rows(prepared: Array) -> Array:
-        w = vectors(prepared)
-        return np.asarray(w[:, :, None] * w[:, None, :])
+        w = finite(vectors(prepared))
+        return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
     def summed(prepared: Array) -> Array:
         w = vectors(prepared)
-        return np.asarray(w.T @ w)
+        return np.asarray(w.T @ w) * GRID
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         most = float(squared)

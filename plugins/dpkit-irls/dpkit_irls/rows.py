@@ -18,6 +18,8 @@ STEP = 2.0**-20
 """The grid of a factor."""
 GRID = STEP * STEP
 """The grid of a product of two factors."""
+LARGEST_STEP = 1.0 / STEP
+"""1, in steps of a factor."""
 MOST_COLUMNS = 4096
 
 
@@ -35,6 +37,12 @@ def cut_in_place(values: Array) -> Array:
     values *= STEP
     values += 0.0  # minus zero is zero
     return values
+
+
+def finite(steps: Array) -> Array:
+    """The same with 0 for NaN. Fast sums do without: a NaN shows in the sum, which is then made of rows."""
+    np.copyto(steps, 0.0, where=np.isnan(steps))
+    return steps
 
 
 def lengths(block: Array) -> Array:

@@ -1,0 +1,68 @@
+"""Blocks on several threads: numpy leaves the interpreter free while it computes, so one process uses every core.
+
+BLAS is held to one thread meanwhile: threads that wait for each other inside every small product cost more than they give, and
+many times more on a busy machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST_THREADS = 16
+_INLINE = 3
+"""So many blocks are done before threads are started: small data never pays for them."""
+
+
+def usable_threads() -> int:
+    """How many cores this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, MOST_THREADS))
+
+
+def mapped(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
+    """`function` of each item, in order. At most two items a thread are under way, so memory does not grow."""
+    rest = iter(items)
+    yield from map(function, islice(rest, _INLINE))
+    if threads <= 1:
+        yield from map(function, rest)
+        return
+    first = list(islice(rest, 1))
+    if not first:
+        return
+    with _one_blas_thread(), ThreadPoolExecutor(max_workers=threads, thread_name_prefix="dpkit-pass") as pool:
+        waiting: deque[Future[Result]] = deque([pool.submit(function, first[0])])
+        try:
+            for item in rest:
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+                waiting.append(pool.submit(function, item))
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
