@@ -122,6 +122,7 @@ def result_document(result: Result) -> dict[str, object]:
         "dpkit-result": 1,
         "run": result.run,
         "simulation": result.simulation,
+        "earlier": result.earlier,
         "guarantee": result.sentence,
         "answers": {name: jsonable(outcome.result) for name, outcome in result.outcomes.items()},
         "endings": {name: {"ending": outcome.ending, "steps": outcome.steps} for name, outcome in result.outcomes.items()},

@@ -42,6 +42,14 @@ def run_id(spec: Spec, attempt: int = 1) -> str:
     return f"{spec.path.stem}-{spec.fingerprint[:16]}" + (f"-{attempt}" if attempt > 1 else "")
 
 
+def latest_attempt(ledger: Ledger, spec: Spec) -> int:
+    """The number of the latest run of this analysis that the ledger has seen; 0 where there is none."""
+    attempt = 0
+    while is_known(ledger, run_id(spec, attempt + 1)):
+        attempt += 1
+    return attempt
+
+
 def open_ledger(spec: Spec) -> Ledger:
     """The spec's ledger, held against what the spec says of the dataset, the unit, the relation and the columns."""
     path = spec.budget.ledger
@@ -73,8 +81,8 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
     `rescaled(factor)` is the plan with all noise larger by that factor, and the epsilon of that plan.
     """
     with open_ledger(spec) as ledger:
-        name = run_id(spec)
-        paid = is_known(ledger, name)
+        attempt = latest_attempt(ledger, spec)
+        name, paid = run_id(spec, max(attempt, 1)), attempt > 0
         balance = ledger.balance()
         if not paid and not ledger.fits(plan):
             raise PlanRefusedError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpkit.analysis.engines import opened_engine
-from dpkit.analysis.ledger_standing import is_known, open_ledger, run_id
+from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
@@ -39,7 +39,7 @@ KEPT_BYTES = 1 << 28
 class Result:
     """What a run came to: answers by step, everything that was released, and the plan that was paid for.
 
-    A simulation says so in every form in which it is shown.
+    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`.
     """
 
     plan: Plan
@@ -47,6 +47,7 @@ class Result:
     outcomes: Mapping[str, Outcome]
     releases: tuple[Released, ...] = field(repr=False)
     simulation: bool
+    earlier: str = ""
 
     def __getitem__(self, step: str) -> object:
         """The answer of a step."""
@@ -64,7 +65,8 @@ class Result:
     def sentence(self) -> str:
         """The guarantee in one sentence; of a simulation, that there is none."""
         stamp = "SIMULATION, which protects nobody and answers nothing. " if self.simulation else ""
-        return stamp + self.plan.sentence
+        earlier = f"{self.earlier} " if self.earlier else ""
+        return stamp + earlier + self.plan.sentence
 
     def frame(self, step: str) -> pd.DataFrame:
         """The answer of a step as a pandas frame, one row a number."""
@@ -119,16 +121,16 @@ def run_plan(
     """Carry a plan out. Whatever can be refused is refused before anything is charged. `source` is what `open_data` gave.
 
     With a ledger, the same analysis has the same run: an interrupted one goes on, a finished one gives back what it released,
-    and neither pays again. `again` pays for a new draw.
+    and neither pays again. `again` pays for a new draw, which is what the analysis gives back from then on. An interrupted run
+    does not go on with files that have changed; a finished one says that they have.
     """
     spec = plan.spec
     source = open_data(spec, data) if source is None else source
     if spec.budget.ledger is None:
         return _result(plan, _run(plan, source, progress=progress))
     with open_ledger(spec) as ledger:
-        attempt = 1
-        while again and is_known(ledger, run_id(spec, attempt)):
-            attempt += 1
+        attempt = latest_attempt(ledger, spec)
+        attempt = attempt + 1 if again or not attempt else attempt
         return _result(plan, _run(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt)))
 
 
@@ -185,13 +187,34 @@ def _run(
             ledger=ledger,
             run=run,
             analysis=plan.spec.fingerprint,
+            data=source.stamp,
             rng=rng,
             progress=progress,
         )
 
 
 def _result(plan: Plan, found: RunResult) -> Result:
-    return Result(plan=plan, run=found.run, outcomes=found.outcomes, releases=found.releases, simulation=found.simulation)
+    return Result(
+        plan=plan,
+        run=found.run,
+        outcomes=found.outcomes,
+        releases=found.releases,
+        simulation=found.simulation,
+        earlier=_earlier(found),
+    )
+
+
+def _earlier(found: RunResult) -> str:
+    """What must be said of answers that are not new."""
+    if not found.resumed:
+        return ""
+    day = found.resumed[:10]
+    if not found.finished_before:
+        return f"This run began on {day} and was interrupted; what it had released then was not drawn again."
+    changed = " THE DATA FILES HAVE CHANGED SINCE." if found.other_data else ""
+    return (
+        f"EARLIER RELEASE of {day}: no data was read, and nothing was paid.{changed} `dpkit run --again` pays for new answers."
+    )
 
 
 def rows_of(value: object, name: str = "") -> list[tuple[str, object]]:

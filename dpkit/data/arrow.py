@@ -80,6 +80,11 @@ class ParquetTable:
                 raise SourceError(source=path, reason=f"its columns are not those of {self._paths[0]}.")
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files, in order."""
+        return self._paths
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the fields."""
         return self._names

@@ -40,6 +40,11 @@ class CsvTable:
                 raise SourceError(source=path, reason=f"its header is not that of {self._paths[0]}.")
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files, in order."""
+        return self._paths
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The cells of the header."""
         return self._names

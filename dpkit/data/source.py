@@ -19,6 +19,7 @@ from dpkit.data.pricing import priced_distances
 from dpkit.data.read_ahead import read_ahead
 from dpkit.data.schema import Schema
 from dpkit.data.setting import DeclaredSetting
+from dpkit.data.stamps import stamp_of
 from dpkit.data.unit import PrivacyUnit
 from dpkit.errors import PrivateFactError, SourceError
 
@@ -83,6 +84,9 @@ class DataSource:
         """The columns whose numbers, by the types of the table, a float32 holds exactly."""
         found: frozenset[str] = getattr(self._table, "float32_names", frozenset())
         return found
+    def stamp(self) -> str:
+        """By which a change of the data's files is noticed; empty where there are none. See `dpkit.data.stamps`."""
+        return stamp_of(self._table)
 
     def sample(self, columns: Sequence[str]) -> Block:
         """Made-up rows within the declared bounds."""

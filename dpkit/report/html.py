@@ -97,6 +97,8 @@ def _soft(text: str) -> Markup:
 
 def _stamps(result: Result) -> list[Markup]:
     stamps = []
+    if result.earlier:
+        stamps.append(element("p", result.earlier, cls="stamp"))
     if result.simulation:
         stamps.append(element("p", "SIMULATION: made-up data or seeded noise. These are no answers.", cls="stamp"))
     if not result.plan.guarantee.holds:

@@ -146,16 +146,19 @@ class Ledger:
         """The file."""
         return self._connection.path
 
-    def reserve(self, run: str, plan: Event | Iterable[Event] | None = None, *, analysis: str = "") -> Run:
+    def reserve(self, run: str, plan: Event | Iterable[Event] | None = None, *, analysis: str = "", data: str = "") -> Run:
         """Begin a run by setting its whole plan aside, or resume it; without a plan, it pays as it goes.
 
         `BudgetExceededError` when the plan does not fit beside what was spent and what other open runs hold. A run that is
-        known must bring the same plan and analysis: it gets back what it had, and pays nothing.
+        known must bring the same plan and analysis: it gets back what it had, and pays nothing. `data` is a stamp of the data
+        (`DataSource.stamp`): an open run does not go on with other data, a closed one says that it had other data.
         """
         nonempty_text(run, field="run", where="reserve")
+        if not isinstance(data, str):
+            raise InvalidValueError(field="data", found=type(data).__name__, allowed="a stamp, as text", where="reserve")
         priced = None if plan is None else self.pricer.price(as_event(plan))
         with self._connection.writing() as raw:
-            return self._protocol.reserve(raw, run, priced, analysis)
+            return self._protocol.reserve(raw, run, priced, analysis, data)
 
     def charge(self, run: str, event: Event | Iterable[Event], *, key: str) -> Charge:
         """Pay for one release of a run, durably; `key` names the release within the run, the same again when it is resumed.

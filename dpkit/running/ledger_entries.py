@@ -73,10 +73,14 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a ledger knows of a run. `resumed` when it had been reserved before."""
+    """What a ledger knows of a run. `resumed` when it had been reserved before, which was at `began`; `other_data` when the
+    stamp of its data is another than it began with.
+    """
 
     id: str
     plan: str
     analysis: str
     is_open: bool
     resumed: bool
+    began: str = ""
+    other_data: bool = False

@@ -87,6 +87,13 @@ class Log:
             raise self._broken(f"entry {seq} is missing")
         return self._checked(raw, row)
 
+    def first(self, raw: sqlite3.Connection, run: str) -> Entry:
+        """A run's first entry, by which it was reserved."""
+        row = raw.execute(f"{_ROW} WHERE run = ? ORDER BY seq LIMIT 1", (run,)).fetchone()
+        if row is None:
+            raise self._broken(f"the run {run!r} has no entry")
+        return self._checked(raw, row, run)
+
     def check_since(self, raw: sqlite3.Connection, run: str) -> None:
         """Recompute the chain from a run's first entry to the end of the log, before anything in it is used again."""
         first = raw.execute("SELECT MIN(seq) FROM entries WHERE run = ?", (run,)).fetchone()[0]

@@ -30,7 +30,7 @@ class LedgerProtocol:
         self._pricer = pricer
         self._path = path
 
-    def reserve(self, raw: sqlite3.Connection, run: str, priced: PricedEvent | None, analysis: str) -> Run:
+    def reserve(self, raw: sqlite3.Connection, run: str, priced: PricedEvent | None, analysis: str, data: str) -> Run:
         """A new run with its plan set aside; a known one as it is, if it brings the same plan."""
         plan = "" if priced is None else priced.fingerprint
         tail, record = self._log.tail(raw), self._log.run(raw, run)
@@ -38,14 +38,30 @@ class LedgerProtocol:
             self._log.check_since(raw, run)
             self._same(f"run {run}: plan", record.plan, plan)
             self._same(f"run {run}: analysis", record.analysis, analysis)
-            return _seen(run, record)
+            return self._resumed(raw, run, record, data)
         zero = self._pricer.gauge.zero
         account = RunAmounts(plan=None if priced is None else priced.amounts, live=zero, lost=zero)
         totals = self._affordable(tail.totals, tail.totals.after(None, account))
         record = RunRecord(plan=plan, analysis=analysis, account=account)
-        more: dict[str, object] = {"event": None if priced is None else priced.written}
+        more: dict[str, object] = {"event": None if priced is None else priced.written, "data": data}
         self._log.append(raw, tail, "reserve", run=run, key="", record=record, totals=totals, more=more)
         return replace(_seen(run, record), resumed=False)
+
+    def _resumed(self, raw: sqlite3.Connection, run: str, record: RunRecord, data: str) -> Run:
+        """A known run. One that is open does not go on with other data: half of its answers would be about each."""
+        first = self._log.first(raw, run)
+        before = str(first.body.get("data") or "")
+        other = bool(data) and bool(before) and data != before
+        if other and record.account.is_open:
+            raise LedgerDisagreementError(
+                path=self._path,
+                field=f"run {run}: names and times of change of the data files",
+                ledger=before[:12],
+                given=data[:12],
+                fix=f"The run began on {first.when[:19]}. Put the files back as they were, with their times, "
+                "or pay for a new run (`dpkit run --again`).",
+            )
+        return replace(_seen(run, record), began=first.when, other_data=other)
 
     def charge(self, raw: sqlite3.Connection, run: str, key: str, priced: PricedEvent) -> Charge:
         """A new charge; or what was released under this key before."""

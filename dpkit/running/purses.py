@@ -50,11 +50,11 @@ class PlanPurse:
 class LedgerPurse:
     """A run of a ledger, whose whole plan is reserved before the first release."""
 
-    def __init__(self, ledger: Ledger, plan: Event, *, run: str, analysis: str = "") -> None:
+    def __init__(self, ledger: Ledger, plan: Event, *, run: str, analysis: str = "", data: str = "") -> None:
         self._ledger = ledger
         self._run = run
         self._coverage = PlanCoverage(plan, run=run)
-        self.reserved = ledger.reserve(run, plan, analysis=analysis)
+        self.reserved = ledger.reserve(run, plan, analysis=analysis, data=data)
 
     def charge(self, event: Event, *, key: str) -> Charge:
         """Take the event out of the plan, then pay, durably. What was released under this key before comes back unpaid."""

@@ -22,13 +22,20 @@ from dpkit.running.purses import LedgerPurse, PlanPurse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The outcome of each algorithm by its id, everything that was released, and the plan that was paid for."""
+    """The outcome of each algorithm by its id, everything that was released, and the plan that was paid for.
+
+    `resumed` is when the run began, if that was before: what it had released then was given back, not drawn again. It may have
+    been `finished_before`, and of `other_data` than there is now.
+    """
 
     run: str
     outcomes: Mapping[str, Outcome]
     releases: tuple[Released, ...]
     plan: Event
     simulation: bool
+    resumed: str = ""
+    finished_before: bool = False
+    other_data: bool = False
 
 
 def run_algorithms(
@@ -39,19 +46,21 @@ def run_algorithms(
     ledger: Ledger | None = None,
     run: str | None = None,
     analysis: str = "",
+    data: str = "",
     rng: np.random.Generator | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> RunResult:
     """Run algorithms, each at its noise multiplier, one after the other, and give back what was reserved and not used.
 
     With a ledger the whole plan is reserved first. An error leaves the run open: the same `run` id and the same plan resume
-    it, and what was released then is not paid again. The price that counts is the plan's, also after an early stop.
+    it, and what was released then is not paid again. `data` is a stamp of the data (`DataSource.stamp`); a run is resumed
+    with the same. The price that counts is the plan's, also after an early stop.
     """
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
     if ledger is not None:
         _check_terms(ledger, setting)
-    ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis) if ledger is not None else None
+    ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis, data=data) if ledger is not None else None
     purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
     outcomes: dict[str, Outcome] = {}
     releases: list[Released] = []
@@ -70,6 +79,9 @@ def run_algorithms(
         releases=tuple(releases),
         plan=plan,
         simulation=any(release.simulation for release in releases),
+        resumed="" if ledger_purse is None else ledger_purse.reserved.began,
+        finished_before=ledger_purse is not None and not ledger_purse.reserved.is_open,
+        other_data=ledger_purse is not None and ledger_purse.reserved.other_data,
     )
 
 
