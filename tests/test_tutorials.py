@@ -15,12 +15,12 @@ from dpkit.analysis.read_yaml import parse_yaml, plain
 
 ROOT = Path(__file__).parent.parent
 SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-STATS = ROOT / "plugins" / "dpkit-stats"
+YAML = re.compile(r"^```yaml\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with the examples, a `dpkit` on the path, and the plugin dpkit-stats, installed or from its source."""
+    """A folder with the examples, a `dpkit` on the path, and the plugins of the pages, installed or from their source."""
     work, scripts, site = tmp_path / "work", tmp_path / "bin", tmp_path / "site"
     work.mkdir()
     scripts.mkdir()
@@ -31,14 +31,17 @@ def folder(tmp_path):
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n', encoding="utf-8")
         script.chmod(0o755)
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    if "stats" not in {point.name for point in entry_points(group="dpkit")}:
-        if not STATS.exists():
-            pytest.skip("the plugin dpkit-stats is not here")
-        info = site / "dpkit_stats-0.dist-info"
+    for name in ("stats", "irls"):
+        if name in {point.name for point in entry_points(group="dpkit")}:
+            continue
+        plugin = ROOT / "plugins" / f"dpkit-{name}"
+        if not plugin.exists():
+            pytest.skip(f"the plugin dpkit-{name} is not here")
+        info = site / f"dpkit_{name}-0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dpkit-stats\nVersion: 0\n", encoding="utf-8")
-        (info / "entry_points.txt").write_text("[dpkit]\nstats = dpkit_stats\n", encoding="utf-8")
-        path = [str(site), str(STATS), *path]
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: dpkit-{name}\nVersion: 0\n", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[dpkit]\n{name} = dpkit_{name}\n", encoding="utf-8")
+        path = [str(site), str(plugin), *path]
     environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(path)}
     return work, environment
 
@@ -62,6 +65,43 @@ def test_the_tutorial_for_analysts_runs(folder):
     assert "SIMULATION" in out
     written = json.loads((folder[0] / "out" / "result.json").read_text(encoding="utf-8"))
     assert -60 <= written["answers"]["delay"]["estimate"] <= 60
+    fit = json.loads((folder[0] / "regression" / "result.json").read_text(encoding="utf-8"))["answers"]["fit"]
+    assert fit["features"] == ["dep_delay", "hour", "carrier=B6", "carrier=EV", "carrier=DL", "carrier=other"]
+    assert 0.5 < fit["coefficients"][0] < 1.5
+    assert "estimates[0]" in out  # the frame, from Python
+
+
+def test_the_tutorial_for_reviewers_runs(folder):
+    out, err = commands(ROOT / "docs" / "tutorial-reviewer.md", folder)
+    assert out.count("exit code 1") == 1  # the refuted claim
+    assert out.count("exit code 2") == 1  # the certificate that was edited
+    assert "confirmed: refuted" in out
+    assert "changed after it was written" in err
+    assert "The analysis is not refuted." in out
+
+
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+
+
+def test_every_analysis_in_a_page_is_right(folder):
+    work, environment = folder
+    written = [(page, text) for page in PAGES for text in YAML.findall(page.read_text(encoding="utf-8"))]
+    assert len(written) >= 2
+    for place, (page, text) in enumerate(written):
+        (work / f"{place}.yaml").write_text(text, encoding="utf-8")
+        done = subprocess.run(["dpkit", "check", f"{place}.yaml"], cwd=work, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{page.name}: {done.stderr}"
+
+
+def test_every_shell_block_is_run_by_a_test():
+    """The pages whose commands run are named above; a page with commands that nobody runs is a promise that nobody keeps."""
+    run = {"tutorial-analyst.md", "tutorial-reviewer.md", "flights/README.md"}
+    found = {
+        page.name if page.parent.name == "docs" else f"{page.parent.name}/{page.name}"
+        for page in PAGES
+        if SHELL.search(page.read_text(encoding="utf-8"))
+    }
+    assert found == run
 
 
 def test_the_flights_run(folder):
