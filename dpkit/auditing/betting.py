@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -139,10 +140,15 @@ def cuts_of(first: Array, second: Array) -> Array:
     if pooled.size == 0:
         return pooled
     if pooled.size > 4 * _CUTS:
-        ladder = np.geomspace(2.0, pooled.size / 2.0, _CUTS).astype(np.int64)
-        places = np.unique(np.concatenate([ladder, pooled.size - ladder]))
-        pooled = pooled[np.clip(places, 0, pooled.size - 1)]
+        pooled = pooled[_ladder(pooled.size)]
     return np.unique(pooled)
+
+
+@lru_cache(maxsize=512)
+def _ladder(size: int) -> npt.NDArray[np.int64]:
+    """Ranks by which tails are cut, among so many."""
+    steps = np.geomspace(2.0, size / 2.0, _CUTS).astype(np.int64)
+    return np.asarray(np.clip(np.unique(np.concatenate([steps, size - steps])), 0, size - 1), dtype=np.int64)
 
 
 class Portfolio:

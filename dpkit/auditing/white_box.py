@@ -28,6 +28,10 @@ class LogRatio(Columns):
     def __init__(self, log_density: Callable[[Array, int], Array]) -> None:
         self._log_density = log_density
 
+    def __deepcopy__(self, memo: dict[int, object]) -> LogRatio:
+        """It learns nothing: a frozen copy is itself."""
+        return self
+
     def scores(self, outputs: Array) -> Array:
         """Infinite ratios become a large number."""
         one, two = self._log_density(outputs, 0), self._log_density(outputs, 1)
