@@ -84,6 +84,8 @@ class DataSource:
         """The columns whose numbers, by the types of the table, a float32 holds exactly."""
         found: frozenset[str] = getattr(self._table, "float32_names", frozenset())
         return found
+
+    @property
     def stamp(self) -> str:
         """By which a change of the data's files is noticed; empty where there are none. See `dpkit.data.stamps`."""
         return stamp_of(self._table)
