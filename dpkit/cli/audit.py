@@ -92,6 +92,7 @@ def run(
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.naming import distance_of
     from dpkit.auditing.runner import audit as run_audit
+    from dpkit.errors import DpkitError
 
     assert target is not None
     plugin = plugin_named(target) if target.isidentifier() or "-" in target else None
@@ -112,19 +113,25 @@ def run(
         )
         output.write(found)
         sys.exit(1 if any(one.refuted for one in found) else 0)
-    found = run_audit(
-        _target(target),  # type: ignore[arg-type]
-        _claim(epsilon, delta, rho, mu),
-        _pair(pair_text),
-        confidence,
-        samples,
-        seed,
-        at=None if at is None else distance_of(at),
-        floating_point=True if floating_point else None,
-        time=seconds,
-        watch=_progress(),
-        name=None if "(" in target else target,
-    )
+    try:
+        found = run_audit(
+            _target(target),  # type: ignore[arg-type]
+            _claim(epsilon, delta, rho, mu),
+            _pair(pair_text),
+            confidence,
+            samples,
+            seed,
+            at=None if at is None else distance_of(at),
+            floating_point=True if floating_point else None,
+            time=seconds,
+            watch=_progress(),
+            name=None if "(" in target else target,
+        )
+    except (DpkitError, click.ClickException):
+        raise
+    except Exception as error:  # noqa: BLE001 - somebody else's function may raise anything
+        # exit code 1 says "refuted": a function that fails is wrong input, and its message may hold data
+        raise click.UsageError(f"{target} raised {type(error).__name__}; call it by itself to see why.") from None
     output.write(found)
     sys.exit(1 if any(one.refuted for one in found) else 0)
 

@@ -43,6 +43,7 @@ def test_a_refuted_claim_exits_with_one_and_can_be_replayed(run, tmp_path):
         ("Nonsense(scale=1.0)", "--at", "l1(1.0)"),
         ("no.such.module:fn", "--epsilon", "1", "--pair", "[0, 1]"),
         ("math:floor", "--epsilon", "1", "--mu", "1", "--pair", "[0, 1]"),
+        ("math:floor", "--epsilon", "1", "--pair", "[0, 1]"),
         ("math:floor", "--epsilon", "1", "--pair", "3"),
         ("Laplace(scale=1.0)",),
         ("Laplace(1.0)", "--at", "l1(1.0)"),
