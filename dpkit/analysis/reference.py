@@ -58,7 +58,7 @@ still counts as a row.
 _ENGINE = """## `engine`
 
 `engine: NAME`, or `engine: {NAME: {...}}` with parameters. Every engine gives the same totals, to the bit, so a run may go on
-under another one. Plugins bring more.
+under another one. Plugins bring more, such as `dask` ([scale](scale.md)).
 """
 
 _DECLARED: Mapping[str, Parameter] = {
