@@ -19,7 +19,7 @@ from dpkit.analysis.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
 from dpkit.data.opening import open_source
 from dpkit.data.source import DataSource
-from dpkit.errors import MissingExtraError, OutputError, SourceError, UnknownNameError
+from dpkit.errors import DpkitError, MissingExtraError, OutputError, SourceError, UnknownNameError
 from dpkit.running.curator import Released
 from dpkit.running.driver import Outcome
 from dpkit.running.ledger import Ledger
@@ -147,7 +147,7 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
     """The source of an analysis. Only public facts are looked at: files, columns, and the number of rows where it is public."""
     given: Any = data
     if data is None and spec.data.source_parameters is not None:
-        given = spec.registry.source(str(spec.data.source)).make(**spec.data.source_parameters)
+        given = _made(spec)
     elif data is None:
         given = spec.data.source
     declared = spec.data.rows
@@ -167,6 +167,17 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
         reason = f"it has {found} rows, which are public here, and `data.rows` says {declared}."
         raise SourceError(source=spec.data.name, reason=reason, fix="Correct `data.rows`: the plan was made with it.")
     return source
+
+
+def _made(spec: Spec) -> object:
+    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on."""
+    try:
+        return spec.registry.source(str(spec.data.source)).make(**dict(spec.data.source_parameters or {}))
+    except DpkitError:
+        raise
+    except Exception as error:  # noqa: BLE001 - as above
+        kind = type(error).__name__
+        raise SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind}).") from None
 
 
 def _run(

@@ -106,6 +106,7 @@ def dpkit_engines() -> Sequence[EngineFactory]:
 def dpkit_sources() -> Sequence[Factory[Any]]:
     """Return the sources that this plugin adds: where rows come from.
 
-    Each is a `Factory`; an analysis names it under `data`.
+    Each is a `Factory` that makes whatever `dpkit.open_source` takes: a `Table`, a frame, columns by name. An analysis names it
+    as `source: {run: NAME, with: {...}}`; in Python, give `registry.source(NAME).make(...)` to `open_source`.
     """
     return ()
