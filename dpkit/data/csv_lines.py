@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from dpkit.core.source import Batch, Cells
+from dpkit.data.csv_arrow import plain_cells
 from dpkit.data.objects import objects
 from dpkit.errors import SourceError
 
@@ -33,7 +34,7 @@ class CsvTable:
             raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} is not a single character.")
         self._paths = tuple(paths)
         self._delimiter = delimiter
-        headers = [self._header(path, next(_lines(path), None)) for path in self._paths]
+        headers = [self._header(path) for path in self._paths]
         self._names = headers[0]
         for path, names in zip(self._paths, headers, strict=True):
             if set(names) != set(self._names):
@@ -52,21 +53,22 @@ class CsvTable:
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The records, in the order of files and lines."""
         for path in self._paths:
-            header = self._header(path, next(_lines(path), None))
+            header = self._header(path)
             yield from CsvPiece(path=path, names=header, delimiter=self._delimiter).batches(names, rows)
 
     def pieces(self, size: int) -> tuple[CsvPiece, ...]:
         """Ranges of `size` bytes; a line belongs to the range in which it begins."""
         found = []
         for path in self._paths:
-            header = self._header(path, next(_lines(path), None))
+            header = self._header(path)
             for start in range(0, max(1, os.path.getsize(path)), size):
                 piece = CsvPiece(path=path, names=header, delimiter=self._delimiter, start=start, stop=start + size)
                 found.append(piece)
         return tuple(found)
 
-    def _header(self, path: str, line: str | None) -> tuple[str, ...]:
-        names = None if line is None else _split(line.removeprefix("\ufeff"), self._delimiter)
+    def _header(self, path: str) -> tuple[str, ...]:
+        line = next(_lines(path), None)
+        names = None if line is None else _split(_text(line).removeprefix("\ufeff"), self._delimiter)
         if not names or not any(names):
             raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")
         if len(set(names)) != len(names):
@@ -93,14 +95,18 @@ class CsvPiece:
         for group in _grouped(lines, rows):
             yield self._batch(group, names, places) if names else Batch(rows=len(group), cells={})
 
-    def _batch(self, lines: list[str | None], names: Sequence[str], places: list[int]) -> Batch:
+    def _batch(self, lines: list[bytes | None], names: Sequence[str], places: list[int]) -> Batch:
         """Lines as cells; None stands for a line that was too long."""
+        plain = plain_cells(lines, self.delimiter, len(self.names), places)
+        if plain is not None:
+            found = {name: Cells(values=objects(cells)) for name, cells in zip(names, plain, strict=True)}
+            return Batch(rows=len(lines), cells=found)
         records: list[list[str]] = []
         malformed = np.zeros(len(lines), dtype=np.bool_)
         width = len(self.names)
         empty = [""] * width
         for number, line in enumerate(lines):
-            cells = None if line is None else _split(line, self.delimiter)
+            cells = None if line is None else _split(_text(line), self.delimiter)
             if cells is None or len(cells) != width:
                 malformed[number] = True
                 cells = empty
@@ -124,8 +130,8 @@ def _split(line: str, delimiter: str) -> list[str] | None:
     return records[0] if len(records) == 1 else None
 
 
-def _grouped(lines: Iterator[str | None], count: int) -> Iterator[list[str | None]]:
-    group: list[str | None] = []
+def _grouped(lines: Iterator[bytes | None], count: int) -> Iterator[list[bytes | None]]:
+    group: list[bytes | None] = []
     for line in lines:
         group.append(line)
         if len(group) == count:
@@ -135,7 +141,7 @@ def _grouped(lines: Iterator[str | None], count: int) -> Iterator[list[str | Non
         yield group
 
 
-def _lines(path: str, start: int = 0, stop: int | None = None) -> Iterator[str | None]:
+def _lines(path: str, start: int = 0, stop: int | None = None) -> Iterator[bytes | None]:
     """Every line that begins in a range of bytes, without its end; None for one that is too long.
 
     A line end closes a line, it does not open another.
@@ -149,7 +155,7 @@ def _lines(path: str, start: int = 0, stop: int | None = None) -> Iterator[str |
         raise SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}.") from None
 
 
-def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[str | None]:
+def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[bytes | None]:
     if start > 0:
         file.seek(start - 1)  # the line that holds this byte, be it a line end, begins before the range
     skipping = start > 0
@@ -161,7 +167,7 @@ def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[str | No
             if not skipping:
                 if stop is not None and begins >= stop:
                     return
-                yield None if cut or len(line) > LONGEST_LINE else _text(line)
+                yield None if cut or len(line) > LONGEST_LINE else line.removesuffix(b"\r")
             skipping = False
             begins += cut + len(line) + 1
             cut = 0
@@ -169,9 +175,9 @@ def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[str | No
             cut += len(rest)
             rest = b""
     if (cut or rest) and not skipping and (stop is None or begins < stop):
-        yield None if cut else _text(rest)
+        yield None if cut else rest.removesuffix(b"\r")
 
 
 def _text(line: bytes) -> str:
     # bytes that are no UTF-8 stay what they are: two persons whose names are spelt in Latin-1 are two persons
-    return line.removesuffix(b"\r").decode("utf-8", errors="surrogateescape")
+    return line.decode("utf-8", errors="surrogateescape")
