@@ -50,10 +50,11 @@ LAPLACE = (Laplace(scale=1.0), PureDP(epsilon=1.0), (0.0, 1.0))
 GAUSSIAN = (Gaussian(scale=1.0), GDP(mu=1.0), (0.0, 1.0))
 MATRIX = (SymmetricGaussian(scale=1.0), GDP(mu=1.0), (np.zeros((2, 2)), np.diag([1.0, 0.0])))
 RESPONSE = (RandomizedResponse(epsilon=0.5, categories=2), PureDP(epsilon=0.5), (np.int64(0), np.int64(1)))
+COUNT = (DiscreteLaplace(scale=2.0), PureDP(epsilon=0.5), (np.int64(0), np.int64(1)))
 UNIFORM = (Uniform(), ApproxDP(epsilon=0.0, delta=0.1), (0.0, 0.1))
 SAMPLED = {
     "white box": (LAPLACE, GAUSSIAN, MATRIX, RESPONSE, UNIFORM),
-    "noise law": (LAPLACE, GAUSSIAN, MATRIX),
+    "noise law": (LAPLACE, GAUSSIAN, MATRIX, COUNT, RESPONSE),
     "support": (UNIFORM,),
     "floating point": (LAPLACE, GAUSSIAN),
 }

@@ -46,7 +46,7 @@ def test_the_benchmark_measures_samples_to_refutation():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BARS)
 def test_medians_are_within_the_bars(name):
-    (row,) = measure_audit(seeds=21, entries=[entry_named(name)], first_seed=7_000)
+    (row,) = measure_audit(seeds=20, entries=[entry_named(name)], first_seed=91_000)
     assert row.refuted == row.seeds
     assert row.median <= BARS[name]
 
@@ -54,5 +54,6 @@ def test_medians_are_within_the_bars(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "truth"), [("laplace", 1.0), ("noisy histogram 1", 1.0), ("truncated geometric", 1.0)])
 def test_lower_bounds_are_within_a_twentieth_of_the_truth_at_a_million_samples(name, truth):
-    bound = entry_named(name).audit(samples=1_000_000, rng=5).epsilon_lower
-    assert 0.95 * truth <= bound <= truth
+    for seed in range(91_100, 91_105):
+        bound = entry_named(name).audit(samples=1_000_000, rng=seed).epsilon_lower
+        assert 0.95 * truth <= bound <= truth, seed

@@ -116,6 +116,12 @@ def test_the_search_finds_the_smallest_budgets_of_the_grid():
     assert all(b / a < 1.5 for a, b in itertools.pairwise(GRID))
 
 
+def test_the_histogram_is_for_one_number_only():
+    assert Histogram().suits(np.zeros((1, 1)))
+    assert not Histogram().suits(np.zeros((1, 2)))
+    assert audit_versus._budgets(None) == "-"
+
+
 def test_flags_stand_in_for_special_values():
     rows = prepared(np.array([[-1.0, 2.0], [3.0, -1.0]]), (-1.0,))
     assert rows.tolist() == [[0.0, 2.0, 1.0, 0.0], [3.0, 0.0, 0.0, 1.0]]
