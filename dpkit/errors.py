@@ -28,6 +28,7 @@ class InvalidValueError(DpkitError, ValueError):
         self.found = found
         self.allowed = allowed
         self.where = where
+        self.fix = fix
         hint = f" {fix}" if fix else ""
         super().__init__(f"Expected `{field}` to be {allowed}, got {found!r} - at `{where}.{field}`.{hint}")
 

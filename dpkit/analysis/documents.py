@@ -77,6 +77,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
                 "event": json.loads(dump(step.event)),
                 "releases": [jsonable(release) for release in step.releases],
                 "expected_error_95": dict(step.errors),
+                "advice": list(step.advice),
             }
             for step in plan.steps
         ],

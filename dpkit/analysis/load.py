@@ -252,6 +252,9 @@ def _step(
     if run not in known:
         brings = keys.KNOWN_PLUGINS.get(run)
         hint = f"Install the plugin that brings it: pip install {brings}" if brings else nearest(run, known)
+        left_out = [factory.name for factory in installed_plugins().registry.algorithms if factory.name not in known]
+        if run in left_out:
+            hint = "It is installed, and `plugins` does not list the plugin that brings it."
         found = f"there is no algorithm named {run!r}"
         reading.problem(node.entries["run"], joined(path, "run"), found, ", ".join(known) or "none is installed", hint)
         return None

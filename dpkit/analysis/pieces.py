@@ -49,6 +49,7 @@ def answers(result: Result) -> Markup:
         if found:
             parts.append(html_table(*coefficients_table(found)))
         parts.append(html_table(("answer", "value"), flat(without_coefficients(answer), most=100)))
+        parts += [element("p", f"Warning: {text}", cls="stamp") for text in step.advice]
         for name, error in step.errors.items():
             foretold = f"Expected error{'' if name == 'answer' else f' of {name}'} at 95%, before the run: {number(error)}."
             parts.append(element("p", foretold, cls="soft"))
@@ -57,7 +58,8 @@ def answers(result: Result) -> Markup:
 
 def plan_pieces(plan: Plan) -> str:
     """What a notebook shows of a plan."""
-    return str(element("div", element("p", plan.sentence), steps_table(plan), releases_table(plan)))
+    warnings = [element("p", f"Warning: {step.id}: {text}") for step in plan.steps for text in step.advice]
+    return str(element("div", element("p", plan.sentence), *warnings, steps_table(plan), releases_table(plan)))
 
 
 def result_pieces(result: Result) -> str:

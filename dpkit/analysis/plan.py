@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class PlannedStep:
     """A step with its price. `epsilon` is what it would cost alone, `part` its part of the whole, `noise` its multiplier.
 
-    `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data.
+    `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data;
+    `advice` is what it warns of from public facts alone, such as too few rows for the budget.
     """
 
     id: str
@@ -41,6 +42,7 @@ class PlannedStep:
     releases: tuple[PlannedRelease, ...]
     errors: Mapping[str, float]
     is_rehearsed: bool
+    advice: tuple[str, ...] = ()
     asked: tuple[tuple[Query, Mechanism], ...] = field(default=(), repr=False, compare=False)
 
 
@@ -123,9 +125,9 @@ def make_plan(spec: Spec) -> Plan:
             registry=spec.registry,
             accept=budget.accept,
         )
-    except InvalidValueError as error:
+    except InvalidValueError:
         # the search for a scale went beyond what noise can be: no amount of it is enough
-        raise PlanRefusedError(reason=f"No noise keeps this plan within the budget. {error}", nearest=_offer(spec)) from None
+        raise PlanRefusedError(reason="No noise keeps this plan within the budget.", nearest=_offer(spec)) from None
     except BudgetUnreachableError as error:
         raise PlanRefusedError(
             reason=f"No noise keeps this plan within the budget: {error.reason}", nearest=_offer(spec)
@@ -188,6 +190,7 @@ def _steps(spec: Spec, noises: tuple[float, ...], guarantee: Guarantee) -> tuple
                 releases=rehearsal.releases,
                 errors=expected_errors(step.algorithm, noise),
                 is_rehearsed=rehearsal.complete,
+                advice=advice_of(step.algorithm, noise),
                 asked=rehearsal.asked,
             )
         )
@@ -203,6 +206,13 @@ def expected_errors(algorithm: object, noise: float) -> Mapping[str, float]:
     found: object = foretell(noise, CONFIDENCE) if callable(foretell) else None
     named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
     return {str(name): float(error) for name, error in named.items() if _is_number(error)}
+
+
+def advice_of(algorithm: object, noise: float) -> tuple[str, ...]:
+    """What an algorithm with a method `advice(noise)` warns of, from public facts alone."""
+    warn = getattr(algorithm, "advice", None)
+    found: object = warn(noise) if callable(warn) else ()
+    return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
 
 
 def _is_number(value: object) -> bool:

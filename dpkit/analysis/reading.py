@@ -78,8 +78,10 @@ class Reading:
         elif isinstance(error, InvalidValueError):
             place: Node | Place = node
             if isinstance(node, Entries) and error.field in node.entries:
-                place, path = node.entries[error.field], joined(path, error.field)
-            self.problem(place, path, f"found {error.found!r}", error.allowed)
+                place = node.entries[error.field]
+            # a parameter that was left out is named all the same
+            named = joined(path, error.field) if isinstance(node, Entries) and error.field.isidentifier() else path
+            self.problem(place, named, f"found {error.found!r}", error.allowed, error.fix)
         else:
             self.problem(node, path, str(error))
 

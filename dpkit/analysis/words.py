@@ -62,6 +62,9 @@ def plan_text(plan: Plan) -> str:
     errors = [(step.id, name, number(error)) for step in plan.steps for name, error in step.errors.items()]
     if errors:
         lines += ["", *table(("step", "answer", "expected error at 95%"), errors)]
+    warnings = [f"WARNING     {step.id}: {text}" for step in plan.steps for text in step.advice]
+    if warnings:
+        lines += ["", *warnings]
     lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
     return "\n".join([*lines, plan.sentence])
 

@@ -82,7 +82,10 @@ def run(
     sarif: str | None,
     html: str | None,
 ) -> None:
-    """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file."""
+    """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
+
+    Example: dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"
+    """
     output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")

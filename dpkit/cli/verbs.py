@@ -36,6 +36,21 @@ class LazyVerbs(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, _, text) in self._verbs.items()])
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that was asked for, or the nearest one in the message."""
+        asked = args[0] if args else ""
+        if asked and not asked.startswith("-") and asked not in self._verbs:
+            from difflib import get_close_matches
+
+            near = get_close_matches(asked, self._verbs, n=1)
+            ctx.fail(f"No such command {asked!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Whether JSON is asked for is known before a verb runs, so that what goes wrong is said in JSON, too."""
+        ctx.meta["dpkit.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """A mistake is a message and an exit code, never a traceback."""
         try:
@@ -45,5 +60,5 @@ class LazyVerbs(click.Group):
             from dpkit.errors import DpkitError
 
             if isinstance(error, DpkitError):
-                raise refused(error) from error
+                raise refused(error, as_json=ctx.meta["dpkit.json"]) from error
             raise
