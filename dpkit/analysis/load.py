@@ -53,7 +53,8 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None)
         engine = None if registry is None else read_engine(reading, top.entries["engine"], registry)
     steps = None
     if "steps" in top.entries and found is not None:
-        steps = _steps(reading, top.entries["steps"], found, None if data is None else data.setting)
+        setting = None if data is None else data.setting
+        steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries)
     report = reading.value(top, "", keys.REPORT)
     if reading.failed or found is None or data is None or budget is None or engine is None or steps is None:
         return None
@@ -215,7 +216,9 @@ def _budget(reading: Reading, node: Node, registry: Registry | None, folder: Pat
     return BudgetSpec(epsilon=epsilon, delta=delta, accountant=str(accountant), ledger=path, accept=accept)
 
 
-def _steps(reading: Reading, node: Node, installed: Installed, setting: DeclaredSetting | None) -> tuple[StepSpec, ...] | None:
+def _steps(
+    reading: Reading, node: Node, installed: Installed, setting: DeclaredSetting | None, *, listed: bool
+) -> tuple[StepSpec, ...] | None:
     if not isinstance(node, Items) or not node.items:
         reading.problem(node, "steps", f"found {described(node)}", "a list of at least one step")
         return None
@@ -236,13 +239,20 @@ def _steps(reading: Reading, node: Node, installed: Installed, setting: Declared
                 found = f"the id {name!r} is that of steps[{seen[name]}]"
                 reading.problem(step.entries["id"], joined(path, "id"), found, "ids that differ")
             seen.setdefault(name, number)
-        steps.append(_step(reading, step, path, name, installed, setting))
+        steps.append(_step(reading, step, path, name, installed, setting, listed=listed))
     good = [step for step in steps if step is not None]
     return tuple(good) if len(good) == len(node.items) else None
 
 
 def _step(
-    reading: Reading, node: Entries, path: str, name: object, installed: Installed, setting: DeclaredSetting | None
+    reading: Reading,
+    node: Entries,
+    path: str,
+    name: object,
+    installed: Installed,
+    setting: DeclaredSetting | None,
+    *,
+    listed: bool,
 ) -> StepSpec | None:
     share = reading.value(node, path, keys.SHARE)
     run = reading.value(node, path, keys.RUN)
@@ -252,8 +262,7 @@ def _step(
     if run not in known:
         brings = keys.KNOWN_PLUGINS.get(run)
         hint = f"Install the plugin that brings it: pip install {brings}" if brings else nearest(run, known)
-        left_out = [factory.name for factory in installed_plugins().registry.algorithms if factory.name not in known]
-        if run in left_out:
+        if listed and run in {factory.name for factory in installed_plugins().registry.algorithms}:
             hint = "It is installed, and `plugins` does not list the plugin that brings it."
         found = f"there is no algorithm named {run!r}"
         reading.problem(node.entries["run"], joined(path, "run"), found, ", ".join(known) or "none is installed", hint)
