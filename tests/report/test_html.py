@@ -233,20 +233,23 @@ document.getElementById("frame").onload = event => {{
   document.title = JSON.stringify({{
     overflow: inner.scrollWidth - inner.clientWidth,
     requests: event.target.contentWindow.performance.getEntriesByType("resource").length,
+    page: getComputedStyle(inner.querySelector("body")).backgroundColor,
     headings: inner.querySelectorAll("h2").length, errors: errors.length }});
 }};
 </script>"""
 
 
-@pytest.mark.parametrize("width", [1200, 390, 320])
-def test_a_browser_shows_it_without_overflow_error_or_request(page, tmp_path, width):
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True), (320, False)])
+def test_a_browser_shows_it_without_overflow_error_or_request(page, tmp_path, width, dark):
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium here: the report was not looked at in a browser")
     harness = tmp_path / "harness.html"
     harness.write_text(HARNESS.format(width=width, page=html.escape(page, quote=True)), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
     command += ["--virtual-time-budget=5000", "--dump-dom", harness.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", shown).group(1)))
+    assert (found.pop("page") == "rgb(18, 22, 29)") is dark
     assert found == {"overflow": 0, "requests": 0, "headings": len(SECTIONS), "errors": 0}
