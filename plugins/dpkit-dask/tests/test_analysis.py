@@ -5,6 +5,7 @@ import json
 import distributed
 import pytest
 from dpkit_dask import DASK
+from dpkit_dask import engine as engine_module
 from dpkit_dask.cluster import Certificates, Cluster, ClusterError
 
 import dpkit
@@ -23,6 +24,7 @@ data:
 budget:
   epsilon: 1.0
   delta: 1e-6
+  accountant: zcdp
 engine: {engine}
 steps:
   - id: mean
@@ -40,12 +42,12 @@ steps:
 def spec(folder, *, engine, source="one.parquet", unit="unit: row", ledger=""):
     text = YAML.format(engine=engine, source=source, unit=unit)
     if ledger:
-        text = text.replace("delta: 1e-6", f"delta: 1e-6\n  accountant: zcdp\n  ledger: {ledger}")
+        text = text.replace("delta: 1e-6", f"delta: 1e-6\n  ledger: {ledger}")
     (folder / "analysis.yaml").write_text(text)
     return dpkit.load(folder / "analysis.yaml")
 
 
-@pytest.mark.parametrize("unit", ["unit: row", "unit: {column: who, at_most: 3}"])
+@pytest.mark.parametrize("unit", ["unit: row", pytest.param("unit: {column: who, at_most: 3}", marks=pytest.mark.slow)])
 def test_a_seeded_simulation_releases_the_same_values(address, tmp_path, unit):
     there = spec(tmp_path, engine=f"{{dask: {{address: '{address}', partition_bytes: 60000}}}}", unit=unit)
     here = spec(tmp_path, engine="memory", unit=unit)
@@ -123,3 +125,30 @@ def test_what_the_yaml_may_say(tmp_path):
         spec(tmp_path, engine="{dask: {workers: 0}}")
     with pytest.raises(SpecError, match="unknown key 'adress'"):
         spec(tmp_path, engine="{dask: {adress: a}}")
+
+
+class Never:
+    """A task that comes to nothing."""
+
+    cancelled = False
+
+    def result(self, timeout):
+        raise TimeoutError
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def test_a_step_is_given_up_when_all_workers_stay_away(address, files, schema, monkeypatch):
+    engine = DASK.over(dpkit.open_source(files / "one.parquet", schema), address=address)
+    try:
+        assert engine._cluster.count_workers() >= 1
+        seen = iter([2, 0, 0])
+        monkeypatch.setattr(engine._cluster, "count_workers", lambda: next(seen))
+        monkeypatch.setattr(engine_module, "_PATIENCE", 0.0)
+        future = Never()
+        with pytest.raises(ClusterError, match="all its workers are gone"):
+            engine._result(future)
+        assert future.cancelled
+    finally:
+        engine.close()

@@ -17,7 +17,12 @@ def steps(totals):
 
 @pytest.mark.parametrize(
     ("pattern", "size"),
-    [("one.parquet", 1), ("one.parquet", 1 << 30), ("several-*.parquet", 40_000), ("one.csv", 17_001)],
+    [
+        ("one.parquet", 1),
+        pytest.param("one.parquet", 1 << 30, marks=pytest.mark.slow),
+        ("several-*.parquet", 40_000),
+        ("one.csv", 17_001),
+    ],
 )
 def test_totals_are_those_of_one_machine_on_any_partitioning(address, files, schema, queries, pattern, size):
     asked = [queries.total(), queries.products()]
