@@ -111,3 +111,24 @@ def bench_audit(
     if into is not None:
         for name, table in tables.items():
             replace_section(into, name, table)
+
+
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the passes section of this Markdown page."
+)
+@click.option("--rows", default=10_000_000, show_default=True, help="Rows of the largest table, which has 11 columns.")
+@click.option("--repeats", default=7, show_default=True, help="Runs, of which the median is reported.")
+def passes(as_json: bool, into: str | None, rows: int, repeats: int) -> None:
+    """Passes over the data beside reading it once and beside plain numpy, and a private fit beside the same without privacy.
+
+    Needs the plugin dpkit-irls, whose passes it times. Example: dpkit bench passes --rows 1000000
+    """
+    from dpkit.bench.passes import as_markdown, measure_passes
+    from dpkit.bench.tables import as_json_text, replace_section
+
+    found = measure_passes(rows=rows, repeats=repeats)
+    click.echo(as_json_text(found) if as_json else as_markdown(found))
+    if into is not None:
+        replace_section(into, "passes", as_markdown(found))

@@ -13,10 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # here, not in a pass: what is missing must show before anything is charged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -63,6 +62,4 @@ def _one_blas_thread() -> AbstractContextManager[object]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    from threadpoolctl import ThreadpoolController
-
     return ThreadpoolController()

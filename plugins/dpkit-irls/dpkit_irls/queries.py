@@ -15,7 +15,7 @@ from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.moment_query import Scaling, Weights
 
-_FEATURES = Parameter(name="features", kind="integer", minimum=1, maximum=64, doc="How many features.", examples=(2, 3))
+_FEATURES = Parameter(name="features", kind="integer", minimum=1, maximum=1024, doc="How many features.", examples=(2, 3))
 _CAP = Parameter(name="weight_cap", kind="number", minimum=1e-3, maximum=1e6, doc="The largest weight.", examples=(10.0,))
 _P = Parameter(name="p", kind="number", minimum=1.0, maximum=2.0, default=1.0, doc="The norm.", examples=(1.0, 1.5))
 _THRESHOLD = Parameter(

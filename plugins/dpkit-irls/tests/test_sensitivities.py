@@ -42,7 +42,8 @@ CASES = [
 def test_the_bound_holds_and_is_tight(factory, relation, distance):
     query = built(factory)
     width = factory.width(query)
-    hints = [1.0, -1.0, 0.5, 0.1, 2.0**-0.5, -(2.0**-0.5), 100.0]
+    # repeated, so that such rows are tried often: what hypothesis adds depends on the modules that are loaded
+    hints = [1.0, -1.0, 0.5, 0.1, 2.0**-0.5, -(2.0**-0.5), 100.0] * 6
     assert search_excess(only(query, distance), width, relation, hints=hints) is None
     lowered = Distance(metric=distance.metric, value=distance.value * 0.99)
     found = any(search_excess(only(query, lowered), width, relation, hints=hints, seed=seed) for seed in range(6))

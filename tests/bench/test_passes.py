@@ -1,0 +1,27 @@
+"""The bench of passes on small sizes: every row is there, and what is compared computes the same thing."""
+
+import numpy as np
+import pytest
+
+from dpkit.bench.passes import STREAM, as_markdown, measure_passes
+from dpkit.bench.plain_passes import PlainPasses
+
+
+def test_every_pass_is_measured():
+    rows = measure_passes(rows=20_000, repeats=1, threads=2)
+    assert [(row.name, row.columns) for row in rows if row.beside == STREAM] == [
+        ("gradient pass", 10), ("moments pass", 10), ("gradient pass", 100), ("moments pass", 100),
+    ]  # fmt: skip
+    assert rows[-1].name == "private fit"
+    assert all(row.ratio > 0.0 for row in rows)
+    assert len(as_markdown(rows).splitlines()) == len(rows) + 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_passes_without_privacy_find_the_line(threads):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(30_000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    table = np.column_stack([x, x @ [0.5, -1.0, 0.25]])
+    passes = PlainPasses(table=table, threads=threads, rounds=3, steps=60)
+    turned, position = passes.run()
+    np.testing.assert_allclose(turned @ position, [0.5, -1.0, 0.25], atol=1e-3)
