@@ -49,7 +49,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         minimum=1,
         maximum=1000,
         default=None,
-        doc="Steps; 8 in `bounded`, 10 elsewhere.",
+        doc="Steps; 16 in `bounded`, 10 elsewhere.",
     ),
     Parameter(
         name="units",
@@ -185,7 +185,7 @@ def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
         widths=(*entry_widths(setting, features), max(map(abs, setting.range(columns[-1])))),
         intercept=values["intercept"],
         released_units=_unknown_units(setting, features) if private else (),
-        iterations=values["iterations"] or 8,
+        iterations=values["iterations"] or 16,
     )
 
 

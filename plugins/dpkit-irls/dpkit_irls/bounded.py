@@ -1,7 +1,8 @@
 """Form `bounded`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
 
-Releases, with their shares of mu^2: octave histograms of the columns (their units), scatter of directions (Tyler's rounds),
-histograms of lengths and targets, then steps of curvature and gradient. What is between them is post-processing.
+Releases: octave histograms of the columns (their units), scatter of directions (Tyler's rounds), histograms of lengths and
+targets, then steps, each the gradient with a scatter and a measure of the residuals' scale (step_query). What is between them
+is post-processing.
 """
 
 from __future__ import annotations
@@ -23,45 +24,21 @@ from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.running.curator import planned_event
 from dpkit_irls import influence_query as ask
 from dpkit_irls.dummies import Levels
-from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned
-from dpkit_irls.fit import Array, Fit
+from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned, ratio_of_share
+from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.rows import fixed_point
+from dpkit_irls.step_query import Mix, StepSums, mix_for, step, taken_apart
+from dpkit_irls.tuning import SHARES, TUNING, Shares, Tuning, needed
 
 Pair = tuple[Query, Mechanism]
 LENGTHS = Octaves(low=-24, bins=49)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
-    """Relative shares of mu^2. The steps' shares grow by `growth`; `columns` is spent only where units are released."""
-
-    columns: float = 0.05
-    scatter: float = 0.25
-    lengths: float = 0.02
-    targets: float = 0.045
-    curvature: float = 0.045
-    gradient: float = 0.64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
-    """Constants of the post-processing; none touches privacy."""
-
-    threshold: float = 0.6
-    inflation: float = 0.1
-    floor: float = 0.3
-    trust: float = 3.0
-    turning: float = 0.5
-    growth: float = 1.1
-    window: int = 2
-    octave: int = 3
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoundedState:
-    """Released values and what follows from them."""
+    """Released values and what follows from them. `gathered` sums the steps' scatters in the present frame, by precision."""
 
     noise: float
     frame: Frame
@@ -72,6 +49,8 @@ class BoundedState:
     variance: float = 1.0
     position: Array = field(repr=False)
     last: Array = field(repr=False)
+    gathered: Array = field(repr=False)
+    precision: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +66,10 @@ class BoundedIRLS:
     widths: tuple[float, ...]
     intercept: bool
     released_units: tuple[int, ...]
-    iterations: int = 8
-    rounds: int = 3
-    shares: Shares = Shares()
-    tuning: Tuning = Tuning()
+    iterations: int = 16
+    rounds: int = 2
+    shares: Shares = SHARES
+    tuning: Tuning = TUNING
     start: tuple[float, ...] = ()
 
     @property
@@ -108,14 +87,14 @@ class BoundedIRLS:
         return [*units, *["scatter"] * self.rounds, "histograms", *["step"] * self.iterations]
 
     def _share(self, kind: str, turn: int = 0) -> float:
-        spent = self.shares
-        whole = spent.scatter + spent.lengths + spent.targets + spent.curvature + spent.gradient
-        whole += spent.columns if self.released_units else 0.0
-        part = float(getattr(spent, kind)) / whole
+        width = len(self.entries) + self.intercept
+        units = ("columns",) if self.released_units else ()
+        whole = math.fsum(self.shares.weight(each, width) for each in (*units, "scatter", "lengths", "targets", "steps"))
+        part = self.shares.weight(kind, width) / whole
         if kind == "scatter":
             return part / self.rounds
-        if kind in ("curvature", "gradient"):
-            growth = [self.tuning.growth**index for index in range(self.iterations)]
+        if kind == "steps":
+            growth = [self.shares.growth**index for index in range(self.iterations)]
             return part * growth[turn] / math.fsum(growth)
         return part
 
@@ -136,13 +115,12 @@ class BoundedIRLS:
         if stage == "histograms":
             lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
             return [lengths, self._noisy(ask.target_histogram(frame, self._targets), noise, self._share("targets"))]
-        threshold = self._threshold(state)
-        steps = ask.gradient(frame, state.position, threshold)
-        bent = ask.curvature(frame, state.position, threshold, 2.0 * state.length)
-        return [
-            self._noisy(steps, noise, self._share("gradient", turn)),
-            self._noisy(bent, noise, self._share("curvature", turn)),
-        ]
+        query = step(frame, state.position, self._threshold(state), self._mix)
+        return [self._noisy(query, noise, self._share("steps", turn))]
+
+    @property
+    def _mix(self) -> Mix:
+        return mix_for(self.setting.neighbours)
 
     def _threshold(self, state: BoundedState) -> float:
         return max(self.tuning.threshold * state.scale, math.ldexp(self.widths[-1] or 1.0, -60))
@@ -162,7 +140,9 @@ class BoundedIRLS:
         frame = Frame(
             columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width), levels=self.levels
         )
-        return BoundedState(noise=noise, frame=frame, position=np.zeros(width), last=np.zeros(width))
+        return BoundedState(
+            noise=noise, frame=frame, position=np.zeros(width), last=np.zeros(width), gathered=np.zeros((width, width))
+        )
 
     def step(self, state: BoundedState, curator: Curator) -> BoundedState:
         """One stage."""
@@ -176,7 +156,7 @@ class BoundedIRLS:
         return replace(following[stage](state, values, spreads), stage=state.stage + 1)
 
     def _units(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        found = likely_exponents(values[0], self._magnitudes, spread=spreads[0], window=self.tuning.window)
+        found = likely_exponents(values[0], self._magnitudes, spread=spreads[0], prior=self.tuning.units)
         units = list(state.frame.units)
         for place, exponent in zip(self.released_units, found, strict=True):
             units[place] *= math.ldexp(1.0, exponent)
@@ -196,30 +176,53 @@ class BoundedIRLS:
         return max(counted, least, 1.0)
 
     def _histograms(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        length = octave_median(values[0], LENGTHS, state.total)
-        scale = octave_median(values[1], self._targets, state.total) / 0.6745
+        length = octave_median(values[0], LENGTHS, state.total, window=self.tuning.length_window)
+        middle = octave_median(values[1], self._targets, state.total, window=self.tuning.target_window)
+        scale = middle / 0.6745
         return replace(state, length=length, scale=scale, variance=(scale / length) ** 2)
 
     def _moved(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
         """A step with Kalman gain: the scale of residuals and the variance of the position are carried along."""
-        from scipy.special import ndtri
+        from scipy.special import ndtr
 
-        threshold, size, total = self._threshold(state), state.position.size, state.total
-        bent = min(max(float(values[1]), 0.05 * total, spreads[1]), total)
-        steepness = bent * 2.0 * state.length / (threshold * size)
-        error = (spreads[0] / steepness) ** 2
+        threshold, size, total, spread = self._threshold(state), state.position.size, state.total, spreads[0]
+        sums = taken_apart(values[0], size, self._mix)
+        near = min(max(sums.near / total, 0.05, spread / self._mix.near / total), 0.97)
+        seen = threshold / ratio_of_share(near)
+        inside = 2.0 * float(ndtr(threshold / seen)) - 1.0
+        steepness = total * inside * state.length / (threshold * size)
+        error = (spread / steepness) ** 2
         gain = state.variance / (state.variance + error)
-        move = gain * values[0] / steepness
+        move = gain * sums.gradient / steepness
         reach = float(np.linalg.norm(move)) * state.length / math.sqrt(size)
         if reach > self.tuning.trust * state.scale:
             move = move * (self.tuning.trust * state.scale / reach)
         move = self._damped(move, state.last)
         variance = (1.0 - gain + self.tuning.inflation) * state.variance
-        share = min(max(2.0 * bent / total, 0.1), 0.97)
-        seen = threshold / float(ndtri((1.0 + share) / 2.0))
         gained = state.length**2 * (state.variance - variance)
         scale = math.sqrt(max(seen * seen - gained, state.length**2 * variance, (state.scale / 6.0) ** 2))
-        return replace(state, position=state.position + move, last=move, variance=variance, scale=scale)
+        moved = replace(state, position=state.position + move, last=move, variance=variance, scale=scale)
+        return self._gathered(moved, sums, spread / self._mix.diagonal)
+
+    def _gathered(self, state: BoundedState, sums: StepSums, spread: float) -> BoundedState:
+        """The step's scatter is kept; now and then the preconditioner is renewed with what was kept since the last time."""
+        turn = state.stage - self._stages.index("step")
+        precision = state.precision + 1.0 / spread**2
+        gathered = state.gathered + sums.scatter / spread**2
+        every = self.tuning.gather
+        if turn % every != every - 1 or turn >= self.tuning.until * self.iterations:
+            return replace(state, gathered=gathered, precision=precision)
+        turned = preconditioned(
+            gathered / precision, total=state.total, spread=1.0 / math.sqrt(precision), floor=self.tuning.floor
+        )
+        matrix, scale = fixed_point(state.frame.preconditioner @ turned)
+        lost = np.full(state.position.size, np.nan)
+        position = solved(matrix * scale, state.frame.preconditioner @ state.position, lost)
+        last = solved(matrix * scale, state.frame.preconditioner @ state.last, lost)
+        if not np.isfinite([position, last]).all():  # too close to singular to carry the position over
+            return replace(state, gathered=gathered, precision=precision)
+        frame = replace(state.frame, preconditioner=matrix * scale)
+        return replace(state, frame=frame, position=position, last=last, gathered=np.zeros_like(gathered), precision=0.0)
 
     def _damped(self, move: Array, last: Array) -> Array:
         """A step that turns back has overshot (the curvature is that of small residuals only): it goes part of the way."""
@@ -249,7 +252,7 @@ class BoundedIRLS:
     def needed_rows(self, noise: float) -> int:
         """About how many rows this form needs at this noise (mu is 1 / noise), fitted to what was measured."""
         replaced = 1.0 if self.setting.neighbours is Neighbours.REPLACE_ONE else 0.55
-        return math.ceil(replaced * (75.0 * (len(self.entries) + self.intercept) + 150.0) * 0.213 * noise)
+        return math.ceil(replaced * needed(len(self.entries) + self.intercept) * 0.2146 * noise)
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise."""

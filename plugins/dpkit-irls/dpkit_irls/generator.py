@@ -85,15 +85,22 @@ def _autoregressive(features: int) -> Array:
     return np.asarray(0.9 ** np.abs(places[:, None] - places))
 
 
-def non_private(data: Sample, *, weight_cap: float = 10.0, iterations: int = 30) -> Array:
-    """IRLS without privacy, on targets divided by their largest magnitude; coefficients, then the intercept if there is one."""
+def non_private(data: Sample, *, weight_cap: float = 10.0, iterations: int = 50) -> Array:
+    """IRLS without privacy, on targets divided by their largest magnitude, until it stands still.
+
+    Coefficients, then the intercept if there is one.
+    """
     x = np.column_stack([data.x, np.ones(len(data.y))]) if data.intercept else data.x
     units = np.maximum(np.linalg.norm(x, axis=0), 1e-12)
     x, y = x / units, data.y / np.max(np.abs(data.y))
-    theta = np.linalg.lstsq(x, y, rcond=None)[0]
+    theta, weights = np.zeros(x.shape[1]), np.ones(len(y))
     for _ in range(iterations):
+        before = theta
+        weighted = x.T * weights
+        theta = np.linalg.solve(weighted @ x, weighted @ y)
+        if np.max(np.abs(theta - before)) <= 1e-9 * np.max(np.abs(theta)):
+            break
         weights = 1.0 / np.maximum(1.0 / weight_cap, np.abs(y - x @ theta))
-        theta = np.linalg.lstsq(x * np.sqrt(weights)[:, None], y * np.sqrt(weights), rcond=None)[0]
     return np.asarray(theta / units * np.max(np.abs(data.y)))
 
 

@@ -25,8 +25,9 @@ def prepared_query(
     sensitivity: Sensitivity,
     because: Citation,
     grid: float = GRID,
+    bound: float = 1.0,
 ) -> Query:
-    """`rows` and `summed` take prepared rows. Contributions are at most 1 in magnitude."""
+    """`rows` and `summed` take prepared rows. Entries of contributions are at most `bound` in magnitude."""
     return Query(
         name=name,
         rows=lambda block: rows(preparation.rows(block)),
@@ -36,7 +37,7 @@ def prepared_query(
         because=because,
         columns=columns,
         grid=grid,
-        bound=1.0,
+        bound=bound,
         preparation=preparation,
         prepared_sum=summed,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from dpkit.core.factories import QueryFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.query import Query
-from dpkit_irls import influence_query, moment_query
+from dpkit_irls import influence_query, moment_query, step_query
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.moment_query import Scaling, Weights
@@ -51,6 +51,13 @@ def _curvature(features: int, threshold: float) -> Query:
     return influence_query.curvature(frame_of(features), np.full(features, 0.5), threshold, 2.0)
 
 
+def _step(mix: step_query.Mix) -> Callable[..., Query]:
+    def build(features: int, threshold: float) -> Query:
+        return step_query.step(frame_of(features), np.full(features, 0.5), threshold, mix)
+
+    return build
+
+
 def _lengths(features: int) -> Query:
     return influence_query.length_histogram(frame_of(features), Octaves(low=-4, bins=9))
 
@@ -77,6 +84,8 @@ FACTORIES: tuple[QueryFactory, ...] = (
     _factory("scatter", "Sum of u u'.", lambda features: influence_query.scatter(frame_of(features))),
     _factory("gradient", "Sum of u clip(r/k, -1, 1).", _gradient, _THRESHOLD),
     _factory("curvature", "Sum of min(||z||/c, 1) where |r| < k.", _curvature, _THRESHOLD),
+    _factory("step", "Gradient, scatter and nearness in one, for replace-one.", _step(step_query.FREE), _THRESHOLD),
+    _factory("step-added", "The same, weighted for add-remove.", _step(step_query.CHEAP), _THRESHOLD),
     _factory("lengths", "Octaves of ||z||.", _lengths),
     _factory("targets", "Octaves of |y|.", _targets),
     _factory("magnitudes", "Octaves of |x_j|, for all columns at once.", _magnitudes),

@@ -4,7 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
 from dpkit_irls import bars
+from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.generator import sample
+from dpkit_irls.measuring import fitted, registry
+
+import dpkit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.running.run import run_algorithms
 
 FIGURE1 = Path(__file__).parents[3] / "examples" / "figure1"
 
@@ -28,6 +37,34 @@ def test_the_attack_succeeds_as_often_as_the_theory_says_and_never_accuses_false
         assert false == 0.0
 
 
-def test_the_table_of_bars_runs_small(capsys):
-    bars.main(["--small", "--datasets", "1"])
-    assert "| bounded | paper: need |" in capsys.readouterr().out
+def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{bars.START}\nold\n{bars.END}\nafter\n", encoding="utf-8")
+    bars.main(["--small", "--datasets", "1", "--into", str(page)])
+    made = page.read_text(encoding="utf-8")
+    assert "| bounded | the paper's |" in made
+    assert "old" not in made
+    assert made.startswith("before\n")
+    assert made.endswith("after\n")
+    page.write_text("no marks", encoding="utf-8")
+    with pytest.raises(dpkit.InvalidValueError, match="marks"):
+        bars.between_marks("no marks", "")
+
+
+def test_the_simulated_curator_measures_what_a_run_would_give():
+    """Same totals, same noise: with almost none, both fits are the same."""
+    data = sample("paper", 3_000, np.random.default_rng(1))
+    for method in ("bounded", "moments"):
+        quick = fitted(data, method, np.random.default_rng(2), known=registry(), noise={(method, 10, False): 1e-6})
+        names = [f"x{place}" for place in range(10)]
+        columns = [dpkit.Number(name=name, lower=-data.x_bound, upper=data.x_bound, missing=0.0) for name in names]
+        columns.append(dpkit.Number(name="y", lower=-data.y_bound, upper=data.y_bound, missing=0.0))
+        schema = dpkit.Schema(columns=tuple(columns))
+        where = DeclaredSetting(schema=schema, neighbours=dpkit.Neighbours.REPLACE_ONE, rows=3_000)
+        bound = {} if method == "bounded" else {"x_bound": data.x_bound}
+        algorithm = FACTORY.prepare(where, features=names, target="y", form=method, intercept=False, **bound)
+        source = dpkit.open_source(np.column_stack([data.x, data.y]), schema, neighbours=where.neighbours, names=[*names, "y"])
+        run = run_algorithms(
+            {"fit": (algorithm, 1e-6)}, engine=dpkit.BlockEngine(source), setting=where, rng=np.random.default_rng(2)
+        )
+        assert quick == pytest.approx(run.outcomes["fit"].result.coefficients, rel=1e-3)

@@ -162,7 +162,7 @@ def half(distance):
 
 
 BROKEN = [
-    ("bounded", bounded.ask, "gradient"),
+    ("bounded", bounded, "step"),
     ("bounded", bounded.ask, "scatter"),
     ("gaussian", moments, "joint_moments"),
     ("laplace", moments, "joint_triangle"),
