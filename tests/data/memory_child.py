@@ -8,6 +8,9 @@ import json
 import resource
 import sys
 
+if int(sys.argv[-1]):  # before libraries reserve what they may not have
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[-1]), int(sys.argv[-1])))
+
 import numpy as np
 
 import dpkit
@@ -52,17 +55,15 @@ def evaluated(path, schema, query, cache):
     return float(np.trace(totals[0]))
 
 
-def main(small, large, cache, columns, limit):
+def main(small, large, cache, columns):
     names = [f"x{place}" for place in range(int(columns))]
     schema = dpkit.Schema(columns=tuple(dpkit.Number(name=name, lower=-1, upper=1) for name in names))
     query = moments(names)
     evaluated(small, schema, query, cache)
-    if int(limit):
-        resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
     before = peak()
     trace = evaluated(large, schema, query, cache)
     print(json.dumps({"before": before, "peak": peak(), "trace": trace}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:-1])

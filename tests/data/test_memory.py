@@ -35,7 +35,7 @@ def write(path, rows, *, group):
 def measured(small, large, *, cache="none", limit=0):
     command = [sys.executable, str(Path(__file__).parent / "memory_child.py"), small, large, cache, COLUMNS, limit]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=1800)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
