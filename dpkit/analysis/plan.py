@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpkit.accounting import account
+from dpkit.analysis.enough_rows import advice_on_rows, refuse_too_few, rows_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
 from dpkit.analysis.spec import Spec, StepSpec
@@ -135,7 +136,14 @@ def make_plan(spec: Spec) -> Plan:
     except UnpricedEventError as error:
         nearest = f"Set `accountant` to one of {', '.join(error.able)}." if error.able else _accepting(spec)
         raise PlanRefusedError(reason=f"{error}", nearest=nearest) from None
-    steps, claims = _steps(spec, noises, guarantee)
+
+    def rescaled(factor: float) -> tuple[Event, float]:
+        """The plan with all noise larger by a factor, and its epsilon."""
+        event = combined_plan(algorithms, share_weights(shares), factor * noises[0] / share_weights(shares)[0])
+        priced = account(event, budget.accountant, setting.neighbours, spec.registry, accept=budget.accept)
+        return event, priced.epsilon(delta=budget.delta)
+
+    steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1])
     _refuse_refuted(claims, spec)
     plan = Plan(
         spec=spec,
@@ -147,13 +155,6 @@ def make_plan(spec: Spec) -> Plan:
     )
     if budget.ledger is None:
         return plan
-
-    def rescaled(factor: float) -> tuple[Event, float]:
-        """The plan with all noise larger by a factor, and its epsilon."""
-        event = combined_plan(algorithms, share_weights(shares), factor * noises[0] / share_weights(shares)[0])
-        priced = account(event, budget.accountant, setting.neighbours, spec.registry, accept=budget.accept)
-        return event, priced.epsilon(delta=budget.delta)
-
     return Plan(
         spec=spec,
         steps=steps,
@@ -164,8 +165,13 @@ def make_plan(spec: Spec) -> Plan:
     )
 
 
-def _steps(spec: Spec, noises: tuple[float, ...], guarantee: Guarantee) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
+def _steps(
+    spec: Spec, noises: tuple[float, ...], guarantee: Guarantee, price: Callable[[float], float]
+) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
     setting, delta = spec.data.setting, spec.budget.delta
+    found = [rows_of(step.id, step.algorithm, noise, setting.size) for step, noise in zip(spec.steps, noises, strict=True)]
+    refuse_too_few(found, price)
+    advice = {step.id: advice_on_rows(step, price) for step in found}
     chosen = guarantee.accountant.explained_by(guarantee.state, delta=delta)
     priced: list[tuple[StepSpec, float, Event, Guarantee]] = []
     for step, noise in zip(spec.steps, noises, strict=True):
@@ -190,7 +196,7 @@ def _steps(spec: Spec, noises: tuple[float, ...], guarantee: Guarantee) -> tuple
                 releases=rehearsal.releases,
                 errors=expected_errors(step.algorithm, noise),
                 is_rehearsed=rehearsal.complete,
-                advice=advice_of(step.algorithm, noise),
+                advice=advice[step.id] or advice_of(step.algorithm, noise),
                 asked=rehearsal.asked,
             )
         )

@@ -155,7 +155,7 @@ def test_ctrl_c_on_the_question_charges_nothing(folder, monkeypatch):
 def test_few_rows_for_the_budget_are_a_warning_of_the_plan(folder):
     pytest.importorskip("dpkit_irls", reason="the plugin dpkit-irls is not installed")
     changes = ("run: mean, with: {column: age}", "run: irls, with: {target: age, features: [city]}")
-    path = changed(folder, changes, ("epsilon: 1.0", "epsilon: 0.1"))
+    path = changed(folder, changes, ("epsilon: 1.0", "epsilon: 0.3"))
     assert "WARNING     ages: 400 rows are few for this budget" in said("plan", path)
     assert "400 rows are few" in json.loads(said("plan", path, "--json"))["steps"][0]["advice"][0]
 

@@ -11,9 +11,9 @@ from dpkit.core.parameters import Parameter
 from dpkit.core.setting import Setting
 from dpkit_irls.bounded import BoundedIRLS
 from dpkit_irls.dummies import entry_names, entry_widths, levels_of
-from dpkit_irls.moments import MomentIRLS
+from dpkit_irls.moments import FREEDOM, MomentIRLS
 from dpkit_irls.paper import PaperIRLS
-from dpkit_irls.scaling import checked_columns, public_size, scaling_of
+from dpkit_irls.scaling import checked_columns, checked_start, public_size, scaling_of
 
 FORMS = ("bounded", "moments", "paper")
 
@@ -108,7 +108,22 @@ PARAMETERS: tuple[Parameter, ...] = (
         name="start",
         kind="numbers",
         default=(),
-        doc="In `moments`: public coefficients to start from, in scaled units.",
+        doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one.",
+    ),
+    Parameter(
+        name="few_rows",
+        kind="choice",
+        choices=("refuse", "answer"),
+        default="refuse",
+        doc="What a plan does where the declared number of rows is far too small for the budget.",
+    ),
+    Parameter(
+        name="freedom",
+        kind="integer",
+        minimum=2,
+        maximum=100_000,
+        default=FREEDOM,
+        doc="In `moments` with Wishart noise: degrees of freedom beyond the number of entries.",
     ),
     Parameter(
         name="failure",
@@ -157,7 +172,9 @@ def make(setting: Setting, **values: Any) -> AnyAlgorithm:
             p=values["p"],
             noise_kind=values["noise"],
             average=values["average"],
-            start=values["start"],
+            start=checked_start(values["start"], scaling.width, intercept=scaling.intercept),
+            extra=values["freedom"],
+            few_rows=values["few_rows"],
         )
     return PaperIRLS(
         setting=setting,
@@ -170,6 +187,8 @@ def make(setting: Setting, **values: Any) -> AnyAlgorithm:
         failure=values["failure"],
         calibration=values["calibration"],
         accepted=values["accept_refuted"],
+        start=checked_start(values["start"], scaling.width, intercept=scaling.intercept),
+        few_rows=values["few_rows"],
     )
 
 
@@ -186,6 +205,10 @@ def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
         intercept=values["intercept"],
         released_units=_unknown_units(setting, features) if private else (),
         iterations=values["iterations"] or 16,
+        start=checked_start(
+            values["start"], len(entry_names(setting, features)) + values["intercept"], intercept=values["intercept"]
+        ),
+        few_rows=values["few_rows"],
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -23,9 +24,11 @@ from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.running.curator import planned_event
 from dpkit_irls import influence_query as ask
+from dpkit_irls import needs
 from dpkit_irls.dummies import Levels
-from dpkit_irls.estimates import likely_exponents, octave_median, preconditioned, ratio_of_share
+from dpkit_irls.estimates import likely_exponents, mean_squared_score, octave_median, preconditioned, ratio_of_share
 from dpkit_irls.fit import Array, Fit, solved
+from dpkit_irls.foretelling import foretold_errors
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.rows import fixed_point
@@ -47,6 +50,7 @@ class BoundedState:
     length: float = 1.0
     scale: float = 1.0
     variance: float = 1.0
+    sampling: float = 0.0
     position: Array = field(repr=False)
     last: Array = field(repr=False)
     gathered: Array = field(repr=False)
@@ -71,6 +75,7 @@ class BoundedIRLS:
     shares: Shares = SHARES
     tuning: Tuning = TUNING
     start: tuple[float, ...] = ()
+    few_rows: Literal["refuse", "answer"] = "refuse"
 
     @property
     def _targets(self) -> Octaves:
@@ -114,7 +119,8 @@ class BoundedIRLS:
             return [self._noisy(ask.scatter(frame), noise, self._share("scatter"))]
         if stage == "histograms":
             lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
-            return [lengths, self._noisy(ask.target_histogram(frame, self._targets), noise, self._share("targets"))]
+            targets = ask.target_histogram(frame, self._targets, state.position if self.start else None)
+            return [lengths, self._noisy(targets, noise, self._share("targets"))]
         query = step(frame, state.position, self._threshold(state), self._mix)
         return [self._noisy(query, noise, self._share("steps", turn))]
 
@@ -123,7 +129,8 @@ class BoundedIRLS:
         return mix_for(self.setting.neighbours)
 
     def _threshold(self, state: BoundedState) -> float:
-        return max(self.tuning.threshold * state.scale, math.ldexp(self.widths[-1] or 1.0, -60))
+        # never near the subnormal numbers, where the two ways to cut a score would differ
+        return max(self.tuning.threshold * state.scale, math.ldexp(self.widths[-1] or 1.0, -60), 1e-200)
 
     def plan(self, noise: float) -> Event:
         """Every release, at its price."""
@@ -141,8 +148,15 @@ class BoundedIRLS:
             columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width), levels=self.levels
         )
         return BoundedState(
-            noise=noise, frame=frame, position=np.zeros(width), last=np.zeros(width), gathered=np.zeros((width, width))
+            noise=noise, frame=frame, position=self._started(frame), last=np.zeros(width), gathered=np.zeros((width, width))
         )
+
+    def _started(self, frame: Frame) -> Array:
+        """The position at which P position is what the analyst starts from, in the units of the frame; zero without that."""
+        if not self.start:
+            return np.zeros(frame.width)
+        beta = np.array(self.start) * np.array([*frame.units, *[1.0] * self.intercept])
+        return np.asarray(np.linalg.lstsq(frame.preconditioner, beta, rcond=None)[0])
 
     def step(self, state: BoundedState, curator: Curator) -> BoundedState:
         """One stage."""
@@ -167,7 +181,8 @@ class BoundedIRLS:
         total = state.total or self._rows(float(np.trace(scatter)), 2.0 * math.sqrt(size) * spread)
         turned = preconditioned(scatter, total=total, spread=spread, floor=self.tuning.floor)
         matrix, scale = fixed_point(state.frame.preconditioner @ turned)
-        return replace(state, total=total, frame=replace(state.frame, preconditioner=matrix * scale))
+        frame = replace(state.frame, preconditioner=matrix * scale)
+        return replace(state, total=total, frame=frame, position=self._started(frame))
 
     def _rows(self, counted: float, least: float) -> float:
         """N where it is public, otherwise what the scatter's trace says."""
@@ -201,7 +216,9 @@ class BoundedIRLS:
         variance = (1.0 - gain + self.tuning.inflation) * state.variance
         gained = state.length**2 * (state.variance - variance)
         scale = math.sqrt(max(seen * seen - gained, state.length**2 * variance, (state.scale / 6.0) ** 2))
-        moved = replace(state, position=state.position + move, last=move, variance=variance, scale=scale)
+        sampling = total * mean_squared_score(threshold / scale) / (size * steepness**2)
+        position = state.position + move
+        moved = replace(state, position=position, last=move, variance=variance, scale=scale, sampling=sampling)
         return self._gathered(moved, sums, spread / self._mix.diagonal)
 
     def _gathered(self, state: BoundedState, sums: StepSums, spread: float) -> BoundedState:
@@ -239,6 +256,9 @@ class BoundedIRLS:
         """Coefficients in the units of the columns."""
         beta = state.frame.preconditioner @ state.position
         slopes = beta[: len(state.frame.units)] / np.array(state.frame.units)
+        # in coordinates of z the error has no direction; P gives it one
+        spread = math.sqrt(state.variance + state.sampling) * np.sqrt(np.sum(state.frame.preconditioner**2, axis=1))
+        errors = spread[: len(state.frame.units)] / np.array(state.frame.units)
         return Fit(
             form="bounded",
             features=self.entries,
@@ -246,6 +266,8 @@ class BoundedIRLS:
             intercept=float(beta[-1]) if self.intercept else 0.0,
             iterations=max(0, state.stage - self._stages.index("step")),
             scale=state.scale,
+            standard_errors=tuple(map(float, errors)),
+            intercept_error=float(spread[-1]) if self.intercept else None,
             notes=self.advice(state.noise),
         )
 
@@ -256,12 +278,15 @@ class BoundedIRLS:
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise."""
-        size, needed = self.setting.size, self.needed_rows(noise)
-        if size is None or size >= needed:
-            return ()
-        return (
-            f"{size} rows are few for this budget: about {needed} are needed, or {needed / size:.1f} times the budget's mu.",
-        )
+        return needs.advice(self.setting.size, self.needed_rows(noise))
+
+    def least_rows(self, noise: float) -> int:
+        """With fewer a plan is refused."""
+        return needs.least_rows(self.needed_rows(noise), answer_anyway=self.few_rows == "answer")
+
+    def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
+        """Errors of the coefficients on made-up data, before anything is spent."""
+        return foretold_errors(self, noise, confidence, columns=self.columns)
 
 
 def _scale(distance: Distance, noise: float, share: float) -> float:

@@ -117,3 +117,13 @@ def preconditioned(scatter: Array, *, total: float, spread: float, floor: float)
     values = np.maximum(values, max(floor * noise * np.sqrt(2.0 * size), 1e-9))
     values = values / values.sum()
     return np.asarray((vectors / np.sqrt(values * size)) @ vectors.T)
+
+
+def mean_squared_score(threshold: float) -> float:
+    """The mean of min(|r| / threshold, 1)^2 for a normal r of standard deviation 1."""
+    from scipy.special import ndtr
+
+    inside = 2.0 * float(ndtr(threshold)) - 1.0
+    density = math.exp(-0.5 * min(threshold * threshold, 1400.0)) / math.sqrt(2.0 * math.pi)
+    small = max(threshold, 1e-6)
+    return min(1.0, (inside - 2.0 * threshold * density) / (small * small) + 1.0 - inside)

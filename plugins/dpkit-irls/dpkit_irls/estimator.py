@@ -77,7 +77,12 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         public = len(rows) if relation is Neighbours.REPLACE_ONE else None
         setting = DeclaredSetting(schema=schema, neighbours=relation, rows=public)
         algorithm = FACTORY.prepare(
-            setting, features=columns, target="target", form=self.form, intercept=bool(self.fit_intercept)
+            setting,
+            features=columns,
+            target="target",
+            form=self.form,
+            intercept=bool(self.fit_intercept),
+            few_rows="answer",
         )
         known = registry()
         (noise,), guarantee = solve_noise(

@@ -12,7 +12,11 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """Coefficients and intercept as tuples of floats; `notes` says what a reader of the report must know."""
+    """Coefficients and intercept as tuples of floats; `notes` says what a reader of the report must know.
+
+    Standard errors are estimates from released values, of the noise and of sampling together, not of bias; empty where a form
+    has none.
+    """
 
     form: str
     features: tuple[str, ...]
@@ -20,6 +24,8 @@ class Fit:
     intercept: float
     iterations: int
     scale: float | None = None
+    standard_errors: tuple[float, ...] = ()
+    intercept_error: float | None = None
     notes: tuple[str, ...] = ()
 
     def predict(self, rows: npt.ArrayLike) -> Array:

@@ -103,22 +103,24 @@ class Octaves:
 
 def length_histogram(frame: Frame, octaves: Octaves) -> Query:
     """How many rows have ||z|| in each bin."""
-    return _histogram("lengths", frame, octaves, -2)
+    return _histogram("lengths", frame, octaves, lambda prepared: prepared[:, -2])
 
 
-def target_histogram(frame: Frame, octaves: Octaves) -> Query:
-    """How many rows have |y| in each bin."""
-    return _histogram("targets", frame, octaves, -1)
+def target_histogram(frame: Frame, octaves: Octaves, position: Array | None = None) -> Query:
+    """How many rows have |y|, or the residual of a position, in each bin."""
+    if position is None:
+        return _histogram("targets", frame, octaves, lambda prepared: prepared[:, -1])
+    return _histogram("targets", frame, octaves, residuals_at(position))
 
 
-def _histogram(name: str, frame: Frame, octaves: Octaves, place: int) -> Query:
+def _histogram(name: str, frame: Frame, octaves: Octaves, values: RowMap) -> Query:
     """One count a row. L2 distance 1, or sqrt(2) when a record is replaced."""
 
     def rows(prepared: Array) -> Array:
-        return np.asarray(octaves.of(prepared[:, place])[:, None] == np.arange(octaves.bins), dtype=np.float64)
+        return np.asarray(octaves.of(values(prepared))[:, None] == np.arange(octaves.bins), dtype=np.float64)
 
     def summed(prepared: Array) -> Array:
-        return np.bincount(octaves.of(prepared[:, place]), minlength=octaves.bins).astype(np.float64)
+        return np.bincount(octaves.of(values(prepared)), minlength=octaves.bins).astype(np.float64)
 
     return _query(name, frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
 

@@ -75,6 +75,16 @@ class Scaling:
             slopes, constant = slopes[:-1] * math.sqrt(0.5), float(slopes[-1]) * math.sqrt(0.5) * self.y_bound
         return slopes * (self.y_bound / self.x_bound), constant
 
+    def theta_of(self, start: Sequence[float]) -> tuple[float, ...]:
+        """The inverse of `coefficients`: from the units of the columns, the intercept last; zeros where nothing is given."""
+        if not start:
+            return (0.0,) * self.width
+        slope, constant = self.x_bound / self.y_bound, 1.0 / self.y_bound
+        if not self.intercept:
+            return tuple(value * slope for value in start)
+        root = math.sqrt(2.0)
+        return (*(value * slope * root for value in start[:-1]), start[-1] * constant * root)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:

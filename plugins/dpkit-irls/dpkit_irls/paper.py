@@ -19,7 +19,9 @@ from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.laplace import Laplace
 from dpkit.numerics.rounding import sqrt_up
 from dpkit.running.curator import planned_event
+from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
+from dpkit_irls.foretelling import foretold_errors
 from dpkit_irls.moment_query import Scaling, Weights, first_moment, second_moment
 from dpkit_irls.published import GaussianAsPublished, WishartAsPublished
 
@@ -53,6 +55,8 @@ class PaperIRLS:
     failure: float
     calibration: Calibration
     accepted: tuple[str, ...]
+    start: tuple[float, ...] = ()
+    few_rows: Literal["refuse", "answer"] = "refuse"
 
     def __post_init__(self) -> None:
         missing = [name for name in self.refuted_steps if name not in self.accepted]
@@ -97,8 +101,24 @@ class PaperIRLS:
         return Repeat(event=once, times=self.iterations)
 
     def init(self, noise: float) -> PaperState:
-        """Weights all start at the cap or below, from theta = 0."""
-        return PaperState(noise=noise, theta=(0.0,) * self.scaling.width)
+        """From theta = 0, or from public values."""
+        return PaperState(noise=noise, theta=self.scaling.theta_of(self.start))
+
+    def needed_rows(self, noise: float) -> int:
+        """About as many as were measured at d = 10, with the usual growth in d."""
+        return math.ceil(430.0 * math.pow(self.scaling.width, 1.5) * noise)
+
+    def least_rows(self, noise: float) -> int:
+        """With fewer a plan is refused."""
+        return needs.least_rows(self.needed_rows(noise), answer_anyway=self.few_rows == "answer")
+
+    def advice(self, noise: float) -> tuple[str, ...]:
+        """From public facts: whether the declared N is too small for this noise."""
+        return needs.advice(self.setting.size, self.needed_rows(noise))
+
+    def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
+        """Errors of the coefficients on made-up data, before anything is spent."""
+        return foretold_errors(self, noise, confidence, columns=self.scaling.columns)
 
     def step(self, state: PaperState, curator: Curator) -> PaperState:
         """Both moments over N, then the solution."""

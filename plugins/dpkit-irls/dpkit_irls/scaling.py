@@ -33,6 +33,18 @@ def checked_columns(setting: Setting, features: Sequence[str], target: str) -> t
     return chosen
 
 
+def checked_start(start: Sequence[float], width: int, *, intercept: bool) -> tuple[float, ...]:
+    """Public coefficients to start from: none, or as many as there are."""
+    if start and (len(start) != width or not all(map(math.isfinite, start))):
+        raise InvalidValueError(
+            field="start",
+            found=f"{len(start)} numbers",
+            allowed=f"{width} finite numbers: one an entry{', then the intercept' if intercept else ''}",
+            where=WHERE,
+        )
+    return tuple(map(float, start))
+
+
 def scaling_of(
     setting: Setting, features: Sequence[str], target: str, *, x_bound: float | None, y_bound: float | None, intercept: bool
 ) -> Scaling:

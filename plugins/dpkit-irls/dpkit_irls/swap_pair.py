@@ -15,7 +15,7 @@ from dpkit.core.loss_pairs import LossDirection, LossPair
 from dpkit.numerics.special import Array, asfloat
 from dpkit_irls.gamma_pair import EVALUATION, Absent, Present, floor, weighted
 
-_HALVINGS = 64
+_HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
