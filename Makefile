@@ -8,7 +8,7 @@ PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test docs lint types unit audit-all clean
+.PHONY: demo test docs lint types unit audit-all soak clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/flights/prepare.py out/demo
@@ -39,6 +39,11 @@ docs: $(STAMP)
 # The long statistical suites, too slow for every commit.
 audit-all: $(STAMP)
 	$(BIN)/pytest -n 2
+
+# Analyses that are killed, interrupted and resumed on shared ledgers, for so many minutes; SOAK_SEED repeats the choices of another time.
+SOAK_MINUTES ?= 60
+soak: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/soak/soak.py --minutes $(SOAK_MINUTES) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 # Installed once; again only when a pyproject.toml changes. The stamp is written last, so a broken install is retried.
 $(STAMP): pyproject.toml dpkit/_version.py $(wildcard plugins/*/pyproject.toml)

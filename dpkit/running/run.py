@@ -52,9 +52,9 @@ def run_algorithms(
 ) -> RunResult:
     """Run algorithms, each at its noise multiplier, one after the other, and give back what was reserved and not used.
 
-    With a ledger the whole plan is reserved first. An error leaves the run open: the same `run` id and the same plan resume
-    it, and what was released then is not paid again. `data` is a stamp of the data (`DataSource.stamp`); a run is resumed
-    with the same. The price that counts is the plan's, also after an early stop.
+    With a ledger the whole plan is reserved first. An error or Ctrl-C leaves the run open: the same `run` id and the same plan
+    resume it, and what was released then is not paid again. `data` is a stamp of the data (`DataSource.stamp`); a run is
+    resumed with the same. The price that counts is the plan's, also after an early stop.
     """
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
@@ -71,8 +71,9 @@ def run_algorithms(
         releases.extend(curator.trace)
         if outcomes[step].ending == "cancelled":
             break
-    if ledger_purse is not None:
-        ledger_purse.close()
+    else:  # not after Ctrl-C: a closed run cannot go on
+        if ledger_purse is not None:
+            ledger_purse.close()
     return RunResult(
         run=name,
         outcomes=outcomes,

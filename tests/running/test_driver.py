@@ -127,6 +127,28 @@ def test_a_resumed_run_does_not_pay_again_and_gets_the_same_values(ledger):
     assert ledger.spent().rho == pytest.approx(before.rho * 1.5)
 
 
+@pytest.mark.usefixtures("interruptible")
+def test_a_run_that_ctrl_c_stopped_goes_on_and_pays_for_the_rest_alone(ledger):
+    class Pressing(Averaging):
+        def step(self, state, curator):
+            if press:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().step(state, curator)
+
+    press = True
+    algorithms = {"mean": (Pressing(SETTING, passes=3), 2.0)}
+    stopped = run_algorithms(algorithms, engine=engine(), setting=SETTING, ledger=ledger, run="r")
+    assert (stopped.outcomes["mean"].ending, stopped.outcomes["mean"].steps) == ("cancelled", 1)
+    assert ledger.spent() == dpkit.ZCDP(rho=0.125)
+    assert ledger.run("r").is_open  # its plan stays reserved
+    press = False
+    resumed = run_algorithms(algorithms, engine=engine(), setting=SETTING, ledger=ledger, run="r")
+    assert resumed.outcomes["mean"].ending == "finished"
+    assert resumed.releases[0].values == stopped.releases[0].values
+    assert ledger.spent() == dpkit.ZCDP(rho=0.375)
+    assert not ledger.run("r").is_open
+
+
 def test_a_plan_that_does_not_fit_the_ledger_is_refused_before_any_data(ledger):
     with pytest.raises(dpkit.BudgetExceededError):
         run_algorithms({"mean": (Averaging(SETTING), 0.01)}, engine=None, setting=SETTING, ledger=ledger)

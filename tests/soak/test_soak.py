@@ -1,0 +1,114 @@
+"""A short soak in every test run; and that its checks find what they are there to find. `make soak` runs the hour."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpkit import Ledger
+from dpkit.testing import ledger_laws
+from dpkit.testing.ledger_laws import UNIT, new_ledger, times
+
+sys.path.insert(0, str(Path(__file__).parent))
+import growth
+import invariants
+
+HERE = Path(__file__).parent
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="memory and open files are read from /proc")
+
+
+def test_a_short_soak_finds_nothing():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent.parent)}
+    command = [sys.executable, HERE / "soak.py", "--minutes", "0", "--seed", "7", "--shells", "0.1"]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    done = json.loads(run.stdout)
+    assert done["ledgers"] == 2
+    assert done["rounds"] == 6
+    assert done["SIGKILL"] > 0
+    assert done["finished"] > 0
+    assert done["given back"] == done["finished"]
+    assert done["values seen"] > 0
+
+
+@pytest.fixture
+def entries(tmp_path):
+    """A run that released twice, and lost a charge before the second."""
+    path = new_ledger(Ledger, tmp_path, releases=20)
+    with Ledger.open(path) as ledger:
+        ledger.reserve("people-1", times(4))
+        ledger.released(ledger.charge("people-1", UNIT, key="a"), 1.5)
+        ledger.charge("people-1", UNIT, key="b")
+        ledger.released(ledger.charge("people-1", UNIT, key="b"), 2.5)
+        return list(ledger.entries())
+
+
+LAUNCHES = Counter({"people": 2})
+
+
+def of_kind(entries, kind, key):
+    return next(entry for entry in entries if (entry.kind, entry.key) == (kind, key))
+
+
+def test_a_sound_log_passes_every_check(entries):
+    invariants.check_order(entries)
+    invariants.check_payments(entries, LAUNCHES)
+    invariants.check_seen(entries, [("people", "a", "1.5"), ("people", "a", "1.5"), ("people", "b", "2.5")])
+    charged = sum((invariants.price_of(entry) for entry in entries if entry.kind == "charge"), Fraction(0))
+    invariants.check_budget(entries, limit=charged)
+    with pytest.raises(invariants.BrokenError, match="charged"):
+        invariants.check_budget(entries, limit=charged * Fraction(999, 1000))
+
+
+def test_a_release_without_its_charge_is_found(entries):
+    unpaid = [entry for entry in entries if (entry.kind, entry.key) != ("charge", "b")]
+    with pytest.raises(invariants.BrokenError, match="without a charge"):
+        invariants.check_order(unpaid)
+    early = [of_kind(entries, "release", "a"), *entries]
+    with pytest.raises(invariants.BrokenError, match="without a charge"):
+        invariants.check_order(early)
+
+
+def test_paying_again_for_what_was_released_is_found(entries):
+    again = dataclasses.replace(of_kind(entries, "charge", "a"), seq=len(entries))
+    with pytest.raises(invariants.BrokenError, match="paid twice"):
+        invariants.check_payments([*entries, again], LAUNCHES)
+    with pytest.raises(invariants.BrokenError, match="more payments than processes"):
+        invariants.check_payments(entries, Counter({"people": 1}))
+
+
+def test_a_value_that_the_ledger_does_not_hold_is_found(entries):
+    for seen in (("people", "a", "1.25"), ("people", "c", "1.5"), ("others", "a", "1.5")):
+        with pytest.raises(invariants.BrokenError, match="went out"):
+            invariants.check_seen(entries, [seen])
+
+
+def test_a_changed_file_is_found(tmp_path):
+    path = new_ledger(Ledger, tmp_path, releases=20)
+    with Ledger.open(path) as ledger:
+        ledger.reserve("people-1", times(4))
+        ledger.released(ledger.charge("people-1", UNIT, key="a"), 1.5)
+    head = invariants.check_ledger(path, seen=[("people", "a", "1.5")], launches=LAUNCHES)
+    invariants.check_ledger(path, seen=[], launches=LAUNCHES, head=head)
+    ledger_laws.tamper(path, "UPDATE entries SET value = '2.5' WHERE seq = 3")
+    with pytest.raises(invariants.BrokenError, match="verify finds"):
+        invariants.check_ledger(path, seen=[], launches=LAUNCHES, head=head)
+
+
+def test_growth_of_memory_and_of_open_files_is_found():
+    steady = [(100 << 20, 5 + turn % 2) for turn in range(40)]
+    warming = [(min(turn, 8) * 10 << 20, 5) for turn in range(40)]
+    assert growth.check_growth(steady) == growth.check_growth(warming) == 0
+    with pytest.raises(AssertionError, match="memory grew by 1"):
+        growth.check_growth([((100 << 20) + turn * (1 << 19), 5) for turn in range(40)])
+    with pytest.raises(AssertionError, match="open files grew"):
+        growth.check_growth([(100 << 20, 5 + turn // 10) for turn in range(40)])
+    with pytest.raises(AssertionError, match="too few"):
+        growth.check_growth(steady[:7])
