@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.bench.plain_passes import PlainPasses
+from dpkit.bench.plain_passes import Pass, PlainPasses
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.data.columns import Number
@@ -26,7 +26,9 @@ from dpkit.data.parallel import usable_threads
 from dpkit.data.schema import Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.source import DataSource
+from dpkit.data.summing import QuerySums, Totals
 from dpkit.hooks.manager import default_registry
+from dpkit.numerics.exact_sums import ExactSum
 from dpkit.running.run import run_algorithms
 
 Array = npt.NDArray[np.float64]
@@ -132,14 +134,31 @@ def _fit(rows: int, columns: int, repeats: int, threads: int) -> PassRow:
     algorithm = (
         default_registry().algorithm("irls").prepare(setting, features=names[:-1], target="y", intercept=False, form="bounded")
     )
-    BlockEngine(source, threads=threads).evaluate([_queries(columns)[0]])  # the codes are in memory from here on
 
-    def private() -> object:
-        engine = BlockEngine(source, cache_bytes=ENOUGH, threads=threads)
-        return run_algorithms({"fit": (algorithm, 10.0)}, engine=engine, setting=setting)
+    def private(engine: BlockEngine | None = None) -> object:
+        chosen = BlockEngine(source, cache_bytes=ENOUGH, threads=threads) if engine is None else engine
+        return run_algorithms({"fit": (algorithm, 10.0)}, engine=chosen, setting=setting)
 
-    passes = PlainPasses(table=table, threads=threads, rounds=3, steps=8)
-    return _row("private fit", rows, columns, private, "the same passes without privacy", passes.run, repeats, 1.3)
+    watched = _Watched(source, cache_bytes=ENOUGH, threads=threads)  # its run also puts the codes into memory
+    private(watched)
+    plain = PlainPasses(table=table, threads=threads, passes=tuple(watched.passes))
+    return _row("private fit", rows, columns, private, "the same passes without privacy", plain.run, repeats, 1.3)
+
+
+class _Watched(BlockEngine):
+    """Notes what each pass is asked for, and whether it reads the source."""
+
+    def __init__(self, source: DataSource, **options: int) -> None:
+        super().__init__(source, **options)
+        self.passes: list[Pass] = []
+
+    def evaluate(self, queries: Sequence[Query]) -> tuple[ExactSum, ...]:
+        self.passes.append(Pass(tuple(query.name for query in queries), from_rows=False))
+        return super().evaluate(queries)
+
+    def _from_source(self, plan: QuerySums) -> Totals:
+        self.passes[-1] = self.passes[-1]._replace(from_rows=True)
+        return super()._from_source(plan)
 
 
 def _row(name: str, rows: int, columns: int, ours: Work, beside: str, peer: Work, repeats: int, bar: float | None) -> PassRow:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,31 +21,52 @@ Prepared = tuple[Array, Array, Array]
 """Directions, lengths and targets of some rows."""
 
 
+Work = Callable[[Prepared], Array]
+
+
+class Pass(NamedTuple):
+    """What one pass of the private fit asked for, and whether it read the rows themselves or what was kept of them."""
+
+    queries: tuple[str, ...]
+    from_rows: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainPasses:
-    """Octaves of the columns, `rounds` of scatter, octaves of lengths and targets, and `steps` of gradient and curvature."""
+    """The passes of a private fit, one after the other. Each is named by its queries, as dpkit-irls calls them."""
 
     table: Array
     threads: int
-    rounds: int
-    steps: int
+    passes: tuple[Pass, ...]
 
     def run(self) -> tuple[Array, Array]:
         """All passes; the preconditioner and the position that come out: their product holds the coefficients."""
         columns = self.table.shape[1] - 1
-        turned = np.eye(columns)
-        self._totals(_octaves_of_columns, self._blocks())
-        for _ in range(self.rounds):
-            scatter = self._totals(lambda block, turned=turned: _scatter(_prepared(block, turned)), self._blocks())
-            values, vectors = np.linalg.eigh(scatter / self.table.shape[0])
-            turned = turned @ (vectors / np.sqrt(values * columns)) @ vectors.T
-        self._totals(lambda block: _octaves(_prepared(block, turned)), self._blocks())
-        kept = list(mapped(lambda block: _prepared(block, turned), self._blocks(), threads=self.threads))
-        position = np.zeros(columns)
-        for _ in range(self.steps):
-            found = self._totals(lambda rows, at=position: _step(rows, at), kept)
-            position = position + found[:-1] / max(found[-1], 1.0)
+        turned, position, kept = np.eye(columns), np.zeros(columns), [_prepared(self.table[:1], np.eye(columns))]
+        for asked, from_rows in self.passes:
+            if asked == ("magnitudes",):
+                self._totals(_octaves_of_columns, self._blocks())
+                continue
+            works: dict[tuple[str, ...], Work] = {("scatter",): _scatter, ("step",): partial(_step, position=position)}
+            work = works.get(asked, _octaves)
+            if from_rows:
+                both = partial(_prepared_and, work=work, turned=turned)
+                found, kept = self._totals_and_rows(both)
+            else:
+                found = self._totals(work, kept)
+            if asked == ("scatter",):
+                values, vectors = np.linalg.eigh(found / self.table.shape[0])
+                turned = turned @ (vectors / np.sqrt(values * columns)) @ vectors.T
+            elif asked == ("step",):
+                position = position + found[0, :-1] / max(found[0, -1], 1.0)
         return turned, position
+
+    def _totals_and_rows(self, work: Callable[[Array], tuple[Array, Prepared]]) -> tuple[Array, list[Prepared]]:
+        total, kept = np.zeros(()), []
+        for part, rows in mapped(work, self._blocks(), threads=self.threads):
+            total = total + part
+            kept.append(rows)
+        return total, kept
 
     def _blocks(self) -> list[Array]:
         rows = max(1, BLOCK_BYTES // (8 * self.table.shape[1]))
@@ -76,9 +99,16 @@ def _octaves(rows: Prepared) -> Array:
     return np.array([np.bincount(found, minlength=49) for found in both], dtype=np.float64)
 
 
+def _prepared_and(block: Array, work: Work, turned: Array) -> tuple[Array, Prepared]:
+    rows = _prepared(block, turned)
+    return work(rows), rows
+
+
 def _step(rows: Prepared, position: Array) -> Array:
+    """The gradient and how many rows are near in the first line, the scatter below."""
     u, length, target = rows
-    residuals = target - (u @ position) * length
-    gradient = np.clip(residuals, -1.0, 1.0) @ u
-    bent = np.sum(np.minimum(length, 1.0)[np.abs(residuals) < 1.0])
-    return np.append(gradient, bent)
+    scores = np.clip(target - (u @ position) * length, -1.0, 1.0)
+    near = np.sum(np.sqrt(1.0 - scores * scores))
+    found = np.zeros((u.shape[1] + 1, u.shape[1] + 1))
+    found[0, :-1], found[0, -1], found[1:, :-1] = scores @ u, near, u.T @ u
+    return found

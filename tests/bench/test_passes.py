@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpkit.bench.passes import STREAM, as_markdown, measure_passes
-from dpkit.bench.plain_passes import PlainPasses
+from dpkit.bench.plain_passes import Pass, PlainPasses
 
 
 def test_every_pass_is_measured():
@@ -22,6 +22,7 @@ def test_the_passes_without_privacy_find_the_line(threads):
     rng = np.random.default_rng(4)
     x = rng.normal(size=(30_000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
     table = np.column_stack([x, x @ [0.5, -1.0, 0.25]])
-    passes = PlainPasses(table=table, threads=threads, rounds=3, steps=60)
-    turned, position = passes.run()
+    asked = [("magnitudes",), ("scatter",), ("scatter",), ("lengths", "targets"), *[("step",)] * 60]
+    passes = tuple(Pass(names, from_rows=place < 6) for place, names in enumerate(asked))
+    turned, position = PlainPasses(table=table, threads=threads, passes=passes).run()
     np.testing.assert_allclose(turned @ position, [0.5, -1.0, 0.25], atol=1e-3)
