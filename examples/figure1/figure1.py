@@ -94,6 +94,11 @@ def table(sizes, counts, means):
     return "\n".join(lines) + "\n"
 
 
+def positive(gaps):
+    """What a logarithmic axis can show: a mean over few datasets may be a little below zero, and is left out."""
+    return np.where(np.array(gaps) > 0.0, gaps, np.nan)
+
+
 def draw(sizes, means, path):
     """Left: log-likelihood a test point, as in the paper. Right: the gap to non-private IRLS, both axes logarithmic."""
     try:
@@ -112,9 +117,9 @@ def draw(sizes, means, path):
     left.set_title("as published, at its own epsilon = 0.9 (which does not hold)", fontsize=9)
     right.axhline(0.05, color="grey", linewidth=0.7)
     for method in PUBLISHED:
-        right.loglog(sizes, np.maximum(means[method], 1e-5), linestyle="--", linewidth=0.8, label=f"{method} (as published)")
+        right.loglog(sizes, positive(means[method]), linestyle="--", linewidth=0.8, label=f"{method} (as published)")
     for method in SOUND:
-        right.loglog(sizes, np.maximum(means[method], 1e-5), marker="o", label=LABELS.get(method, method))
+        right.loglog(sizes, positive(means[method]), marker="o", label=LABELS.get(method, method))
     right.set_ylim(1e-5, 1e4)
     right.set_ylabel("nats a test point below non-private IRLS")
     right.set_title("sound forms at a real (0.9, 1e-6), over the published ones", fontsize=9)
