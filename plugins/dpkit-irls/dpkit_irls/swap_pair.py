@@ -16,6 +16,8 @@ from dpkit.numerics.special import Array, asfloat
 from dpkit_irls.gamma_pair import EVALUATION, Absent, Present, floor, weighted
 
 _HALVINGS = 50
+_NODES = 256
+_SECANTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,30 @@ class Swapped(LossDirection):
         return low + lower, high + self.tau
 
     def _splits(self, epsilons: Array) -> Array:
+        """The best t, or one next to it: every t gives an upper bound, so how it is found is a matter of tightness alone."""
+        if epsilons.size <= 2 * _NODES:
+            return self._bisected(epsilons)
+        nodes = np.linspace(float(np.min(epsilons)), float(np.max(epsilons)), _NODES)
+        splits = np.interp(epsilons, nodes, self._bisected(nodes))
+        reach = (nodes[1] - nodes[0]) * np.ones_like(splits)
+        near = splits + 0.1 * reach
+        at_near = self._imbalance(near, epsilons)
+        for _ in range(_SECANTS):
+            here = self._imbalance(splits, epsilons)
+            with np.errstate(all="ignore"):
+                step = here * (splits - near) / (here - at_near)
+            step = np.where(np.isfinite(step), np.clip(step, -reach, reach), 0.0)
+            near, at_near, splits = splits, here, splits - step
+        return asfloat(splits)
+
+    def _imbalance(self, splits: Array, epsilons: Array) -> Array:
+        """log Q_absent(L > t) - log P_present(L > epsilon - t), which the best t makes zero."""
+        absent = Absent(a=self.a, tau=self.tau).tails(splits)[1]
+        present = Present(a=self.a, tau=self.tau).tails(epsilons - splits)[0]
+        with np.errstate(all="ignore"):
+            return asfloat(np.log(absent) - np.log(present))
+
+    def _bisected(self, epsilons: Array) -> Array:
         """t with Q_absent(L > t) = P_present(L > epsilon - t): both sides are monotone, in opposite senses."""
         absent, present = Absent(a=self.a, tau=self.tau), Present(a=self.a, tau=self.tau)
 

@@ -177,3 +177,14 @@ def test_the_published_claim_is_refuted_and_prices_only_by_name():
     assert accepted.epsilon(delta=0.0) == 0.25
     honest = dpkit.account(noise.event(at), "pld", registry=REGISTRY)
     assert honest.delta(epsilon=20.0) >= -math.expm1(-0.25)
+
+
+@pytest.mark.parametrize(("a", "tau"), [(2.0, 0.5), (41.0, 5.0), (641.5, 30.0)])
+def test_splits_of_many_epsilons_are_as_good_as_those_of_one(a, tau):
+    direction = Swapped(a=a, tau=tau)
+    epsilons = np.linspace(*direction.reach(1e-6), 1500)
+    many = direction.profile(epsilons)[0]
+    few = np.concatenate([direction.profile(part)[0] for part in np.array_split(epsilons, 10)])
+    heavy = few > 1e-12
+    assert heavy.sum() > 300
+    np.testing.assert_allclose(many[heavy], few[heavy], rtol=1e-9)
