@@ -33,16 +33,20 @@ def usable_threads() -> int:
 
 def mapped(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
     """`function` of each item, in order. At most two items a thread are under way, so memory does not grow."""
-    rest = iter(items)
-    yield from map(function, islice(rest, _INLINE))
-    if threads <= 1:
-        yield from map(function, rest)
-        return
-    first = list(islice(rest, 1))
-    if not first:
-        return
-    with _one_blas_thread(), ThreadPoolExecutor(max_workers=threads, thread_name_prefix="dpkit-pass") as pool:
-        waiting: deque[Future[Result]] = deque([pool.submit(function, first[0])])
+    with _one_blas_thread():
+        rest = iter(items)
+        yield from map(function, islice(rest, _INLINE))
+        if threads <= 1:
+            yield from map(function, rest)
+            return
+        first = list(islice(rest, 1))
+        if first:
+            yield from _pooled(function, first[0], rest, threads)
+
+
+def _pooled(function: Callable[[Item], Result], first: Item, rest: Iterator[Item], threads: int) -> Iterator[Result]:
+    with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="dpkit-pass") as pool:
+        waiting: deque[Future[Result]] = deque([pool.submit(function, first)])
         try:
             for item in rest:
                 if len(waiting) >= 2 * threads:

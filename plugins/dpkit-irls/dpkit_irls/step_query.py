@@ -88,7 +88,10 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
         u = prepared[:, :-2]
         score, near = scored(prepared)
         products = mix.off_diagonal * (u.T @ u)[upper]
-        return np.concatenate([score @ u, products, np.sum(squares(u), axis=0), [np.sum(near)]])
+        steps = np.square(u.T)  # `squares`, in whole steps of the grid: no rounding before the cut, none after it
+        steps *= mix.diagonal / _GRID
+        diagonal = np.sum(np.trunc(steps, out=steps), axis=1) * _GRID
+        return np.concatenate([score @ u, products, diagonal, [np.sum(near)]])
 
     return prepared_query(
         name="step",
