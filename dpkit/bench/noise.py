@@ -1,15 +1,16 @@
-"""How fast exact noise is, beside numpy's inexact samplers and OpenDP's, all measured in one run."""
+"""How fast exact noise is, beside numpy's inexact samplers, OpenDP's and diffprivlib's, all measured in one run."""
 
 from __future__ import annotations
 
-import importlib.util
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 
 import numpy as np
 
+from dpkit.bench import peers
+from dpkit.bench.timing import versus
 from dpkit.numerics.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
 from dpkit.numerics.exact_rounding import NoiseLaw, exactly_rounded
 from dpkit.numerics.gaussian_noise import GAUSSIAN
@@ -18,6 +19,10 @@ from dpkit.numerics.noise_inputs import IntArray
 from dpkit.numerics.randomness import secure_generator
 
 Release = Callable[[], object]
+Values = list[float] | list[int]
+Make = Callable[[str, float, Values], Release]
+_DELTA_OF_ONE = 0.126936737507
+"""delta at epsilon = 1 of Gaussian noise whose scale is its sensitivity."""
 DISCRETE_SCALES = (1.0, 10.0, 1000.0)
 
 
@@ -34,12 +39,21 @@ class NoiseRow:
     ratio: float
 
 
-def measure_noise(*, draws: int = 1_000_000, opendp_draws: int = 10_000, repeats: int = 7) -> list[NoiseRow]:
-    """Time every sampler on vectors, ours from secure bits; OpenDP's rows are left out when it is not installed."""
+def measure_noise(
+    *, draws: int = 1_000_000, peer_draws: int = 10_000, repeats: int = 7
+) -> tuple[list[NoiseRow], tuple[str, ...]]:
+    """Time every sampler on vectors, ours from secure bits; notes on peers that are left out."""
     rows = list(_against_numpy(draws, repeats))
-    if importlib.util.find_spec("opendp") is not None:
-        rows.extend(_against_opendp(draws, opendp_draws, repeats))
-    return rows
+    notes: tuple[str, ...] = ()
+    for module, package, make in (
+        ("opendp.prelude", "opendp", _opendp),
+        ("diffprivlib.mechanisms", "diffprivlib", _diffprivlib),
+    ):
+        found, missing = peers.peer(module, of=package)
+        notes += missing
+        if found is not None:
+            rows.extend(_against(package, partial(make, found), draws, peer_draws, repeats))
+    return rows, notes
 
 
 def _against_numpy(draws: int, repeats: int) -> Iterator[NoiseRow]:
@@ -49,11 +63,11 @@ def _against_numpy(draws: int, repeats: int) -> Iterator[NoiseRow]:
     yield _compare("gaussian", _ours(GAUSSIAN, value), draws, "numpy", lambda: value + rng.normal(size=draws), draws, repeats)
 
 
-def _against_opendp(draws: int, peer_draws: int, repeats: int) -> Iterator[NoiseRow]:
+def _against(peer_name: str, make: Make, draws: int, peer_draws: int, repeats: int) -> Iterator[NoiseRow]:
     value = np.linspace(-100.0, 100.0, draws)
     for name, law in (("laplace", LAPLACE), ("gaussian", GAUSSIAN)):
-        peer = _opendp(name, 1.0, [0.5] * peer_draws)
-        yield _compare(name, _ours(law, value), draws, "opendp", peer, peer_draws, repeats)
+        theirs = make(name, 1.0, [0.5] * peer_draws)
+        yield _compare(name, _ours(law, value), draws, peer_name, theirs, peer_draws, repeats)
     counts = np.arange(draws)
     rng = secure_generator()
     for name, sampler in (("laplace", discrete_laplace), ("gaussian", discrete_gaussian)):
@@ -62,8 +76,8 @@ def _against_opendp(draws: int, peer_draws: int, repeats: int) -> Iterator[Noise
             def ours(sampler: Callable[..., IntArray] = sampler, scale: float = scale) -> object:
                 return add_saturating(counts, sampler(scale=scale, size=draws, rng=rng))
 
-            peer = _opendp(name, scale, [5] * peer_draws)
-            yield _compare(f"discrete {name} {scale:g}", ours, draws, "opendp", peer, peer_draws, repeats)
+            theirs = make(name, scale, [5] * peer_draws)
+            yield _compare(f"discrete {name} {scale:g}", ours, draws, peer_name, theirs, peer_draws, repeats)
 
 
 def _ours(law: NoiseLaw, value: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Release:
@@ -71,9 +85,7 @@ def _ours(law: NoiseLaw, value: np.ndarray[tuple[int], np.dtype[np.float64]]) ->
     return lambda: exactly_rounded(value, scale=1.0, law=law, rng=rng)
 
 
-def _opendp(name: str, scale: float, value: list[float] | list[int]) -> Release:
-    import opendp.prelude as dp  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
+def _opendp(dp: ModuleType, name: str, scale: float, value: Values) -> Release:
     dp.enable_features("contrib")
     atom = type(value[0])
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False) if atom is float else dp.atom_domain(T=int))
@@ -84,32 +96,33 @@ def _opendp(name: str, scale: float, value: list[float] | list[int]) -> Release:
     return lambda: mechanism(value)
 
 
+def _diffprivlib(mechanisms: ModuleType, name: str, scale: float, value: Values) -> Release:
+    """It draws one number a call. Its scales follow from epsilon; those of Gaussian noise within its own rounding."""
+    is_whole = isinstance(value[0], int)
+    if name == "laplace":
+        kind = mechanisms.Geometric if is_whole else mechanisms.Laplace
+        made = kind(epsilon=1.0, sensitivity=round(scale) if is_whole else scale)
+    elif is_whole:
+        made = mechanisms.GaussianDiscrete(epsilon=1.0, delta=_DELTA_OF_ONE, sensitivity=round(scale))
+    else:
+        made = mechanisms.GaussianAnalytic(epsilon=1.0, delta=_DELTA_OF_ONE, sensitivity=scale)
+    return lambda: [made.randomise(item) for item in value]
+
+
 def _compare(
     name: str, ours: Release, ours_draws: int, peer: str, peer_release: Release, peer_draws: int, repeats: int
 ) -> NoiseRow:
-    """Alternate the two, so that both see the same machine."""
+    """The first run of each warms up."""
     ours()
     peer_release()
-    times = [(_seconds(ours), _seconds(peer_release)) for _ in range(repeats)]
-    ours_rate, ours_spread = _summary([ours_draws / mine for mine, _ in times])
-    peer_rate, peer_spread = _summary([peer_draws / theirs for _, theirs in times])
+    times = versus(ours, peer_release, repeats=repeats)
+    rates = ours_draws / times.ours, peer_draws / times.peer
     return NoiseRow(
         name=name,
-        ours_per_second=ours_rate,
-        ours_spread=ours_spread,
+        ours_per_second=rates[0],
+        ours_spread=times.ours_spread,
         peer=peer,
-        peer_per_second=peer_rate,
-        peer_spread=peer_spread,
-        ratio=ours_rate / peer_rate,
+        peer_per_second=rates[1],
+        peer_spread=times.peer_spread,
+        ratio=rates[0] / rates[1],
     )
-
-
-def _seconds(release: Release) -> float:
-    start = time.perf_counter()
-    release()
-    return time.perf_counter() - start
-
-
-def _summary(rates: list[float]) -> tuple[float, float]:
-    median = statistics.median(rates)
-    return median, (max(rates) - min(rates)) / median

@@ -5,10 +5,23 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dpkit.analysis.markup import Markup
 from dpkit.errors import InvalidValueError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """What was measured: its rows, their table (which has marks of this name on a page), and notes on what was left out."""
+
+    name: str
+    rows: Sequence[object]
+    table: str
+    notes: tuple[str, ...] = ()
+    picture: Markup | None = None
 
 
 class Row(Protocol):
@@ -41,15 +54,21 @@ def as_markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def as_json_text(rows: Sequence[object]) -> str:
-    """The rows, with what they were measured on."""
+def as_json_text(rows: Sequence[object], *, notes: Sequence[str] = ()) -> str:
+    """The rows, with what they were measured on, and what was left out."""
     where = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    return json.dumps({"dpkit": 1, "measured_on": where, "rows": [_fields(row) for row in rows]}, indent=2, default=_fields)
+    found = {"dpkit": 1, "measured_on": where, "notes": list(notes), "rows": [_fields(row) for row in rows]}
+    return json.dumps(found, indent=2, default=_fields)
 
 
 def _fields(row: object) -> dict[str, object]:
     names: dict[str, object] = getattr(type(row), "__dataclass_fields__", {})
     return {name: getattr(row, name) for name in names}
+
+
+def has_section(page: str, name: str) -> bool:
+    """Whether a page has the marks of a section."""
+    return f"<!-- bench:{name} -->" in Path(page).read_text(encoding="utf-8")
 
 
 def replace_section(page: str, name: str, text: str) -> None:

@@ -1,8 +1,34 @@
-"""`dpkit bench`: speed and tightness beside peers."""
+"""`dpkit bench`: speed, tightness and accuracy beside peers, and how cost grows.
+
+A verb here is a function that measures at given sizes and answers with sections; the options that all verbs have, and what is
+done with what was measured, are written once, in `measurement`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import click
+
+if TYPE_CHECKING:
+    from dpkit.bench.tables import Section
+
+Measure = Callable[..., "list[Section]"]
+
+
+class Size(NamedTuple):
+    """How large a measurement is, in full and with --quick."""
+
+    full: int
+    quick: int
+    help: str
+
+
+REPEATS = "Runs, of which the median is reported."
+QUICK = "*Measured with --quick: small sizes, to see that it works. Not figures to go by.*"
+MEASUREMENTS: dict[str, tuple[Measure, Mapping[str, Size]]] = {}
+"""By the verb's name: what measures, and at which sizes."""
 
 
 @click.group()
@@ -13,122 +39,247 @@ def bench() -> None:
     """
 
 
-@bench.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the noise section of this Markdown page."
-)
-@click.option("--draws", default=1_000_000, show_default=True, help="Samples of dpkit and numpy in one run.")
-@click.option("--repeats", default=7, show_default=True, help="Runs, of which the median is reported.")
-def noise(as_json: bool, into: str | None, draws: int, repeats: int) -> None:
-    """Exact noise beside numpy's inexact samplers and OpenDP's (where it is installed).
+def measurement(name: str, *extras: Callable[[Any], Any], **sizes: Size) -> Callable[[Measure], Measure]:
+    """A verb of `bench` whose sizes are options; `extras` are options of its own."""
 
-    Example: dpkit bench noise --into docs/benchmarks.md
+    def decorate(measure: Measure) -> Measure:
+        def verb(as_json: bool, into: str | None, plot: str | None, quick: bool, **chosen: Any) -> None:
+            _show(measure(quick=quick, **_sized(sizes, chosen, quick=quick)), as_json, into, plot, quick)
+
+        verb.__doc__ = measure.__doc__
+        command: Any = _shared(verb)
+        for option in reversed([*(_size_option(key, size) for key, size in sizes.items()), *extras]):
+            command = option(command)
+        bench.add_command(click.command(name)(command))
+        MEASUREMENTS[name] = (measure, sizes)
+        return measure
+
+    return decorate
+
+
+def _shared(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options of every verb."""
+    for option in (
+        click.option("--quick", is_flag=True, help="Small sizes and single runs: to see that it works."),
+        click.option("--plot", type=click.Path(dir_okay=False, writable=True), help="Also draw what was measured, as SVG."),
+        click.option(
+            "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the sections of this Markdown page."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def _size_option(name: str, size: Size) -> Callable[[Any], Any]:
+    said = f"{size.help} [default: {size.full}; {size.quick} with --quick]"
+    return click.option(f"--{name.replace('_', '-')}", name, type=click.IntRange(min=0), help=said)
+
+
+def _sized(sizes: Mapping[str, Size], chosen: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:
+    missing = {key: size.quick if quick else size.full for key, size in sizes.items() if chosen.get(key) is None}
+    return {**chosen, **missing}
+
+
+def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: str | None, quick: bool) -> None:
+    """Print, and write where that was asked for."""
+    from dpkit.bench.tables import as_json_text, replace_section
+
+    notes = [note for section in sections for note in section.notes]
+    if as_json:
+        click.echo(as_json_text([row for section in sections for row in section.rows], notes=notes))
+    else:
+        click.echo("\n\n".join(section.table for section in sections))
+        for note in notes:
+            click.echo(f"Note: {note}", err=True)
+    for section in sections if into is not None else ():
+        replace_section(str(into), section.name, f"{QUICK}\n\n{section.table}" if quick else section.table)
+    if plot is not None:
+        from pathlib import Path
+
+        from dpkit.analysis.run import write_whole
+        from dpkit.bench.plots import picture_of
+
+        write_whole(Path(plot), picture_of(sections).text)
+
+
+@bench.command("all")
+@_shared
+def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -> None:
+    """Every benchmark, one after the other; on a page, only the sections that have marks there.
+
+    Example: dpkit bench all --quick
     """
-    from dpkit.bench.noise import measure_noise
-    from dpkit.bench.tables import as_json_text, as_markdown, replace_section
+    from dpkit.bench.tables import has_section
 
-    rows = measure_noise(draws=draws, opendp_draws=max(1, draws // 100), repeats=repeats)
-    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
+    sections = [
+        section
+        for measure, sizes in MEASUREMENTS.values()
+        for section in measure(quick=quick, **_sized(sizes, {}, quick=quick))
+    ]
+    _show(sections, as_json, None, plot, quick)
     if into is not None:
-        replace_section(into, "noise", as_markdown(rows))
+        from dpkit.bench.tables import replace_section
+
+        for section in sections:
+            if has_section(into, section.name):
+                replace_section(into, section.name, f"{QUICK}\n\n{section.table}" if quick else section.table)
 
 
-@bench.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Also replace the accounting and imports sections of this page.",
+@measurement(
+    "accounting",
+    repeats=Size(5, 1, REPEATS),
 )
-@click.option("--repeats", default=5, show_default=True, help="Runs, of which the median is reported.")
-def accounting(as_json: bool, into: str | None, repeats: int) -> None:
-    """`pld` beside dp-accounting on the public workloads, at the same tightness or better; and how long importing takes.
+def accounting(*, repeats: int, quick: bool) -> list[Section]:
+    """Accounting beside dp-accounting, prv-accountant and OpenDP, as tight or tighter; and how long importing takes.
 
     Example: dpkit bench accounting --into docs/benchmarks.md
     """
     from dpkit.bench.accounting import as_markdown, measure_accounting
     from dpkit.bench.importing import imports_as_markdown, measure_imports
-    from dpkit.bench.tables import as_json_text, replace_section
+    from dpkit.bench.tables import Section
 
     imports = measure_imports(repeats=repeats)
-    rows = measure_accounting(repeats=repeats)
-    tables = {"accounting": as_markdown(rows), "imports": imports_as_markdown(imports)}
-    click.echo(as_json_text([*rows, *imports]) if as_json else "\n\n".join(tables.values()))
-    for name, table in tables.items() if into is not None else ():
-        replace_section(str(into), name, table)
+    rows, notes = measure_accounting(repeats=repeats, slow=not quick)
+    return [
+        Section(name="accounting", rows=rows, table=as_markdown(rows), notes=notes),
+        Section(name="imports", rows=imports, table=imports_as_markdown(imports)),
+    ]
 
 
-@bench.command("ledger")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the ledger section of this Markdown page."
+@measurement(
+    "noise",
+    draws=Size(1_000_000, 2_000, "Samples of dpkit and numpy in one run."),
+    peer_draws=Size(10_000, 20, "Samples of the slower peers."),
+    repeats=Size(7, 1, REPEATS),
 )
-@click.option("--charges", default=4000, show_default=True, help="Charges in one run, by all processes together.")
-@click.option("--processes", default=8, show_default=True, help="Processes that charge one ledger at the same time.")
-@click.option("--repeats", default=5, show_default=True, help="Runs, of which the median is reported.")
-def ledger_speed(as_json: bool, into: str | None, charges: int, processes: int, repeats: int) -> None:
-    """Charges a second against one ledger, beside bare locked inserts into SQLite.
+def noise(*, draws: int, peer_draws: int, repeats: int, quick: bool) -> list[Section]:
+    """Exact noise beside numpy's inexact samplers, and OpenDP's and diffprivlib's where they are installed.
 
-    Example: dpkit bench ledger --into docs/benchmarks.md
+    Example: dpkit bench noise --into docs/benchmarks.md
     """
-    from dpkit.bench.ledger import measure_ledger
-    from dpkit.bench.tables import as_json_text, as_markdown, replace_section
+    from dpkit.bench.noise import measure_noise
+    from dpkit.bench.tables import Section, as_markdown
 
-    rows = measure_ledger(charges=charges, processes=processes, repeats=repeats)
-    click.echo(as_json_text(rows) if as_json else as_markdown(rows))
-    if into is not None:
-        replace_section(into, "ledger", as_markdown(rows))
+    rows, notes = measure_noise(draws=draws, peer_draws=peer_draws, repeats=repeats)
+    return [Section(name="noise", rows=rows, table=as_markdown(rows), notes=notes)]
 
 
-@bench.command(name="audit")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the audit sections of this Markdown page."
+@measurement(
+    "passes",
+    rows=Size(10_000_000, 5_000, "Rows of the largest table, which has 11 columns."),
+    repeats=Size(7, 1, REPEATS),
 )
-@click.option("--seeds", default=20, show_default=True, help="Runs of each entry of the zoo.")
-@click.option("--first-seed", default=0, show_default=True, help="The first of them.")
-@click.option("--null-samples", default=2_000, show_default=True, help="Samples for each run of a right entry.")
-@click.option("--peers", is_flag=True, help="Also measure what DP-Sniper and DP-Auditorium need on the same pairs.")
-@click.option("--entry", "names", multiple=True, help="Only this entry of the zoo; may be repeated.")
-def bench_audit(
-    as_json: bool, into: str | None, seeds: int, first_seed: int, null_samples: int, peers: bool, names: tuple[str, ...]
-) -> None:
-    """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
-
-    Example: dpkit bench audit --peers --first-seed 91000 --into docs/benchmarks.md
-    """
-    from dpkit.auditing.zoo import ZOO, entry_named
-    from dpkit.bench.audit import as_markdown, measure_audit
-    from dpkit.bench.audit_versus import measure_peers, versus_as_markdown
-    from dpkit.bench.tables import as_json_text, replace_section
-
-    entries = [entry_named(name) for name in names] if names else list(ZOO)
-    rows = measure_audit(seeds=seeds, first_seed=first_seed, null_samples=null_samples, entries=entries)
-    versus = measure_peers(rows, seeds=seeds, first_seed=first_seed) if peers else []
-    tables = {"audit": as_markdown(rows)} | ({"audit peers": versus_as_markdown(versus)} if peers else {})
-    click.echo(as_json_text([*rows, *versus]) if as_json else "\n\n".join(tables.values()))
-    if into is not None:
-        for name, table in tables.items():
-            replace_section(into, name, table)
-
-
-@bench.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False), help="Also replace the passes section of this Markdown page."
-)
-@click.option("--rows", default=10_000_000, show_default=True, help="Rows of the largest table, which has 11 columns.")
-@click.option("--repeats", default=7, show_default=True, help="Runs, of which the median is reported.")
-def passes(as_json: bool, into: str | None, rows: int, repeats: int) -> None:
+def passes(*, rows: int, repeats: int, quick: bool) -> list[Section]:
     """Passes over the data beside reading it once and beside plain numpy, and a private fit beside the same without privacy.
 
     Needs the plugin dpkit-irls, whose passes it times. Example: dpkit bench passes --rows 1000000
     """
     from dpkit.bench.passes import as_markdown, measure_passes
-    from dpkit.bench.tables import as_json_text, replace_section
+    from dpkit.bench.tables import Section
 
     found = measure_passes(rows=rows, repeats=repeats)
-    click.echo(as_json_text(found) if as_json else as_markdown(found))
-    if into is not None:
-        replace_section(into, "passes", as_markdown(found))
+    return [Section(name="passes", rows=found, table=as_markdown(found))]
+
+
+@measurement(
+    "fit",
+    rows=Size(100_000, 2_000, "Rows of a dataset."),
+    features=Size(10, 2, "Features of a row."),
+    datasets=Size(7, 1, "Datasets, of which the median is reported."),
+)
+def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section]:
+    """Private fits on the same data and budget: error against the truth, and time. `irls` beside sufficient statistics
+    (dpkit-stats) and diffprivlib's LinearRegression.
+
+    Needs the plugin dpkit-irls. Example: dpkit bench fit --into docs/benchmarks.md
+    """
+    from dpkit.bench.fit import as_markdown, measure_fit
+    from dpkit.bench.tables import Section
+
+    found, notes = measure_fit(rows=rows, features=features, datasets=datasets)
+    return [Section(name="fit", rows=found, table=as_markdown(found), notes=notes)]
+
+
+@measurement(
+    "audit",
+    click.option("--peers", is_flag=True, help="Also measure what DP-Sniper and DP-Auditorium need on the same pairs."),
+    click.option("--entry", "names", multiple=True, help="Only this entry of the zoo; may be repeated."),
+    seeds=Size(20, 1, "Runs of each entry of the zoo."),
+    first_seed=Size(0, 0, "The first of them."),
+    null_samples=Size(2_000, 200, "Samples for each run of a right entry."),
+)
+def bench_audit(
+    *, seeds: int, first_seed: int, null_samples: int, quick: bool, peers: bool = False, names: Sequence[str] = ()
+) -> list[Section]:
+    """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
+
+    With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/auditing.md
+    """
+    from dpkit.auditing.zoo import ZOO, entry_named
+    from dpkit.bench.audit import as_markdown, measure_audit
+    from dpkit.bench.audit_versus import measure_peers, versus_as_markdown
+    from dpkit.bench.tables import Section
+
+    chosen = names or (("laplace", "laplace half") if quick else ())
+    entries = [entry_named(name) for name in chosen] if chosen else list(ZOO)
+    rows = measure_audit(seeds=seeds, first_seed=first_seed, null_samples=null_samples, entries=entries)
+    sections = [Section(name="audit", rows=rows, table=as_markdown(rows))]
+    if peers:
+        versus = measure_peers(rows, seeds=seeds, first_seed=first_seed)
+        sections.append(Section(name="audit peers", rows=versus, table=versus_as_markdown(versus)))
+    return sections
+
+
+@measurement(
+    "ledger",
+    charges=Size(4000, 40, "Charges in one run, by all processes together."),
+    processes=Size(8, 2, "Processes that charge one ledger at the same time."),
+    repeats=Size(5, 1, REPEATS),
+)
+def ledger_speed(*, charges: int, processes: int, repeats: int, quick: bool) -> list[Section]:
+    """Charges a second against one ledger, beside bare locked inserts into SQLite.
+
+    Example: dpkit bench ledger --into docs/benchmarks.md
+    """
+    from dpkit.bench.ledger import measure_ledger
+    from dpkit.bench.tables import Section, as_markdown
+
+    rows = measure_ledger(charges=charges, processes=processes, repeats=repeats)
+    return [Section(name="ledger", rows=rows, table=as_markdown(rows))]
+
+
+@measurement(
+    "growth",
+    compositions=Size(1_000_000, 100, "The most compositions of one release."),
+    distinct=Size(1_000, 10, "The most compositions of releases that all differ."),
+    rows=Size(100_000_000, 10_000, "The most rows of a pass; they are made by block."),
+    columns=Size(500, 20, "The most columns of a pass."),
+    partitions=Size(16, 4, "The most parts of a file."),
+    file_rows=Size(1_000_000, 2_000, "The rows of that file."),
+    repeats=Size(3, 1, REPEATS),
+)
+def growth(
+    *, compositions: int, distinct: int, rows: int, columns: int, partitions: int, file_rows: int, repeats: int, quick: bool
+) -> list[Section]:
+    """How cost grows: with compositions by accountant, and of a pass with rows, columns and partitions.
+
+    Partitions also on a local Dask cluster, where dpkit-dask is installed and not with --quick.
+
+    Example: dpkit bench growth --into docs/benchmarks.md --plot docs/images/growth.svg
+    """
+    from dpkit.bench.growth import as_markdown, measure_growth
+    from dpkit.bench.plots import growth_picture
+    from dpkit.bench.tables import Section
+
+    found, notes = measure_growth(
+        most_compositions=compositions,
+        most_distinct=distinct,
+        most_rows=rows,
+        most_columns=columns,
+        most_partitions=partitions,
+        file_rows=file_rows,
+        repeats=repeats,
+        cluster=not quick,
+    )
+    return [Section(name="growth", rows=found, table=as_markdown(found), notes=notes, picture=growth_picture(found))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from dpkit.analysis.comparison import Comparison
@@ -20,6 +21,7 @@ svg .s5 { stroke: #c43b76 } svg .s6 { stroke: #4aa3b5 } svg .s7 { stroke: #888 }
 """
 
 Point = tuple[float, float]
+_BOX = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 
 
 def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "") -> Markup:
@@ -80,6 +82,19 @@ def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across:
     inner.append(_text(WIDTH - RIGHT, height - 4, across, anchor="end"))
     inner.append(_text(4, 10, up))
     return _svg(inner, height + legend + 8.0, title)
+
+
+def stacked(pictures: Sequence[Markup], *, title: str) -> Markup:
+    """Pictures of this file, one below the other, as one; those with nothing to show are left out."""
+    inner, height = [], 0.0
+    for picture in pictures:
+        found = _BOX.search(picture.text)
+        if found is None:
+            continue
+        place = f'<svg x="0" y="{_n(height)}" width="{_n(WIDTH)}" height="{found[1]}" '
+        inner.append(Markup(picture.text.replace("<svg ", place, 1)))
+        height += float(found[1]) + 12.0
+    return _svg(inner, height, title) if inner else Markup("")
 
 
 def comparison_picture(found: Comparison) -> Markup:

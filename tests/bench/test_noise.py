@@ -7,9 +7,10 @@ import pytest
 from dpkit.bench import noise
 
 
-def test_every_row_is_complete_without_opendp(monkeypatch):
-    monkeypatch.setattr(noise.importlib.util, "find_spec", lambda name: None)
-    rows = noise.measure_noise(draws=1_000, repeats=3)
+def test_every_row_is_complete_without_peers_and_says_so(monkeypatch):
+    monkeypatch.setattr(noise.peers.importlib.util, "find_spec", lambda name: None)
+    rows, notes = noise.measure_noise(draws=1_000, repeats=3)
+    assert [note.partition(" ")[0] for note in notes] == ["opendp", "diffprivlib"]
     assert [(row.name, row.peer) for row in rows] == [("laplace", "numpy"), ("gaussian", "numpy")]
     for row in rows:
         assert row.ratio == row.ours_per_second / row.peer_per_second > 0
@@ -20,7 +21,7 @@ def test_every_row_is_complete_without_opendp(monkeypatch):
 
 def test_opendp_is_measured_where_it_is_installed():
     pytest.importorskip("opendp")
-    rows = noise.measure_noise(draws=1_000, opendp_draws=10, repeats=1)
+    rows, _ = noise.measure_noise(draws=1_000, peer_draws=10, repeats=1)
     assert [row.name for row in rows if row.peer == "opendp"] == [
         "laplace",
         "gaussian",

@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
 
 from dpkit.cli import main
+from dpkit.cli.bench import MEASUREMENTS
 
-QUICK = ["bench", "noise", "--draws", "2000", "--repeats", "1"]
+QUICK = ["bench", "noise", "--draws", "2000", "--peer-draws", "10", "--repeats", "1"]
 
 
 def run(*arguments):
@@ -26,7 +28,7 @@ def test_it_prints_a_row_for_each_sampler_and_peer():
 def test_it_prints_json_with_a_version():
     document = json.loads(run(*QUICK, "--json").output)
     assert document["dpkit"] == 1
-    assert {row["peer"] for row in document["rows"]} == {"numpy", "opendp"}
+    assert {row["peer"] for row in document["rows"]} - {"diffprivlib"} == {"numpy", "opendp"}
     for row in document["rows"]:
         assert row["ratio"] == pytest.approx(row["ours_per_second"] / row["peer_per_second"])
 
@@ -48,6 +50,30 @@ def test_a_page_without_marks_is_a_mistake_and_not_a_traceback(tmp_path):
     assert result.exit_code == 2
     assert "bench:noise" in result.output
     assert page.read_text(encoding="utf-8") == "nothing here\n"
+
+
+def test_all_of_it_runs_quickly_and_says_so_on_the_page(tmp_path):
+    page, picture = tmp_path / "page.md", tmp_path / "all.svg"
+    names = ["accounting", "imports", "noise", "passes", "fit", "ledger", "growth"]
+    page.write_text("\n".join(f"<!-- bench:{name} -->\n<!-- /bench:{name} -->" for name in names), encoding="utf-8")
+    result = run("bench", "all", "--quick", "--json", "--into", str(page), "--plot", str(picture))
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert {row["peer"] for row in document["rows"] if "peer" in row} >= {"numpy", "bare SQLite", "sufficient statistics"}
+    assert {row["axis"] for row in document["rows"] if "axis" in row} == {"compositions", "rows", "columns", "partitions"}
+    assert any("cluster" in note for note in document["notes"])
+    text = page.read_text(encoding="utf-8")
+    assert text.count("Measured with --quick") == len(names)  # the audit has its place on another page
+    root = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    assert len(root.findall("{http://www.w3.org/2000/svg}svg")) >= 5
+
+
+def test_every_size_is_an_option_with_a_quick_one():
+    for name, (_, sizes) in MEASUREMENTS.items():
+        text = " ".join(run("bench", name, "--help").output.split())
+        for option, size in sizes.items():
+            assert f"--{option.replace('_', '-')} " in text
+            assert size.quick <= size.full
 
 
 def test_help_loads_no_numpy():

@@ -1,0 +1,54 @@
+"""What was measured, as pictures: growth on logarithmic axes, ratios as bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dpkit.analysis.markup import Markup
+from dpkit.bench.growth import COMPOSITIONS, GrowthRow
+from dpkit.bench.tables import Section
+from dpkit.report.pictures import bars, curves, stacked
+
+_MOST_BARS = 40
+
+
+def growth_picture(rows: Sequence[GrowthRow]) -> Markup:
+    """A picture an axis: log10 of seconds against log10 of the size, a line a series."""
+    pictures = []
+    for axis in dict.fromkeys(row.axis for row in rows):
+        names = dict.fromkeys(row.series for row in rows if row.axis == axis)
+        # one picture has eight colours: repeated releases and different ones stand apart
+        for names_shown in _groups(axis, list(names)):
+            series = [
+                (
+                    name,
+                    [(math.log10(row.size), math.log10(row.seconds)) for row in rows if (row.axis, row.series) == (axis, name)],
+                )
+                for name in names_shown
+            ]
+            pictures.append(curves(series, title=f"seconds by {axis}", across=f"log10 {axis}", up="log10 seconds"))
+    return stacked(pictures, title="how cost grows")
+
+
+def _groups(axis: str, names: list[str]) -> list[list[str]]:
+    if axis != COMPOSITIONS:
+        return [names]
+    different = [name for name in names if name.endswith("all different")]
+    sampled = [name for name in names if name.endswith("subsampled")]
+    return [[name for name in names if name not in different + sampled], [*different[-6:], *sampled], different[:-6]]
+
+
+def picture_of(sections: Sequence[Section]) -> Markup:
+    """All sections, one below the other: a section's own picture, or the ratios of its rows."""
+    pictures = [section.picture if section.picture is not None else _ratios(section) for section in sections]
+    return stacked(pictures, title="benchmarks")
+
+
+def _ratios(section: Section) -> Markup:
+    found = [
+        (f"{getattr(row, 'name', '')}, {getattr(row, 'peer', '')}".strip(", "), float(ratio))
+        for row in section.rows
+        if isinstance(ratio := getattr(row, "ratio", None), int | float)
+    ]
+    return bars(found[:_MOST_BARS], title=f"{section.name}: ratios", unit="x") if found else Markup("")
