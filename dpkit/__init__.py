@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from dpkit.core.setting import Setting as Setting
     from dpkit.core.source import Source as Source
     from dpkit.core.source import Table as Table
+    from dpkit.core.zoo import ZooEntry as ZooEntry
     from dpkit.data.columns import Boolean as Boolean
     from dpkit.data.columns import Category as Category
     from dpkit.data.columns import Number as Number
@@ -186,6 +187,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.registry": ("Registry",),
     "dpkit.core.setting": ("Setting",),
     "dpkit.core.source": ("Source", "Table"),
+    "dpkit.core.zoo": ("ZooEntry",),
     "dpkit.data.columns": ("Boolean", "Category", "Number", "Policy"),
     "dpkit.data.engine": ("BlockEngine",),
     "dpkit.data.opening": ("open_source",),

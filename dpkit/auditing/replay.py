@@ -90,7 +90,7 @@ def _rerun(
     if target is None and certificate.target.startswith("zoo:"):
         from dpkit.auditing.zoo import entry_named
 
-        entry = entry_named(certificate.target.removeprefix("zoo:"))
+        entry = entry_named(certificate.target.removeprefix("zoo:"), registry)
         return entry.audits(confidence=certificate.confidence, samples=samples, rng=certificate.seed)
     missing = sorted(set(recipe.get("auditors") or ()) ^ {auditor.name for auditor in registry.auditors})
     if recipe and recipe.get("falsifiers") is None and missing:

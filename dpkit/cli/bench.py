@@ -216,13 +216,13 @@ def bench_audit(
 
     With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/auditing.md
     """
-    from dpkit.auditing.zoo import ZOO, entry_named
+    from dpkit.auditing.zoo import entry_named, whole_zoo
     from dpkit.bench.audit import as_markdown, measure_audit
     from dpkit.bench.audit_versus import measure_peers, versus_as_markdown
     from dpkit.bench.tables import Section
 
     chosen = names or (("laplace", "laplace half") if quick else ())
-    entries = [entry_named(name) for name in chosen] if chosen else list(ZOO)
+    entries = [entry_named(name) for name in chosen] if chosen else list(whole_zoo())
     rows = measure_audit(seeds=seeds, first_seed=first_seed, null_samples=null_samples, entries=entries)
     sections = [Section(name="audit", rows=rows, table=as_markdown(rows))]
     if peers:

@@ -12,6 +12,7 @@ from dpkit.core.auditor import Auditor
 from dpkit.core.events import Event
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
+from dpkit.core.zoo import ZooEntry
 from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 
 Made = TypeVar("Made", bound=Factory[Any])
@@ -33,6 +34,7 @@ class Registry:
     neighbour_pairs: tuple[NeighbourPairs, ...] = ()
     engines: tuple[EngineFactory, ...] = ()
     sources: tuple[Factory[Any], ...] = ()
+    zoo: tuple[ZooEntry, ...] = ()
     problems: tuple[str, ...] = ()
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
 
@@ -47,6 +49,7 @@ class Registry:
             ("neighbour pairs", self.neighbour_pairs),
             ("engine", self.engines),
             ("source", self.sources),
+            ("zoo entry", self.zoo),
         ):
             _unique(kind, [item.name for item in items])
         _unique_classes({rule.event for rule in self.rules})

@@ -9,6 +9,7 @@ from dpkit.core.accountant import Accountant
 from dpkit.core.auditor import Auditor
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
+from dpkit.core.zoo import ZooEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +32,6 @@ CATALOGUE: tuple[Contribution, ...] = (
     Contribution(hook="dpkit_neighbour_pairs", field="neighbour_pairs", kind="neighbour pairs", product=NeighbourPairs),
     Contribution(hook="dpkit_engines", field="engines", kind="engine", product=EngineFactory),
     Contribution(hook="dpkit_sources", field="sources", kind="source", product=Factory),
+    Contribution(hook="dpkit_zoo", field="zoo", kind="zoo entry", product=ZooEntry),
 )
 BY_HOOK: Mapping[str, Contribution] = {contribution.hook: contribution for contribution in CATALOGUE}

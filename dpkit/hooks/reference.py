@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from dpkit.core import factories, parameters
+from dpkit.core import factories, parameters, zoo
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import CATALOGUE
 
@@ -35,9 +35,9 @@ def hook_reference() -> str:
             f"## `{contribution.hook}`\n\n{inspect.getdoc(spec)}\n\nReturns: `{inspect.signature(spec).return_annotation}`."
             f" In the registry: `{contribution.field}`.\n"
         )
-    parts.append("## What factories declare\n")
+    parts.append("## What factories and entries declare\n")
     kinds = (factories.Factory, factories.MechanismFactory, factories.QueryFactory, factories.EngineFactory)
-    for kind in (parameters.Parameter, *kinds):
+    for kind in (parameters.Parameter, *kinds, zoo.ZooEntry):
         fields = "\n".join(f"- `{name}`: `{annotation}`" for name, annotation in inspect.get_annotations(kind).items())
         parts.append(f"### `{kind.__name__}`\n\n{inspect.getdoc(kind)}\n\n{fields}\n")
     return "\n".join(parts)

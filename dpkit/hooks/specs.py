@@ -15,6 +15,7 @@ from dpkit.core.accountant import AnyAccountant
 from dpkit.core.auditor import Auditor
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
+from dpkit.core.zoo import ZooEntry
 
 PROJECT = "dpkit"
 """pluggy's project name and the entry-point group."""
@@ -108,5 +109,17 @@ def dpkit_sources() -> Sequence[Factory[Any]]:
 
     Each is a `Factory` that makes whatever `dpkit.open_source` takes: a `Table`, a frame, columns by name. An analysis names it
     as `source: {run: NAME, with: {...}}`; in Python, give `registry.source(NAME).make(...)` to `open_source`.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_zoo() -> Sequence[ZooEntry]:
+    """Return the entries that this plugin adds to the zoo, the self-test of the audit.
+
+    Each is a `ZooEntry`: a sampler, a claim, a pair of neighbouring datasets, and whether the claim is true. The command
+    `dpkit audit --zoo` audits it beside dpkit's own: a broken one must fall, a right one must stand. One that raises is
+    reported, and the others go on. Names of dpkit's own entries are taken. The hook is called whenever plugins are loaded,
+    so it should be quick.
     """
     return ()

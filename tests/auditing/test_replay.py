@@ -58,7 +58,7 @@ def test_mechanisms_and_zoo_entries_are_found_by_name():
     first, *_, last = audit(RandomizedResponse(epsilon=1.0), at=records(1), samples=1_000, rng=1)
     assert replay(first).confirmed
     assert replay(last).confirmed
-    assert replay(entry_named("wishart, white box").audit(rng=3)).confirmed
+    assert replay(entry_named("gaussian half, noise law").audit(rng=3)).confirmed
 
 
 def test_ci_systems_get_their_formats():

@@ -15,8 +15,6 @@ BARS = {
     "sparse vector 6": 3_000,
     "sparse vector 4": 20_000,
     "noisy max 3": 5_000,
-    "wishart, black box": 8_000,
-    "wishart, white box": 110,
     "mean that leaks N": 20_000,
     "gaussian half, noise law": 40,
 }

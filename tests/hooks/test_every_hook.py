@@ -51,6 +51,16 @@ RETURNS = {
     "dpkit_neighbour_pairs": lambda: [dpkit.NeighbourPairs(name="own", mechanism="laplace", pairs=lambda mechanism, at: [])],
     "dpkit_engines": lambda: [dpkit.EngineFactory(name="own", doc="Own.", make=lambda source: source)],
     "dpkit_sources": lambda: [dpkit.Factory(name="own", doc="Own.", make=dict)],
+    "dpkit_zoo": lambda: [
+        dpkit.ZooEntry(
+            name="own",
+            sampler=lambda value, n, rng: value + rng.laplace(size=n),
+            claim=dpkit.PureDP(epsilon=1.0),
+            pair=(0.0, 1.0),
+            truth="right",
+            about="noise of the scale that the claim needs",
+        )
+    ],
 }
 
 

@@ -1,39 +1,25 @@
-"""What an entry of the zoo declares: a sampler, a claim, a pair, and whether the claim is true."""
+"""An entry of the zoo that can be audited: what it declares, and whose it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
 
 from dpkit.auditing.campaign import Watch
 from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.runner import audit
-from dpkit.core.losses import Loss
-from dpkit.core.mechanism import WhiteBox
+from dpkit.core.zoo import ZooEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """`truth` is of the claim in the arithmetic named: an entry that is broken in floating point only is right otherwise.
+class Entry(ZooEntry):
+    """What `dpkit audit --zoo` runs. `plugin` names where it is from; dpkit's own are of `dpkit`."""
 
-    `falsifiers` names what the entry is there to exercise; None stands for the automatic choice.
-    """
+    plugin: str = "dpkit"
 
-    name: str
-    sampler: Sampler
-    claim: Loss
-    pair: tuple[object, object]
-    truth: Literal["broken", "right"]
-    about: str
-    density: WhiteBox | None = None
-    falsifiers: tuple[str, ...] | None = ("black box",)
-    floating_point: bool = False
-
-    @property
-    def broken(self) -> bool:
-        """Whether the claim is false."""
-        return self.truth == "broken"
+    @classmethod
+    def of(cls, declared: ZooEntry, *, plugin: str = "") -> Entry:
+        """The entry that a plugin declares."""
+        return cls(plugin=plugin, **{part.name: getattr(declared, part.name) for part in fields(ZooEntry)})
 
     def audit(
         self,

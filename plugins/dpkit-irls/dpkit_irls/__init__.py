@@ -4,6 +4,7 @@ from dpkit_irls.plugin import dpkit_algorithms as dpkit_algorithms
 from dpkit_irls.plugin import dpkit_loss_rules as dpkit_loss_rules
 from dpkit_irls.plugin import dpkit_mechanisms as dpkit_mechanisms
 from dpkit_irls.plugin import dpkit_queries as dpkit_queries
+from dpkit_irls.plugin import dpkit_zoo as dpkit_zoo
 
 
 def __getattr__(name: str) -> object:

@@ -1,12 +1,13 @@
-"""What the plugin registers: mechanisms, loss rules, queries with their sensitivities, and the algorithm."""
+"""What the plugin registers: mechanisms, loss rules, queries with their sensitivities, the algorithm, entries of the zoo."""
 
 from __future__ import annotations
 
 from dpkit.core.factories import AlgorithmFactory, MechanismFactory, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.parameters import Parameter
+from dpkit.core.zoo import ZooEntry
 from dpkit.hooks.specs import hookimpl
-from dpkit_irls import algorithm, published, queries, wishart
+from dpkit_irls import algorithm, published, queries, wishart, zoo
 
 _SCALE = Parameter(
     name="scale",
@@ -82,3 +83,9 @@ def dpkit_queries() -> list[QueryFactory]:
 def dpkit_algorithms() -> list[AlgorithmFactory]:
     """`irls`."""
     return [algorithm.FACTORY]
+
+
+@hookimpl
+def dpkit_zoo() -> list[ZooEntry]:
+    """Wishart noise as published, which must fall, and repaired, which must stand."""
+    return list(zoo.entries())
