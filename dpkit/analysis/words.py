@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dpkit.analysis.answers import Coefficient, coefficients_of, without_coefficients
@@ -180,9 +180,14 @@ def result_text(result: Result) -> str:
         if found:
             lines += [f"  {line}" for line in table(*coefficients_table(found))]
         lines += [f"  {name}: {shown}" for name, shown in flat(without_coefficients(answer))]
-        for name, error in step.errors.items():
+        for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {number(error)}")
     return "\n".join([*lines, "", result.sentence])
+
+
+def foretold_errors(step: PlannedStep, found: Sequence[Coefficient]) -> Mapping[str, float]:
+    """What the plan expected, for an answer that states no intervals of its own, which tell more."""
+    return {} if any(one.lower is not None for one in found) else step.errors
 
 
 def coefficients_table(found: Sequence[Coefficient]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
