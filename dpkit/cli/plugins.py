@@ -107,7 +107,8 @@ def _lines(plugin: Plugin) -> list[str]:
     title = f"{plugin.name}  {plugin.distribution} {plugin.version}".rstrip()
     lines = [f"{title}  {'' if plugin.healthy else 'LEFT OUT'}".rstrip(), f"  from   {plugin.location}"]
     lines.append(f"  hooks  {', '.join(plugin.hooks) or 'none'}")
-    lines += [f"  adds   {kind}: {', '.join(names)}" for kind, names in plugin.adds.items()]
+    # names of zoo entries may hold commas
+    lines += [f"  adds   {kind}: {('; ' if kind == 'zoo' else ', ').join(names)}" for kind, names in plugin.adds.items()]
     lines += [f"  error  {problem}" for problem in plugin.problems]
     return lines
 
