@@ -42,7 +42,7 @@ def drive(
     Stopping early is post-processing of what was released: the result is that of the state reached, and the price stays the
     plan's. A state that is not finite ends the run with the state before it.
     """
-    with _interrupts() as interrupted:
+    with interrupts() as interrupted:
         state = algorithm.init(noise)
         steps = 0
         while not algorithm.finished(state) and steps < MOST_STEPS:
@@ -74,7 +74,7 @@ def is_finite(state: object) -> bool:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
+def interrupts() -> Iterator[Callable[[], bool]]:
     """Ctrl-C sets a flag that is looked at between steps; a second one interrupts at once, as ever."""
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():

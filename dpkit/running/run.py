@@ -15,7 +15,7 @@ from dpkit.core.setting import Setting
 from dpkit.data.unit import ROW
 from dpkit.errors import LedgerDisagreementError
 from dpkit.running.curator import DataCurator, Released
-from dpkit.running.driver import Outcome, drive
+from dpkit.running.driver import Outcome, drive, interrupts
 from dpkit.running.ledger import Ledger
 from dpkit.running.purses import LedgerPurse, PlanPurse
 
@@ -64,16 +64,17 @@ def run_algorithms(
     purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
     outcomes: dict[str, Outcome] = {}
     releases: list[Released] = []
-    for step, (algorithm, noise) in algorithms.items():
-        curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
-        report = None if progress is None else _reporter(progress, step)
-        outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report)
-        releases.extend(curator.trace)
-        if outcomes[step].ending == "cancelled":
-            break
-    else:  # not after Ctrl-C: a closed run cannot go on
-        if ledger_purse is not None:
-            ledger_purse.close()
+    with interrupts() as interrupted:  # one for all: Ctrl-C in the last step of one algorithm keeps the next from beginning
+        for place, (step, (algorithm, noise)) in enumerate(algorithms.items(), start=1):
+            curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
+            report = None if progress is None else _reporter(progress, step)
+            outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report, cancelled=interrupted)
+            releases.extend(curator.trace)
+            if outcomes[step].ending == "cancelled" or (interrupted() and place < len(algorithms)):
+                break
+        else:  # not after Ctrl-C: a closed run cannot go on
+            if ledger_purse is not None:
+                ledger_purse.close()
     return RunResult(
         run=name,
         outcomes=outcomes,

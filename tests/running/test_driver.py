@@ -149,6 +149,26 @@ def test_a_run_that_ctrl_c_stopped_goes_on_and_pays_for_the_rest_alone(ledger):
     assert not ledger.run("r").is_open
 
 
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_in_the_last_step_of_an_algorithm_keeps_the_next_from_beginning(ledger):
+    class Pressing(Averaging):
+        def step(self, state, curator):
+            os.kill(os.getpid(), signal.SIGINT)
+            return super().step(state, curator)
+
+    algorithms = {name: (Pressing(SETTING, passes=1), 2.0) for name in ("one", "two", "three")}
+    for reached in (["one"], ["one", "two"]):
+        algorithms[reached[-1]] = (Pressing(SETTING, passes=1), 2.0)
+        found = run_algorithms(algorithms, engine=engine(), setting=SETTING, ledger=ledger, run="r")
+        assert list(found.outcomes) == reached
+        assert ledger.run("r").is_open
+        algorithms[reached[-1]] = (Averaging(SETTING, passes=1), 2.0)
+    found = run_algorithms(algorithms, engine=engine(), setting=SETTING, ledger=ledger, run="r")
+    assert [outcome.ending for outcome in found.outcomes.values()] == ["finished"] * 3  # it had nothing left to stop
+    assert not ledger.run("r").is_open
+    assert ledger.spent() == dpkit.ZCDP(rho=0.375)
+
+
 def test_a_plan_that_does_not_fit_the_ledger_is_refused_before_any_data(ledger):
     with pytest.raises(dpkit.BudgetExceededError):
         run_algorithms({"mean": (Averaging(SETTING), 0.01)}, engine=None, setting=SETTING, ledger=ledger)
