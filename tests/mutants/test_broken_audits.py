@@ -69,6 +69,12 @@ def backward_only(value, n, rng):
     return (rng.random(n) < (0.4 if value else 0.02)).astype(np.int64)
 
 
+FORWARD_ONLY = (
+    "np.flatnonzero(hit > ratio * miss + delta)",
+    "np.flatnonzero((hit > ratio * miss + delta) & np.array([True, False])[:, None, None])",
+)
+
+
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0)], ids=["backward", "forward"])
 def test_the_engine_looks_in_both_directions(pair):
     assert runner.audit(backward_only, PureDP(epsilon=0.5), pair, samples=1_000, rng=1)[0].refuted
@@ -76,8 +82,7 @@ def test_the_engine_looks_in_both_directions(pair):
 
 @pytest.mark.parametrize(("pair", "found"), [((0, 1), False), ((1, 0), True)], ids=["backward", "forward"])
 def test_an_engine_that_forgets_a_direction_is_caught(pair, found, monkeypatch):
-    mutant = mutated(betting, "kelly(hit, miss, point)", "kelly(hit[:1], miss[:1], point)")
-    monkeypatch.setattr(prequential, "best_bets", mutant.best_bets)
+    monkeypatch.setattr(prequential, "best_bets_of", mutated(betting, *FORWARD_ONLY).best_bets_of)
     assert runner.audit(backward_only, PureDP(epsilon=0.5), pair, samples=1_000, rng=1)[0].refuted is found
 
 
@@ -90,14 +95,18 @@ def test_a_white_box_that_forgets_a_direction_is_caught(monkeypatch):
     options = {"samples": 300, "rng": 1, "density": Law(), "falsifiers": ["white box"]}
     assert runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
     mutant = mutated(white_box, "for forward in (True, False)", "for forward in (True,)")
-    narrow = mutated(betting, "kelly(hit, miss, point)", "kelly(hit[:1], miss[:1], point)")
-    monkeypatch.setattr(prequential, "best_bets", narrow.best_bets)
+    monkeypatch.setattr(prequential, "best_bets_of", mutated(betting, *FORWARD_ONLY).best_bets_of)
     monkeypatch.setattr(runner, "LikelihoodRatio", mutant.LikelihoodRatio)
     assert not runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
 
 
 OVERDRAWN = {
-    "noise law": (noise_law, "NoiseLaw", "- _free(outputs) * math.log(scale)", "- 2.0 * _free(outputs) * math.log(scale)"),
+    "noise law": (
+        noise_law,
+        "noise_law_of",
+        "- self._dimension * math.log(scale)",
+        "- 2.0 * self._dimension * math.log(scale)",
+    ),
     "support": (support, "Support", "self._delta = subject.delta", "self._delta = 0.1 * subject.delta"),
     "white box": (
         white_box,

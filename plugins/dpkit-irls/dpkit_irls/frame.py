@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ TINY = 2.0**-1000
 """Rows whose largest entry is far below this count as zeros, so that no quotient overflows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)  # without slots: `preparation` is made once a frame, and is no field
 class Frame:
     """The columns of a block (the target last), what each is divided by (powers of two), and the preconditioner P, of 20 bits.
 
@@ -33,10 +34,11 @@ class Frame:
     intercept: bool
     preconditioner: Array = field(repr=False)
     levels: Levels = ()
-    preparation: Preparation = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "preparation", Preparation(rows=self.prepared, width=self.width + 2))
+    @cached_property
+    def preparation(self) -> Preparation:
+        """What the queries of this frame share: the same object for all of them."""
+        return Preparation(rows=self.prepared, width=self.width + 2)
 
     @property
     def width(self) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from dpkit_irls.wishart import swap
 SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/irls.md")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: `preparation` is made once a scaling, and is no field
 class Scaling:
     """How a row becomes x with norm at most 1 and y with magnitude at most 1, from public bounds. The target comes last.
 
@@ -39,10 +40,11 @@ class Scaling:
     intercept: bool
     entries: tuple[str, ...] = ()
     levels: Levels = ()
-    preparation: Preparation = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "preparation", Preparation(rows=self.prepared, width=self.width + 1))
+    @cached_property
+    def preparation(self) -> Preparation:
+        """What the queries of this scaling share: the same object for all of them."""
+        return Preparation(rows=self.prepared, width=self.width + 1)
 
     @property
     def names(self) -> tuple[str, ...]:
