@@ -1,7 +1,7 @@
 """How long a pass over the data takes: beside reading it once, beside plain numpy, and private beside not private.
 
-What is timed are the queries of the plugin dpkit-irls, found by name. The rows are prepared, as they are from the third pass of
-a fit on. Everything is timed alternately in one run, on the same number of threads; BLAS has one thread under ours, and its
+What is timed are the queries of the plugin dpkit-irls, found by name. The rows are prepared, as they are after the first pass
+of a fit. Everything is timed alternately in one run, on the same number of threads; BLAS has one thread under ours, and its
 own under plain numpy.
 """
 

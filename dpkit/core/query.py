@@ -13,10 +13,12 @@ from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import is_power_of_two, rows_per_exact_sum
+from dpkit.numerics.exact_sums import ExactSum, is_power_of_two, rows_per_exact_sum
 
 Block = npt.NDArray[np.float64]
 """Some rows, as an array whose first axis is the row."""
+Steps = npt.NDArray[np.int64]
+"""Sums in whole steps of a grid, one a run of rows; the first axis is the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +49,8 @@ class Query:
     float64 cannot round; without one the engine cuts the contributions of `rows` to a grid of its own. `columns` names what
     a block holds, in that order; none means every declared column.
 
-    With a `preparation`, `prepared_sum(preparation.rows(block))` is `block_sum(block)`, faster where work is shared or kept.
+    With a `preparation`, `prepared_steps(preparation.rows(block))` is the same sum, faster where work is shared or kept: whole
+    steps of the grid as int64, of one run of rows after the other. A run is so short that nothing rounds and 64 bits hold it.
     """
 
     name: str
@@ -60,7 +63,7 @@ class Query:
     grid: float | None = None
     bound: float | None = None
     preparation: Preparation | None = None
-    prepared_sum: Callable[[Block], Block] | None = None
+    prepared_steps: Callable[[Block], Steps] | None = None
 
     def __post_init__(self) -> None:
         nonempty_text(self.name, field="name", where="Query")
@@ -80,13 +83,13 @@ class Query:
         self._check_preparation(where)
 
     def _check_preparation(self, where: str) -> None:
-        if self.preparation is None and self.prepared_sum is None:
+        if self.preparation is None and self.prepared_steps is None:
             return
         if not isinstance(self.preparation, Preparation):
             raise InvalidValueError(field="preparation", found=self.preparation, allowed="a Preparation", where=where)
-        if not callable(self.prepared_sum) or self.block_sum is None or self.grid is None:
+        if not callable(self.prepared_steps) or self.block_sum is None or self.grid is None:
             allowed = "a function, beside a block_sum and a grid"
-            raise InvalidValueError(field="prepared_sum", found=self.prepared_sum, allowed=allowed, where=where)
+            raise InvalidValueError(field="prepared_steps", found=self.prepared_steps, allowed=allowed, where=where)
 
     def _check_columns_and_grid(self, where: str) -> None:
         columns = tuple_of(self.columns, str, field="columns", where=where, allowed="a tuple of column names")
@@ -107,10 +110,11 @@ class Query:
         """The sum over a block, by the fast path where there is one."""
         return self.block_sum(block) if self.block_sum is not None else np.sum(self.rows(block), axis=0)
 
-    def sum_of_prepared(self, block: Block) -> Block:
-        """The sum over a block, by way of the preparation."""
+    def steps_of_prepared(self, block: Block) -> ExactSum:
+        """The exact sum over a block, by way of the preparation."""
         assert self.preparation is not None
-        assert self.prepared_sum is not None
-        prepared = np.array(self.preparation.rows(block))
+        assert self.prepared_steps is not None
+        assert self.grid is not None
+        prepared = np.array(self.preparation.rows(block), order="K")
         prepared.flags.writeable = False
-        return self.prepared_sum(prepared)
+        return ExactSum.of_integers(self.prepared_steps(prepared), grid=self.grid)

@@ -14,8 +14,11 @@ from dpkit.data.summing import QuerySums, Totals, dry_run, plan_sums
 from dpkit.errors import UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
 
-BLOCK_BYTES = 1 << 20
-"""A block that fits into a core's cache beside what is computed from it."""
+BLOCK_BYTES = 4 << 20
+"""Rows in memory that are summed at a time. Smaller blocks fit better into a core's cache, but then threads wait for Python."""
+
+READ_BYTES = 1 << 20
+"""Rows of a file that are read at a time: cells take many times the memory of their codes."""
 
 CACHE_BYTES = 256 << 20
 """The most that is kept of what queries prepare, for later passes."""
@@ -30,13 +33,16 @@ class BlockEngine:
         self,
         source: Source,
         *,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
         cache_bytes: int = CACHE_BYTES,
         threads: int | None = None,
     ) -> None:
         self._source = source
         where = "BlockEngine"
-        self._block_bytes = whole_number(block_bytes, field="block_bytes", where=where, minimum=1)
+        usual = BLOCK_BYTES if getattr(source, "is_in_memory", False) else READ_BYTES
+        self._block_bytes = whole_number(
+            usual if block_bytes is None else block_bytes, field="block_bytes", where=where, minimum=1
+        )
         self._kept = KeptRows(most_bytes=whole_number(cache_bytes, field="cache_bytes", where=where, minimum=0))
         self._threads = usable_threads() if threads is None else whole_number(threads, field="threads", where=where, minimum=1)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from dpkit.core.query import Block, Preparation
+
+MERGED_BYTES = 4 << 20
+"""Smaller blocks are kept as one: threads that sum few rows at a time wait for Python."""
 
 
 class KeptRows:
     """The blocks that one preparation made of all rows. Only the latest preparation's are kept, and only if all of them fit.
 
-    A preparation is kept from the second pass that asks for it, so that one which is asked once costs no memory.
+    Where they did not fit, nothing as wide is tried again.
     """
 
     def __init__(self, *, most_bytes: int) -> None:
@@ -16,7 +23,10 @@ class KeptRows:
         self._asked: Preparation | None = None
         self._complete = False
         self._blocks: list[Block] = []
+        self._small: list[Block] = []
+        self._former: list[Block] = []
         self._bytes = 0
+        self._too_wide = math.inf
 
     def blocks_of(self, preparation: Preparation | None) -> list[Block] | None:
         """What is kept of this preparation, or None."""
@@ -24,25 +34,46 @@ class KeptRows:
 
     def begin(self, preparation: Preparation | None) -> bool:
         """A pass over the source begins: whether to keep what it prepares."""
-        again = preparation is not None and preparation is self._asked
+        former = self._blocks
         self._forget()
         self._asked = preparation
-        return again and self._most > 0
+        keeping = preparation is not None and self._most > 0 and preparation.width < self._too_wide
+        self._former = former if keeping else []
+        return keeping
 
     def add(self, block: Block) -> bool:
-        """Keep one more block; False, and all is forgotten, where that is too much."""
+        """Keep one more block; False, and all is forgotten, where that is too much.
+
+        For each an older one is let go: memory that goes back to the system all at once is slow to get again.
+        """
+        if self._former:
+            self._former.pop()
         self._bytes += block.nbytes
         if self._bytes > self._most:
+            self._too_wide = block.shape[1]
             self._forget()
             return False
-        self._blocks.append(block)
+        self._small.append(block)
+        if sum(small.nbytes for small in self._small) >= MERGED_BYTES:
+            self._merge()
         return True
 
     def end(self, *, complete: bool) -> None:
         """The pass is over; `complete` when every block was kept."""
-        self._complete = complete
+        self._complete, self._former = complete, []
+        self._merge()
         if not complete:
             self._forget()
 
+    def _merge(self) -> None:
+        """Blocks as they were read make fewer and larger ones, each column contiguous."""
+        if len(self._small) == 1:
+            self._blocks += self._small
+        elif self._small:
+            merged = np.concatenate([block.T for block in self._small], axis=1).T
+            merged.flags.writeable = False
+            self._blocks.append(merged)
+        self._small = []
+
     def _forget(self) -> None:
-        self._complete, self._blocks, self._bytes = False, [], 0
+        self._complete, self._blocks, self._small, self._former, self._bytes = False, [], [], [], 0

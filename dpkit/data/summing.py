@@ -61,15 +61,20 @@ class QuerySum:
         return total
 
     def prepared_total(self, prepared: Block) -> ExactSum | None:
-        """The exact total of prepared rows; None where `prepared_sum` failed or cannot be right, so that rows are needed."""
-        function = self.query.prepared_sum
-        total = self.zero()
-        for start in range(0, prepared.shape[0], self.rows_at_once) if function is not None else ():
-            steps = self._sane_steps(function, prepared[start : start + self.rows_at_once])
-            if steps is None:
-                return None
-            total = total.plus(ExactSum.of_steps(steps, grid=self.grid))
-        return None if function is None else total
+        """The exact total of prepared rows; None where `prepared_steps` failed or cannot be right, so that rows are needed."""
+        if self.query.prepared_steps is None:
+            return None
+        try:
+            found = np.asarray(self.query.prepared_steps(prepared))
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
+            return None
+        if found.dtype != np.int64 or found.shape != (found.shape[0] if found.ndim else 0, *self.query.shape):
+            return None
+        most = prepared.shape[0] * self.bound / self.grid * (1.0 + 2.0**-40)
+        sane = np.abs(np.sum(found, axis=0, dtype=np.float64)) <= most
+        return ExactSum.of_integers(found, grid=self.grid) if sane.all() else None
 
     def own_columns(self, block: Block) -> Block:
         """The columns of this query, without the rows that it drops; nobody may write into them."""
@@ -95,7 +100,7 @@ class QuerySum:
             found = np.asarray(function(part), dtype=np.float64)
         except MemoryError:
             raise
-        except Exception:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
+        except Exception:  # noqa: BLE001 - as above
             return None
         if found.shape != self.query.shape:
             return None
@@ -240,16 +245,17 @@ def dry_run(query: Query, sample: Block) -> None:
     sample = np.array(sample)
     sample.flags.writeable = False
     where = f"Query({query.name})"
-    expected = {"rows": (sample.shape[0], *query.shape), "block_sum": query.shape, "prepared_sum": query.shape}
+    expected = {"rows": (sample.shape[0], *query.shape), "block_sum": query.shape, "prepared_steps": query.shape}
     for field, shape in expected.items():
         function = getattr(query, field)
         if function is None:
             continue
-        if field == "prepared_sum":
-            function = query.sum_of_prepared
         with np.errstate(all="ignore"):
             try:
-                found = np.asarray(function(sample), dtype=np.float64).shape
+                if field == "prepared_steps":
+                    found = query.steps_of_prepared(sample).shape
+                else:
+                    found = np.asarray(function(sample), dtype=np.float64).shape
             except DpkitError:
                 raise
             except Exception as error:  # from made-up rows: what it says shows no data

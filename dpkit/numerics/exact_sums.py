@@ -79,6 +79,27 @@ def guarded_steps(contributions: FloatArray, *, bound: float, grid: float) -> Fl
     return np.trunc(steps, out=steps)
 
 
+def whole_steps(sums: FloatArray) -> IntArray:
+    """Sums in grid steps as integers; refused where one is not whole, not finite or larger than float64 adds up exactly."""
+    if not ((np.abs(sums) <= _EXACT_STEPS) & (sums == np.rint(sums))).all():  # False for NaN
+        raise InvalidValueError(
+            field="sums", found="others", allowed="whole numbers of at most 2**53 in magnitude", where="exact sums"
+        )
+    return np.asarray(sums, dtype=np.int64)
+
+
+def runs_of(columns: FloatArray, rows: int) -> tuple[FloatArray, ...]:
+    """Values that lie along the last axis, in runs of so many: views with the run as the first axis, the last run apart."""
+    length = columns.shape[-1]
+    whole = length // rows * rows
+    parts = []
+    if whole:
+        parts.append(np.moveaxis(columns[..., :whole].reshape(*columns.shape[:-1], -1, rows), -2, 0))
+    if whole < length or not parts:
+        parts.append(columns[None, ..., whole:])
+    return tuple(parts)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExactSum:
     """An array of integers times a grid, as high * 2**32 + low. Adding is exact, commutative and associative, to the bit."""
@@ -104,9 +125,13 @@ class ExactSum:
 
         For grids so fine that float64 has no room to add up more than a few rows.
         """
-        whole = steps.astype(np.int64)
-        low = np.asarray(np.sum(whole & _LOW_MASK, axis=0))
-        return cls(grid=grid, high=np.asarray(np.sum(whole >> _LIMB, axis=0)) + (low >> _LIMB), low=low & _LOW_MASK)
+        return cls.of_integers(steps.astype(np.int64), grid=grid)
+
+    @classmethod
+    def of_integers(cls, steps: IntArray, *, grid: float) -> ExactSum:
+        """The sum over the first axis of any 64-bit integers, as grid steps: at most 2**30 of them."""
+        low = np.asarray(np.sum(steps & _LOW_MASK, axis=0))
+        return cls(grid=grid, high=np.asarray(np.sum(steps >> _LIMB, axis=0)) + (low >> _LIMB), low=low & _LOW_MASK)
 
     def plus(self, other: ExactSum) -> ExactSum:
         """The sum of both. Python's integers take over where 64 bits could overflow, so it never wraps and never saturates."""

@@ -100,23 +100,45 @@ def contribution_is_the_row_s_own(query: Query, ranges: Ranges) -> None:
 
 
 def block_sum_equals_the_sum_of_rows(query: Query, ranges: Ranges) -> None:
-    """Each fast path gives the exact sum of the reference, bit for bit, on as many rows as it is ever given."""
+    """The fast path gives the exact sum of the reference, bit for bit, on as many rows as it is ever given."""
     if query.block_sum is None or query.grid is None:
         return
-    grid, paths = query.grid, [query.block_sum] + ([query.sum_of_prepared] if query.preparation is not None else [])
-    most = rows_per_exact_sum(contribution_bound(query), grid)
+    fast, most = query.block_sum, rows_per_exact_sum(contribution_bound(query), query.grid)
 
     @examples(40)
     @given(block=st.one_of(blocks_of(ranges), _corners(ranges)))
     def law(block: Block) -> None:
         block = block[:most]
         exact = _rational_sum(_rows(query, block), query.shape)
-        for fast in paths:
-            found = np.asarray(fast(_frozen(block)), dtype=np.float64)
-            assert found.shape == query.shape, "the shape of a fast sum is not as declared"
-            assert [Fraction(value) for value in found.ravel().tolist()] == exact
+        found = np.asarray(fast(_frozen(block)), dtype=np.float64)
+        assert found.shape == query.shape, "the shape of a fast sum is not as declared"
+        assert [Fraction(value) for value in found.ravel().tolist()] == exact
 
     law()
+
+
+def prepared_steps_are_the_sum_of_rows(query: Query, ranges: Ranges) -> None:
+    """So is the sum by way of the preparation, on any number of rows: it has to cut them into runs itself."""
+    if query.preparation is None or query.grid is None:
+        return
+    grid = query.grid
+
+    def check(block: Block, times: int) -> None:
+        found = query.steps_of_prepared(_frozen(np.tile(block, (times, 1))))
+        assert found.shape == query.shape, "the shape of a fast sum is not as declared"
+        once = ExactSum.of_rows(np.rint(_rows(query, block) / grid), grid=grid)
+        assert np.array_equal(found.steps(), times * once.steps())
+
+    @examples(40)
+    @given(block=st.one_of(blocks_of(ranges), _corners(ranges)), times=st.sampled_from((1, 1, 1, 2, 5)))
+    def law(block: Block, times: int) -> None:
+        check(block, times)
+
+    law()
+    lower, upper = np.array(ranges).T
+    some = np.random.default_rng(0).uniform(lower, upper, size=(1_000, len(ranges)))
+    for times in (0, 33):  # no rows at all, and more than a run
+        check(some, times)
 
 
 def total_is_the_exact_sum_in_any_order_and_partition(query: Query, ranges: Ranges, total: Sum = block_engine_sum) -> None:
@@ -175,6 +197,7 @@ EXACT_SUM_LAWS: tuple[ExactSumLaw, ...] = (
     contributions_are_within_bound_and_on_the_grid,
     contribution_is_the_row_s_own,
     block_sum_equals_the_sum_of_rows,
+    prepared_steps_are_the_sum_of_rows,
     total_is_the_exact_sum_in_any_order_and_partition,
     bad_row_moves_no_more_than_itself,
     no_rows_give_zero_and_one_row_its_own,

@@ -43,7 +43,9 @@ def moments(names):
 
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    """Of this process alone: `ru_maxrss` begins with what the one that started it had."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
 
 
 def evaluated(path, schema, query, cache):

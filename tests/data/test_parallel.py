@@ -78,7 +78,7 @@ def test_threads_keep_silent_together():
         warnings.warn(f"odd: {block}", stacklevel=1)
         return squares(block)[:, 0]
 
-    plan = plan_sums([query(Preparation(rows=squares, width=2), 0, rows=warns, block_sum=warns, prepared_sum=warns)], NAMES)
+    plan = plan_sums([query(Preparation(rows=squares, width=2), 0, rows=warns, block_sum=warns, prepared_steps=warns)], NAMES)
     before = warnings.filters[:]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

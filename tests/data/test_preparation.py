@@ -33,15 +33,21 @@ def squares(block):
     return truncated(block * block, grid=STEP)
 
 
-def query(preparation, place, *, prepared_sum=None, **fields):
+def steps_of(values):
+    """In two runs."""
+    middle = len(values) // 2
+    return np.array([np.sum(values[:middle]) / STEP, np.sum(values[middle:]) / STEP]).astype(np.int64)
+
+
+def query(preparation, place, *, prepared_steps=None, **fields):
     def of_prepared(prepared):
-        return np.sum(prepared[:, place])
+        return steps_of(prepared[:, place])
 
     given = {
         "name": f"square {place}", "shape": (), "sensitivity": lambda relation: (l1(1.0),), "bound": 1.0, "grid": STEP,
         "because": Citation(key="dpkit", locator="docs/proofs/exact-sums.md"), "columns": ("x", "y"),
         "rows": lambda block: squares(block)[:, place], "block_sum": lambda block: np.sum(squares(block)[:, place]),
-        "preparation": preparation, "prepared_sum": of_prepared if prepared_sum is None else prepared_sum,
+        "preparation": preparation, "prepared_steps": of_prepared if prepared_steps is None else prepared_steps,
     }  # fmt: skip
     return Query(**(given | fields))
 
@@ -77,7 +83,7 @@ def test_totals_are_those_of_the_rows_in_every_pass(cache_bytes):
     assert [steps(engine, both) for _ in range(4)] == [expected] * 4
 
 
-def test_it_is_computed_once_a_block_and_kept_from_the_second_pass():
+def test_it_is_computed_once_a_block_and_kept():
     counted = Counted(squares)
     shared = Preparation(rows=counted, width=2)
     engine, both = engine_of(), [query(shared, 0), query(shared, 1)]
@@ -86,7 +92,7 @@ def test_it_is_computed_once_a_block_and_kept_from_the_second_pass():
         before = counted.calls
         steps(engine, both)
         calls.append(counted.calls - before - len(both))  # each check tries every query once on made-up rows
-    assert calls == [10, 10, 0, 0]
+    assert calls == [10, 0, 0, 0]
 
 
 def test_what_does_not_fit_is_computed_anew():
@@ -106,20 +112,30 @@ def test_another_preparation_takes_the_place():
 
 
 def failing_on(value):
-    def prepared_sum(prepared):
+    def prepared_steps(prepared):
         if ((prepared[:, 0] > value) & (prepared[:, 0] < 0.999)).any():  # not on made-up rows, which are corners
             raise ValueError("cannot bear it")
-        return np.sum(prepared[:, 0])
+        return steps_of(prepared[:, 0])
 
-    return prepared_sum
+    return prepared_steps
+
+
+def unless_many(wrong):
+    """Right on made-up rows, which are few."""
+    return lambda prepared: (wrong if len(prepared) > 50 else steps_of)(prepared[:, 0])
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        {"prepared_sum": failing_on(0.9)},
-        {"prepared_sum": lambda prepared: np.sum(prepared[:, 0]) + (0.3 * STEP if prepared.shape[0] > 50 else 0.0)},
-        {"prepared_sum": lambda prepared: np.sum(prepared[:, 0]) if prepared.shape[0] < 50 else np.zeros(3)},
+        {"prepared_steps": failing_on(0.9)},
+        {"prepared_steps": unless_many(lambda values: steps_of(values) + 0.3)},
+        {"prepared_steps": unless_many(lambda values: steps_of(values).astype(np.int32))},
+        {"prepared_steps": unless_many(lambda values: np.sum(steps_of(values)))},
+        {"prepared_steps": unless_many(lambda values: steps_of(values)[:, None])},
+        {"prepared_steps": unless_many(lambda values: np.array([1 << 60]))},
+        {"prepared_steps": unless_many(lambda values: np.array([1 << 62] * 4))},
+        {"prepared_steps": unless_many(lambda values: None)},
     ],
 )
 def test_a_sum_that_fails_leaves_it_to_the_rows(broken):
@@ -142,23 +158,30 @@ def test_a_preparation_that_fails_on_a_value_leaves_it_to_the_rows():
 def test_prepared_rows_are_read_only():
     def writing(prepared):
         prepared[:] = 0.0
-        return np.sum(prepared[:, 0])
+        return steps_of(prepared[:, 0])
 
     shared = Preparation(rows=squares, width=2)
     with pytest.raises(InvalidValueError, match="read-only"):
-        steps(engine_of(), [query(shared, 0, prepared_sum=writing)])
-
-
-def test_the_law_catches_a_prepared_sum_of_something_else():
-    shared = Preparation(rows=squares, width=2)
-    exact_sum_laws.block_sum_equals_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
-    other = query(shared, 0, prepared_sum=lambda prepared: np.sum(prepared[:, 1]))
-    with pytest.raises(AssertionError):
-        exact_sum_laws.block_sum_equals_the_sum_of_rows(other, [(-1.0, 1.0)] * 2)
+        steps(engine_of(), [query(shared, 0, prepared_steps=writing)])
 
 
 @pytest.mark.parametrize(
-    "fields", [{"preparation": None}, {"prepared_sum": 3}, {"block_sum": None}, {"grid": None}, {"preparation": squares}]
+    "wrong",
+    [
+        lambda prepared: steps_of(prepared[:, 1]),
+        lambda prepared: steps_of(prepared[:8192, 0]),  # the first run only
+        lambda prepared: steps_of(prepared[:, 0])[:1],
+    ],
+)
+def test_the_law_catches_prepared_steps_of_something_else(wrong):
+    shared = Preparation(rows=squares, width=2)
+    exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
+    with pytest.raises(AssertionError):
+        exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0, prepared_steps=wrong), [(-1.0, 1.0)] * 2)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"preparation": None}, {"prepared_steps": 3}, {"block_sum": None}, {"grid": None}, {"preparation": squares}]
 )
 def test_half_a_preparation_is_refused(fields):
     with pytest.raises(InvalidValueError, match="prepar"):

@@ -11,7 +11,7 @@ import cloudpickle
 
 from dpkit.core.query import Query
 from dpkit.core.source import Source
-from dpkit.data.engine import BLOCK_BYTES, BlockEngine
+from dpkit.data.engine import READ_BYTES, BlockEngine
 from dpkit.data.parts import Bounding, SourcePart
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.source import DataSource
@@ -87,7 +87,7 @@ class DaskEngine:
         if not queries or not self._parts:
             return plan.zero()
         client = self._cluster.client
-        rows = max(1, BLOCK_BYTES // (8 * max(1, len(plan.columns))))
+        rows = max(1, READ_BYTES // (8 * max(1, len(plan.columns))))
         sent = client.submit(tasks.unpacked, _packed(plan), pure=False)
         level = client.map(
             tasks.partial_sum,

@@ -5,7 +5,7 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -47,44 +47,47 @@ class Frame:
 
     def entries(self, block: Array) -> Array:
         """x in the units of the frame, without the intercept; each column contiguous."""
-        x = np.array(widened(block[:, :-1], self.levels).T, order="C")
-        clamp_in_place(x)
-        x *= self._inverse_units
-        return x.T
+        found = np.empty((len(self.units), block.shape[0]))
+        for part in _parts(block.shape[0]):
+            found[:, part] = self._columns(widened(block[part, :-1], self.levels))[0]
+        return found.T
 
-    @property
+    @cached_property
     def _inverse_units(self) -> Array:
         """Powers of two, so a product is the quotient."""
         return 1.0 / np.array(self.units)[:, None]
 
+    def _columns(self, x: Array) -> tuple[Array, Array]:
+        """x in the units of the frame, and the largest magnitude of each row. Values seldom need the clamp: it looks first."""
+        found = np.multiply(x.T, self._inverse_units, order="C")
+        largest = _largest(found)
+        if not np.max(largest, initial=0.0) <= CLAMP * np.min(self._inverse_units, initial=1.0):  # True for NaN
+            found = np.array(x.T, order="C")
+            clamp_in_place(found)
+            found *= self._inverse_units
+            largest = _largest(found)
+        return found, largest
+
     def prepared(self, block: Array) -> Array:
-        """Of each row u on the grid, then ||z||, then y."""
-        x, scales = self._fixed_steps(block)
-        matrix, scale = fixed_point(self.preconditioner)
+        """Of each row u in whole steps of the grid, then ||z||, then y."""
         found = np.empty((self.width + 2, block.shape[0]))
-        z = np.matmul(matrix.T, x, out=found[:-2])  # exact, in any order
-        length = np.zeros(block.shape[0])
-        square = np.empty(block.shape[0])
-        for column in z:
-            length += np.multiply(column, column, out=square)
-        np.sqrt(length, out=length)
-        np.multiply(length, scales * (scale * STEP), out=found[-2])
-        length[length == 0.0] = 1.0
-        length *= STEP
-        z /= length  # in steps of the grid: a power of two more, so it rounds as z/||z|| does
-        np.trunc(z, out=z)
-        z *= STEP
+        matrix, scale = fixed_point(self.preconditioner)
+        turned = np.ascontiguousarray(matrix.T)
+        for part in _parts(block.shape[0]):
+            x, scales = self._fixed_steps(block[part])
+            z = np.matmul(turned, x, out=found[:-2, part])  # exact, in any order
+            length = np.sqrt(_squares(z))
+            np.multiply(length, scales * (scale * STEP), out=found[-2, part])
+            length[length == 0.0] = 1.0
+            z *= np.divide(LARGEST_STEP, length, out=length)  # in steps of the grid: the quotient to within two roundings
+            np.trunc(z, out=z)
         found[-1] = block[:, -1]
         clamp_in_place(found[-1])
         return found.T
 
     def _fixed_steps(self, block: Array) -> tuple[Array, Array]:
         """x in fixed point, at most 1, in whole steps; and the power of two that each row is to be scaled by."""
-        x = self.entries(block).T
-        largest = np.zeros(block.shape[0])
-        size = np.empty(block.shape[0])
-        for column in x:
-            np.maximum(largest, np.abs(column, out=size), out=largest)
+        x, largest = self._columns(widened(block[:, :-1], self.levels))
         if self.intercept:
             x = np.vstack([x, np.ones(block.shape[0])])
             np.maximum(largest, 1.0, out=largest)
@@ -92,6 +95,29 @@ class Frame:
         x *= LARGEST_STEP / scales
         np.trunc(x, out=x)
         return x, scales
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    """Some rows at a time, whose columns fit into a core's cache."""
+    return (slice(start, start + 8192) for start in range(0, rows, 8192))
+
+
+def _squares(columns: Array) -> Array:
+    """Squared norms of rows, which lie along the last axis, added up column by column."""
+    found = np.zeros(columns.shape[1])
+    square = np.empty(columns.shape[1])
+    for column in columns:
+        found += np.multiply(column, column, out=square)
+    return found
+
+
+def _largest(columns: Array) -> Array:
+    """The largest magnitude of each row, or NaN; rows lie along the last axis."""
+    found = np.zeros(columns.shape[1])
+    size = np.empty(columns.shape[1])
+    for column in columns:
+        np.maximum(found, np.abs(column, out=size), out=found)
+    return found
 
 
 def clamp_in_place(values: Array) -> None:
@@ -103,12 +129,30 @@ def clamp_in_place(values: Array) -> None:
     np.copyto(values, 0.0, where=np.isnan(values))
 
 
+def scores_at(position: Array, threshold: float) -> Callable[[Array], Array]:
+    """clip(r/k, -1, 1) of prepared rows in whole steps of the grid, for their residuals r; 0 for NaN."""
+    residuals = residuals_at(position)
+    step = threshold * STEP  # a power of two less: the quotient rounds as r/k does
+
+    def scores(prepared: Array) -> Array:
+        found = residuals(prepared)
+        found /= step
+        np.clip(found, -LARGEST_STEP, LARGEST_STEP, out=found)
+        np.trunc(found, out=found)
+        if np.isnan(np.sum(found)):
+            np.copyto(found, 0.0, where=np.isnan(found))
+        return found
+
+    return scores
+
+
 def residuals_at(position: Array) -> Callable[[Array], Array]:
     """y - z'position of prepared rows, for a position of z cut to 20 bits; the product u'position is exact."""
     direction, scale = fixed_point(position)
+    direction = direction * STEP  # prepared rows hold u in steps
 
     def residuals(prepared: Array) -> Array:
-        found = prepared[:, :-2] @ direction
+        found = direction @ prepared.T[:-2]
         found *= prepared[:, -2]
         found *= scale
         return np.asarray(np.subtract(prepared[:, -1], found, out=found))

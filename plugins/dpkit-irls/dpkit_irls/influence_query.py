@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
+from dpkit.core.query import Query, Steps
+from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import sqrt_up
-from dpkit_irls.frame import Frame, residuals_at
-from dpkit_irls.prepared_query import RowMap, Sensitivity, prepared_query
-from dpkit_irls.rows import GRID, LARGEST_STEP, STEP, Array, cut_in_place
+from dpkit_irls.frame import Frame, residuals_at, scores_at
+from dpkit_irls.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
+from dpkit_irls.rows import GRID, STEP, Array, cut_in_place, products_by_run, sums_by_run
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
@@ -31,11 +33,11 @@ def scatter(frame: Frame) -> Query:
 
     def rows(prepared: Array) -> Array:
         u = prepared[:, :-2]
-        return np.asarray(u[:, :, None] * u[:, None, :])
+        return np.asarray(u[:, :, None] * u[:, None, :]) * GRID
 
-    def summed(prepared: Array) -> Array:
-        u = prepared[:, :-2]
-        return np.asarray(u.T @ u)
+    def summed(prepared: Array) -> Steps:
+        u = prepared.T[:-2]
+        return products_by_run(u, u)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         if neighbours is Neighbours.ADD_REMOVE:
@@ -47,20 +49,13 @@ def scatter(frame: Frame) -> Query:
 
 def gradient(frame: Frame, position: Array, threshold: float) -> Query:
     """Sum of u clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
-
-    residuals = residuals_at(position)
-    step = threshold * STEP  # a power of two less: the quotient rounds as r/k does
+    scores = scores_at(position, threshold)
 
     def rows(prepared: Array) -> Array:
-        scores = cut_in_place(np.clip(residuals(prepared) / threshold, -1.0, 1.0))
-        return np.asarray(prepared[:, :-2] * scores[:, None])
+        return np.asarray(prepared[:, :-2] * scores(prepared)[:, None]) * GRID
 
-    def summed(prepared: Array) -> Array:
-        steps = residuals(prepared)
-        steps /= step
-        np.clip(steps, -LARGEST_STEP, LARGEST_STEP, out=steps)
-        np.trunc(steps, out=steps)  # a NaN shows in the sum, which is then made of rows
-        return np.asarray(steps @ prepared[:, :-2]) * STEP
+    def summed(prepared: Array) -> Steps:
+        return products_by_run(scores(prepared)[None], prepared.T[:-2])[:, 0]
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
@@ -76,10 +71,20 @@ def curvature(frame: Frame, position: Array, threshold: float, length: float) ->
         near = np.abs(residuals(prepared)) < threshold
         return np.where(near, cut_in_place(np.minimum(prepared[:, -2] / length, 1.0)), 0.0)
 
-    def summed(prepared: Array) -> Array:
-        return np.asarray(np.sum(rows(prepared)))
+    def summed(prepared: Array) -> Steps:
+        return sums_by_run(rows(prepared) / STEP)
 
     return _query("curvature", frame, rows, summed, (), lambda neighbours: (l1(1.0), l2(1.0)), grid=STEP)
+
+
+Bins = npt.NDArray[np.int64]
+
+
+def exponents_of(values: Array) -> Bins:
+    """Exponents of float64 numbers as they are stored: e + 1022 where 2^(e-1) <= |v| < 2^e, 0 for zero and below 2^-1022."""
+    found = values.view(np.int64) >> 52
+    found &= 0x7FF
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +95,25 @@ class Octaves:
     bins: int
     step: int = 1
 
-    def of(self, values: Array) -> Array:
-        """The bin of each magnitude: exact, from the exponent alone."""
-        exponents = np.frexp(np.where(np.isfinite(values), values, 0.0))[1]
-        found = np.clip((exponents - self.low) // self.step, 0, self.bins - 1)
-        return np.asarray(np.where(values == 0.0, 0, found), dtype=np.int64)
+    def __post_init__(self) -> None:
+        if self.low < -1020:
+            raise InvalidValueError(field="low", found=self.low, allowed="at least -1020", where="Octaves")
+
+    def of(self, values: Array) -> Bins:
+        """The bin of each magnitude, from its exponent alone; 0 for zero."""
+        return np.asarray(self._bins[exponents_of(values)])
+
+    def counts(self, values: Array) -> Bins:
+        """How many magnitudes each bin holds."""
+        found = np.bincount(exponents_of(values), minlength=self._bins.size)
+        return np.bincount(self._bins, weights=found, minlength=self.bins).astype(np.int64)
+
+    @property
+    def _bins(self) -> Bins:
+        """The bin of each exponent that a float64 can have, as it is stored; what is not finite counts as if below 1."""
+        exponents = np.arange(2048) - 1022
+        exponents[0], exponents[-1] = self.low, 0
+        return np.clip((exponents - self.low) // self.step, 0, self.bins - 1)
 
     def edge(self, index: int) -> float:
         """The lower end of a bin."""
@@ -119,8 +138,8 @@ def _histogram(name: str, frame: Frame, octaves: Octaves, values: RowMap) -> Que
     def rows(prepared: Array) -> Array:
         return np.asarray(octaves.of(values(prepared))[:, None] == np.arange(octaves.bins), dtype=np.float64)
 
-    def summed(prepared: Array) -> Array:
-        return np.bincount(octaves.of(values(prepared)), minlength=octaves.bins).astype(np.float64)
+    def summed(prepared: Array) -> Steps:
+        return octaves.counts(values(prepared))[None]
 
     return _query(name, frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
 
@@ -129,18 +148,15 @@ def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> 
     """How many rows have |x_j| in each bin, for these columns at once, in units of the frame; zeros are not counted."""
     chosen, bins = list(places), octaves.bins
 
-    def found_bins(block: Array) -> tuple[Array, Array]:
-        found = frame.entries(block)[:, chosen]
-        return octaves.of(found), found != 0.0
-
     def rows(block: Array) -> Array:
-        found, counted = found_bins(block)
-        return np.asarray((found[:, :, None] == np.arange(bins)) & counted[:, :, None], dtype=np.float64)
+        found = frame.entries(block)[:, chosen]
+        return np.asarray((octaves.of(found)[:, :, None] == np.arange(bins)) & (found != 0.0)[:, :, None], dtype=np.float64)
 
     def block_sum(block: Array) -> Array:
-        found, counted = found_bins(block)
-        every = [np.bincount(found[counted[:, place], place], minlength=bins) for place in range(len(chosen))]
-        return np.array(every, dtype=np.float64)
+        columns = frame.entries(block).T
+        counts = np.array([octaves.counts(columns[place]) for place in chosen], dtype=np.float64)
+        counts[:, 0] -= [columns.shape[1] - np.count_nonzero(columns[place]) for place in chosen]
+        return counts
 
     return Query(
         name="magnitudes", rows=rows, block_sum=block_sum, shape=(len(chosen), bins), sensitivity=_moved_counts(len(chosen)),
@@ -162,7 +178,7 @@ def _query(
     name: str,
     frame: Frame,
     rows: RowMap,
-    summed: RowMap,
+    summed: RunSums,
     shape: tuple[int, ...],
     sensitivity: Sensitivity,
     *,

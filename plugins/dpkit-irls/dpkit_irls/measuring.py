@@ -78,11 +78,11 @@ class SimulatedCurator:
         return tuple(self.release(query, mechanism) for query, mechanism in pairs)
 
     def _total(self, query: Query) -> Array:
-        if query.preparation is None or query.prepared_sum is None:
+        if query.preparation is None or query.prepared_steps is None or query.grid is None:
             return query.total(self.block)
         if self._prepared is None or query.preparation is not self._preparation:
             self._preparation, self._prepared = query.preparation, query.preparation.rows(self.block)
-        return query.prepared_sum(self._prepared)
+        return np.asarray(np.sum(query.prepared_steps(self._prepared), axis=0, dtype=np.float64) * query.grid)
 
 
 def fitted(data: Sample, method: str, rng: np.random.Generator, *, known: Registry, noise: dict[object, float]) -> Array:

@@ -17,11 +17,11 @@ import numpy as np
 from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query
+from dpkit.core.query import Preparation, Query, Steps
 from dpkit.numerics.rounding import round_up, sqrt_up
 from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.prepared_query import RowMap, prepared_query
-from dpkit_irls.rows import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball
+from dpkit_irls.rows import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball, products_by_run
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/irls.md")
@@ -101,7 +101,7 @@ class Weights:
         direction, scale = fixed_point(np.array(self.theta))
 
         def of(prepared: Array) -> Array:
-            found = prepared[:, :-1] @ direction
+            found = direction @ prepared.T[:-1]
             found *= scale
             np.subtract(prepared[:, -1], found, out=found)
             np.abs(found, out=found)
@@ -147,9 +147,9 @@ def first_moment(scaling: Scaling, weights: Weights) -> Query:
         w = finite(both(prepared))
         return np.asarray(w[:, :-1] * w[:, -1:]) * GRID
 
-    def summed(prepared: Array) -> Array:
-        w = both(prepared)
-        return np.asarray(w[:, -1] @ w[:, :-1]) * GRID
+    def summed(prepared: Array) -> Steps:
+        w = both(prepared).T
+        return products_by_run(w[-1:], w[:-1])[:, 0]
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -182,9 +182,9 @@ def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) 
         w = finite(vectors(prepared))
         return np.asarray(w[:, left] * w[:, right]) * GRID
 
-    def summed(prepared: Array) -> Array:
-        w = vectors(prepared)
-        return np.asarray((w.T @ w)[left, right]) * GRID
+    def summed(prepared: Array) -> Steps:
+        w = vectors(prepared).T
+        return products_by_run(w, w)[:, left, right]
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -203,9 +203,9 @@ def _matrix_query(name: str, scaling: Scaling, vectors: RowMap, size: int, *, sq
         w = finite(vectors(prepared))
         return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
-    def summed(prepared: Array) -> Array:
-        w = vectors(prepared)
-        return np.asarray(w.T @ w) * GRID
+    def summed(prepared: Array) -> Steps:
+        w = vectors(prepared).T
+        return products_by_run(w, w)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         most = float(squared)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query
+from dpkit.core.query import Preparation, Query, Steps
 from dpkit_irls.rows import GRID, Array
 
 RowMap = Callable[[Array], Array]
+RunSums = Callable[[Array], Steps]
 Sensitivity = Callable[[Neighbours], Sequence[Distance]]
 
 
@@ -20,18 +23,25 @@ def prepared_query(
     columns: tuple[str, ...],
     preparation: Preparation,
     rows: RowMap,
-    summed: RowMap,
+    summed: RunSums,
     shape: tuple[int, ...],
     sensitivity: Sensitivity,
     because: Citation,
     grid: float = GRID,
     bound: float = 1.0,
 ) -> Query:
-    """`rows` and `summed` take prepared rows. Entries of contributions are at most `bound` in magnitude."""
+    """`rows` and `summed` take prepared rows; `summed` gives whole steps of the grid, of each run of rows.
+
+    Entries of contributions are at most `bound` in magnitude.
+    """
+
+    def block_sum(block: Array) -> Array:
+        return np.asarray(np.sum(summed(preparation.rows(block)), axis=0) * grid)
+
     return Query(
         name=name,
         rows=lambda block: rows(preparation.rows(block)),
-        block_sum=lambda block: summed(preparation.rows(block)),
+        block_sum=block_sum,
         shape=shape,
         sensitivity=sensitivity,
         because=because,
@@ -39,5 +49,5 @@ def prepared_query(
         grid=grid,
         bound=bound,
         preparation=preparation,
-        prepared_sum=summed,
+        prepared_steps=summed,
     )

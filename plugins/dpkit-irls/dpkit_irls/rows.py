@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.numerics.exact_sums import truncated
+from dpkit.core.query import Steps
+from dpkit.numerics.exact_sums import runs_of, truncated, whole_steps
 
 Array = npt.NDArray[np.float64]
 
@@ -20,6 +21,8 @@ GRID = STEP * STEP
 """The grid of a product of two factors."""
 LARGEST_STEP = 1.0 / STEP
 """1, in steps of a factor."""
+RUN = 8192
+"""How many products of two factors float64 adds up without rounding: 2**53 / 2**40."""
 MOST_COLUMNS = 4096
 
 
@@ -45,6 +48,20 @@ def finite(steps: Array) -> Array:
     """The same with 0 for NaN. Fast sums do without: a NaN shows in the sum, which is then made of rows."""
     np.copyto(steps, 0.0, where=np.isnan(steps))
     return steps
+
+
+def products_by_run(left: Array, right: Array) -> Steps:
+    """Sums over rows, which lie along the last axis, of products of whole steps of factors: exact, a matrix a run of rows.
+
+    A NaN, or a step beyond a factor's, is refused: whoever asked makes the sum of rows.
+    """
+    pairs = zip(runs_of(left, RUN), runs_of(right, RUN), strict=True)
+    return whole_steps(np.concatenate([np.matmul(one, other.swapaxes(1, 2)) for one, other in pairs]))
+
+
+def sums_by_run(steps: Array) -> Steps:
+    """Sums over rows of whole steps: exact, one a run of rows."""
+    return whole_steps(np.concatenate([np.sum(run, axis=-1) for run in runs_of(steps, RUN)]))
 
 
 def lengths(block: Array) -> Array:

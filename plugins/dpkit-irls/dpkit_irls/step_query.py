@@ -15,40 +15,41 @@ import numpy as np
 
 from dpkit.core.distances import Distance, l2
 from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
+from dpkit.core.query import Query, Steps
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import truncated
 from dpkit.numerics.rounding import sqrt_up
-from dpkit_irls.frame import Frame, residuals_at
+from dpkit_irls.frame import Frame, scores_at
 from dpkit_irls.influence_query import SOURCE
 from dpkit_irls.prepared_query import prepared_query
-from dpkit_irls.rows import GRID, Array, cut_in_place
+from dpkit_irls.rows import GRID, LARGEST_STEP, Array, products_by_run, sums_by_run
 
-_GRID = GRID / 2.0  # an off-diagonal is a product of two factors, or half of one
-_CUTTING = 2.0**-35  # squares are cut to the grid, which moves a difference of so many by 2**-41 sqrt(4096) at most
+_PARTS = 512  # coefficients are so many parts of 1: a run's sum of products, times one of them, stays within 63 bits
+_GRID = GRID / _PARTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """Coefficients of u_i u_j (i < j), of u_i^2 and of n. Off-diagonals are whole or half, so that their sums stay exact."""
+    """Coefficients of u_i u_j (i < j), of u_i^2 and of n: multiples of 1/512, so that sums are exact."""
 
     off_diagonal: float
     diagonal: float
     near: float
 
     def __post_init__(self) -> None:
-        if self.off_diagonal not in (0.5, 1.0) or 2 * self.diagonal**2 > self.off_diagonal**2 or self.near**2 > 2:
+        every = (self.off_diagonal, self.diagonal, self.near)
+        sound = min(every) > 0 and self.off_diagonal <= 1 and 2 * self.diagonal**2 <= self.off_diagonal**2 and self.near**2 <= 2
+        if not sound or any(coefficient * _PARTS % 1 for coefficient in every):
             raise InvalidValueError(
                 field="mix",
                 found=self,
-                allowed="off_diagonal of 0.5 or 1, diagonal at most that over sqrt(2), near at most sqrt(2)",
+                allowed="multiples of 1/512: off_diagonal up to 1, diagonal up to that over sqrt(2), near up to sqrt(2)",
                 where="irls step",
             )
 
     def sensitivity(self, neighbours: Neighbours) -> Sequence[Distance]:
-        """2 under replace-one, and what cutting adds; sqrt(max(1, near^2) + off_diagonal^2 / 2) under add-remove; Theorem 3."""
+        """2 under replace-one; sqrt(max(1, near^2) + off_diagonal^2 / 2) under add-remove; Theorem 3."""
         if neighbours is Neighbours.REPLACE_ONE:
-            return (l2(2.0 + _CUTTING),)
+            return (l2(2.0),)
         return (l2(sqrt_up(max(Fraction(1), Fraction(self.near) ** 2) + Fraction(self.off_diagonal) ** 2 / 2)),)
 
 
@@ -67,31 +68,23 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
     """The sum; the position (of z) and the threshold k are released values."""
     width = frame.width
     upper = np.triu_indices(width, k=1)
-    residuals = residuals_at(position)
-
-    def scored(prepared: Array) -> tuple[Array, Array]:
-        score = residuals(prepared)
-        score /= threshold
-        cut_in_place(np.clip(score, -1.0, 1.0, out=score))
-        return score, mix.near * cut_in_place(np.sqrt(1.0 - score * score))
-
-    def squares(u: Array) -> Array:
-        return truncated(mix.diagonal * (u * u), grid=_GRID)
+    scores = scores_at(position, threshold)
+    off_diagonal, diagonal, near = (round(each * _PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.near))
 
     def rows(prepared: Array) -> Array:
-        u = prepared[:, :-2]
-        score, near = scored(prepared)
-        products = mix.off_diagonal * (u[:, upper[0]] * u[:, upper[1]])
-        return np.column_stack([u * score[:, None], products, squares(u), near])
+        u, score = prepared[:, :-2], scores(prepared)
+        gradient, products, squares = u * score[:, None], u[:, upper[0]] * u[:, upper[1]], u * u
+        nearness = _nearness(score) * LARGEST_STEP
+        every = [gradient * _PARTS, products * off_diagonal, squares * diagonal, nearness * near]
+        return np.column_stack(every) * _GRID
 
-    def summed(prepared: Array) -> Array:
-        u = prepared[:, :-2]
-        score, near = scored(prepared)
-        products = mix.off_diagonal * (u.T @ u)[upper]
-        steps = np.square(u.T)  # `squares`, in whole steps of the grid: no rounding before the cut, none after it
-        steps *= mix.diagonal / _GRID
-        diagonal = np.sum(np.trunc(steps, out=steps), axis=1) * _GRID
-        return np.concatenate([score @ u, products, diagonal, [np.sum(near)]])
+    def summed(prepared: Array) -> Steps:
+        u, score = prepared.T[:-2], scores(prepared)
+        gradient, products = products_by_run(score[None], u)[:, 0], products_by_run(u, u)
+        squares = np.diagonal(products, axis1=1, axis2=2)
+        nearness = sums_by_run(_nearness(score))[:, None] * int(LARGEST_STEP)
+        every = [gradient * _PARTS, products[:, *upper] * off_diagonal, squares * diagonal, nearness * near]
+        return np.concatenate(every, axis=1)
 
     return prepared_query(
         name="step",
@@ -105,6 +98,14 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
         grid=_GRID,
         bound=max(1.0, mix.near),
     )
+
+
+def _nearness(score: Array) -> Array:
+    """sqrt(1 - s^2) in whole steps, cut towards zero, for scores in whole steps: the difference below the root is exact."""
+    found = score * score
+    np.subtract(LARGEST_STEP * LARGEST_STEP, found, out=found)
+    np.sqrt(found, out=found)
+    return np.asarray(np.trunc(found, out=found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

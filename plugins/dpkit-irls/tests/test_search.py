@@ -199,14 +199,22 @@ def test_a_row_contributes_the_same_bits_alone_in_a_crowd_in_any_order_and_layou
             for start in range(0, len(pool), 37):
                 assert np.array_equal(bits(query.rows(pool[start : start + 1])), bits(crowd[start : start + 1]))
                 assert np.array_equal(bits(query.rows(pool[start : start + 37])), bits(crowd[start : start + 37]))
-            whole = np.asarray(query.block_sum(pool))
-            assert np.array_equal(whole, crowd.sum(axis=0))
-            assert np.array_equal(whole, np.asarray(query.block_sum(pool[order])))
+            whole = exact_steps(query, pool)
+            assert np.array_equal(whole, np.sum(whole_numbers(crowd / query.grid), axis=0))
+            assert np.array_equal(whole, exact_steps(query, pool[order]))
             for left_out in (0, 500, len(pool) - 1):
                 rest = np.delete(pool, left_out, axis=0)
-                assert np.array_equal(whole - np.asarray(query.block_sum(rest)), crowd[left_out])
-            if query.preparation is not None:
-                assert np.array_equal(whole, np.asarray(query.sum_of_prepared(pool)))
+                assert np.array_equal(whole - exact_steps(query, rest), whole_numbers(crowd[left_out] / query.grid))
+
+
+def exact_steps(query, block):
+    if query.preparation is None:
+        return whole_numbers(np.asarray(query.block_sum(block)) / query.grid)
+    return query.steps_of_prepared(block).steps()
+
+
+def whole_numbers(steps):
+    return np.array([int(step) for step in np.ravel(steps)], dtype=object).reshape(np.shape(steps))
 
 
 def bits(values):

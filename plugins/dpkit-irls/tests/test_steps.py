@@ -58,10 +58,10 @@ def test_theorem_3_holds_for_any_vectors_scores_and_nearness(vectors, scores, ne
 
 
 def test_heavier_mixes_than_the_theorem_allows_are_refused():
-    for change in ({"diagonal": 0.71}, {"near": 1.42}, {"off_diagonal": 1.1}):
+    for change in ({"diagonal": 0.7109375}, {"near": 1.421875}, {"off_diagonal": 1.125}, {"near": 1.4}, {"diagonal": 0.0}):
         with pytest.raises(dpkit.InvalidValueError, match="mix"):
-            Mix(**{"off_diagonal": 1.0, "diagonal": 0.7, "near": 1.4, **change})
-    assert FREE.sensitivity(Neighbours.REPLACE_ONE)[0].value == pytest.approx(2.0, abs=1e-10)
+            Mix(**{"off_diagonal": 1.0, "diagonal": 0.703125, "near": 1.40625, **change})
+    assert FREE.sensitivity(Neighbours.REPLACE_ONE)[0].value == 2.0
     assert CHEAP.sensitivity(Neighbours.ADD_REMOVE)[0].value == pytest.approx(math.sqrt(1.125))
 
 
