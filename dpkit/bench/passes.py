@@ -1,8 +1,8 @@
 """How long a pass over the data takes: beside reading it once, beside plain numpy, and private beside not private.
 
-What is timed are the queries of the plugin dpkit-irls, found by name. The rows are prepared, as they are after the first pass
-of a fit. Everything is timed alternately in one run, on the same number of threads; BLAS has one thread under ours, and its
-own under plain numpy.
+What is timed are the queries of the plugin dpkit-irls, by numpy and, where numba is installed, compiled. The rows are prepared,
+as they are after the first pass of a fit. Everything is timed alternately in one run, on the same number of threads; BLAS has
+one thread under ours, and its own under plain numpy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,7 @@ Work = Callable[[], object]
 ENOUGH = 1 << 40
 """A cache that holds whatever is measured here."""
 STREAM = "streaming the features once"
+BY_NUMPY, COMPILED = "by numpy", "compiled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +60,25 @@ class PassRow:
 def measure_passes(*, rows: int = 10_000_000, repeats: int = 7, threads: int | None = None) -> list[PassRow]:
     """Gradient and moment passes at 10 columns (and a tenth of the rows at 100), and the whole fit."""
     count = usable_threads() if threads is None else threads
-    found = list(_passes(rows, 10, repeats, count))
-    found += [row for row in _passes(max(1, rows // 10), 100, repeats, count) if row.beside == STREAM]
-    found.append(_fit(max(1, rows // 10), 10, repeats, count))
+    found: list[PassRow] = []
+    for way in _ways():
+        found += _passes(rows, 10, repeats, count, way)
+        if way != COMPILED:  # with so many columns nothing is compiled
+            found += [row for row in _passes(max(1, rows // 10), 100, repeats, count, way) if row.beside == STREAM]
+        found.append(_fit(max(1, rows // 10), 10, repeats, count, way))
     return found
 
 
-def _passes(rows: int, columns: int, repeats: int, threads: int) -> Iterator[PassRow]:
+def _ways() -> tuple[str, ...]:
+    return (BY_NUMPY, COMPILED) if _kernels().can_compile() else (BY_NUMPY,)
+
+
+def _kernels() -> ModuleType:
+    """Of the plugin, which this package does not import of itself."""
+    return import_module("dpkit_irls.kernels")
+
+
+def _passes(rows: int, columns: int, repeats: int, threads: int, way: str) -> Iterator[PassRow]:
     table = np.random.default_rng(columns).uniform(-1.0, 1.0, size=(rows, columns + 1))
     features, target = np.ascontiguousarray(table[:, :-1]), np.ascontiguousarray(table[:, -1])
     gradient, moments = _queries(columns)
@@ -84,9 +99,10 @@ def _passes(rows: int, columns: int, repeats: int, threads: int) -> Iterator[Pas
         ("gradient", gradient, plain_gradient, 3.0 if columns <= 10 else 2.5),
         ("moments", moments, plain_moments, 9.0),
     ):
-        ours = _kept_pass(source, query, threads)
-        yield _row(f"{name} pass", rows, columns, ours, STREAM, stream, repeats, bar)
-        yield _row(f"{name} pass", rows, columns, ours, "plain numpy over the whole array", plain, repeats, 0.5)
+        with _kernels().compiled_passes(wanted=way == COMPILED):
+            ours, label = _kept_pass(source, query, threads), f"{name} pass, {way}"
+            yield _row(label, rows, columns, ours, STREAM, stream, repeats, bar)
+            yield _row(label, rows, columns, ours, "plain numpy over the whole array", plain, repeats, 0.5)
 
 
 def _queries(columns: int) -> tuple[Query, Query]:
@@ -125,7 +141,7 @@ def _streaming(features: Array, threads: int) -> Work:
     return work
 
 
-def _fit(rows: int, columns: int, repeats: int, threads: int) -> PassRow:
+def _fit(rows: int, columns: int, repeats: int, threads: int, way: str) -> PassRow:
     """A whole private fit of the form `bounded`, in memory, beside the same passes with neither fixed point nor noise."""
     table = np.random.default_rng(3).uniform(-1.0, 1.0, size=(rows, columns + 1))
     source = _source(table)
@@ -139,10 +155,12 @@ def _fit(rows: int, columns: int, repeats: int, threads: int) -> PassRow:
         chosen = BlockEngine(source, cache_bytes=ENOUGH, threads=threads) if engine is None else engine
         return run_algorithms({"fit": (algorithm, 10.0)}, engine=chosen, setting=setting)
 
-    watched = _Watched(source, cache_bytes=ENOUGH, threads=threads)  # its run also puts the codes into memory
-    private(watched)
-    plain = PlainPasses(table=table, threads=threads, passes=tuple(watched.passes))
-    return _row("private fit", rows, columns, private, "the same passes without privacy", plain.run, repeats, 1.3)
+    with _kernels().compiled_passes(wanted=way == COMPILED):
+        watched = _Watched(source, cache_bytes=ENOUGH, threads=threads)  # its run also puts the codes into memory
+        private(watched)
+        plain = PlainPasses(table=table, threads=threads, passes=tuple(watched.passes))
+        label, beside = f"private fit, {way}", "the same passes without privacy, by numpy"
+        return _row(label, rows, columns, private, beside, plain.run, repeats, 1.3)
 
 
 class _Watched(BlockEngine):

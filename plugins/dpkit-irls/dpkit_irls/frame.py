@@ -5,15 +5,16 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from dpkit.core.query import Preparation
+from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, widened
-from dpkit_irls.rows import LARGEST_STEP, STEP, Array, fixed_point, power_of_two_above
+from dpkit_irls.rows import LARGEST_STEP, STEP, Array, exponents_of, fixed_point, power_of_two_above
 
 CLAMP = 1e100
 """The public clamp: magnitudes above it count as this."""
@@ -57,11 +58,26 @@ class Frame:
         """Powers of two, so a product is the quotient."""
         return 1.0 / np.array(self.units)[:, None]
 
+    @cached_property
+    def _tame(self) -> float:
+        """Entries in the units of the frame up to this were surely not beyond the clamp."""
+        return float(CLAMP * np.min(self._inverse_units, initial=1.0))
+
+    def exponent_counts(self, block: Array) -> tuple[kernels.Counts, kernels.Counts]:
+        """How often each column of x, in the units of the frame, has each stored exponent, and how often it is zero."""
+        if not any(self.levels):
+            fast = kernels.exponent_counts(block, self._inverse_units[:, 0], self._tame)
+            if fast is not None:
+                return fast
+        columns = self.entries(block).T
+        counts = np.array([np.bincount(exponents_of(column), minlength=2048) for column in columns])
+        return counts, np.array([columns.shape[1] - np.count_nonzero(column) for column in columns])
+
     def _columns(self, x: Array) -> tuple[Array, Array]:
         """x in the units of the frame, and the largest magnitude of each row. Values seldom need the clamp: it looks first."""
         found = np.multiply(x.T, self._inverse_units, order="C")
         largest = _largest(found)
-        if not np.max(largest, initial=0.0) <= CLAMP * np.min(self._inverse_units, initial=1.0):  # True for NaN
+        if not np.max(largest, initial=0.0) <= self._tame:  # True for NaN
             found = np.array(x.T, order="C")
             clamp_in_place(found)
             found *= self._inverse_units
@@ -70,9 +86,13 @@ class Frame:
 
     def prepared(self, block: Array) -> Array:
         """Of each row u in whole steps of the grid, then ||z||, then y."""
-        found = np.empty((self.width + 2, block.shape[0]))
         matrix, scale = fixed_point(self.preconditioner)
         turned = np.ascontiguousarray(matrix.T)
+        if not any(self.levels):
+            fast = kernels.prepared(block, self._inverse_units[:, 0], turned, scale, self._tame, intercept=self.intercept)
+            if fast is not None:
+                return fast.T
+        found = np.empty((self.width + 2, block.shape[0]))
         for part in _parts(block.shape[0]):
             x, scales = self._fixed_steps(block[part])
             z = np.matmul(turned, x, out=found[:-2, part])  # exact, in any order
@@ -129,32 +149,45 @@ def clamp_in_place(values: Array) -> None:
     np.copyto(values, 0.0, where=np.isnan(values))
 
 
-def scores_at(position: Array, threshold: float) -> Callable[[Array], Array]:
-    """clip(r/k, -1, 1) of prepared rows in whole steps of the grid, for their residuals r; 0 for NaN."""
-    residuals = residuals_at(position)
-    step = threshold * STEP  # a power of two less: the quotient rounds as r/k does
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Residuals:
+    """y - z'position of prepared rows, for a position of z cut to 20 bits; the product u'position is exact."""
 
-    def scores(prepared: Array) -> Array:
-        found = residuals(prepared)
-        found /= step
+    direction: Array = field(repr=False)
+    scale: float
+
+    def __call__(self, prepared: Array) -> Array:
+        """Of each row."""
+        found = self.direction @ prepared.T[:-2]
+        found *= prepared[:, -2]
+        found *= self.scale
+        return np.asarray(np.subtract(prepared[:, -1], found, out=found))
+
+
+def residuals_at(position: Array) -> Residuals:
+    """Those of a released position."""
+    direction, scale = fixed_point(position)
+    return Residuals(direction=direction * STEP, scale=scale)  # prepared rows hold u in steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scores:
+    """clip(r/k, -1, 1) in whole steps of the grid, for residuals r; 0 for NaN. `step` is k in those steps."""
+
+    residuals: Residuals
+    step: float
+
+    def __call__(self, prepared: Array) -> Array:
+        """Of each row."""
+        found = self.residuals(prepared)
+        found /= self.step
         np.clip(found, -LARGEST_STEP, LARGEST_STEP, out=found)
         np.trunc(found, out=found)
         if np.isnan(np.sum(found)):
             np.copyto(found, 0.0, where=np.isnan(found))
         return found
 
-    return scores
 
-
-def residuals_at(position: Array) -> Callable[[Array], Array]:
-    """y - z'position of prepared rows, for a position of z cut to 20 bits; the product u'position is exact."""
-    direction, scale = fixed_point(position)
-    direction = direction * STEP  # prepared rows hold u in steps
-
-    def residuals(prepared: Array) -> Array:
-        found = direction @ prepared.T[:-2]
-        found *= prepared[:, -2]
-        found *= scale
-        return np.asarray(np.subtract(prepared[:, -1], found, out=found))
-
-    return residuals
+def scores_at(position: Array, threshold: float) -> Scores:
+    """Those of a released position and threshold: a power of two less, so the quotient rounds as r/k does."""
+    return Scores(residuals=residuals_at(position), step=threshold * STEP)

@@ -19,10 +19,12 @@ from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query, Steps
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.exact_sums import whole_steps
 from dpkit.numerics.rounding import sqrt_up
+from dpkit_irls import kernels
 from dpkit_irls.frame import Frame, residuals_at, scores_at
 from dpkit_irls.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
-from dpkit_irls.rows import GRID, STEP, Array, cut_in_place, products_by_run, sums_by_run
+from dpkit_irls.rows import GRID, STEP, Array, cut_in_place, exponents_of, products_by_run, sums_by_run
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
@@ -55,7 +57,8 @@ def gradient(frame: Frame, position: Array, threshold: float) -> Query:
         return np.asarray(prepared[:, :-2] * scores(prepared)[:, None]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        return products_by_run(scores(prepared)[None], prepared.T[:-2])[:, 0]
+        fast = kernels.gradient(prepared.T, scores.residuals.direction, scores.residuals.scale, scores.step)
+        return products_by_run(scores(prepared)[None], prepared.T[:-2])[:, 0] if fast is None else whole_steps(fast)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
@@ -80,13 +83,6 @@ def curvature(frame: Frame, position: Array, threshold: float, length: float) ->
 Bins = npt.NDArray[np.int64]
 
 
-def exponents_of(values: Array) -> Bins:
-    """Exponents of float64 numbers as they are stored: e + 1022 where 2^(e-1) <= |v| < 2^e, 0 for zero and below 2^-1022."""
-    found = values.view(np.int64) >> 52
-    found &= 0x7FF
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Octaves:
     """Bins of magnitudes: a number with 2^(e-1) <= |v| < 2^e falls into bin (e - low) // step, or an end bin."""
@@ -105,8 +101,11 @@ class Octaves:
 
     def counts(self, values: Array) -> Bins:
         """How many magnitudes each bin holds."""
-        found = np.bincount(exponents_of(values), minlength=self._bins.size)
-        return np.bincount(self._bins, weights=found, minlength=self.bins).astype(np.int64)
+        return self.binned(np.bincount(exponents_of(values), minlength=2048))
+
+    def binned(self, counts: Bins) -> Bins:
+        """Counts of bins from counts of stored exponents."""
+        return np.bincount(self._bins, weights=counts, minlength=self.bins).astype(np.int64)
 
     @property
     def _bins(self) -> Bins:
@@ -153,9 +152,9 @@ def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> 
         return np.asarray((octaves.of(found)[:, :, None] == np.arange(bins)) & (found != 0.0)[:, :, None], dtype=np.float64)
 
     def block_sum(block: Array) -> Array:
-        columns = frame.entries(block).T
-        counts = np.array([octaves.counts(columns[place]) for place in chosen], dtype=np.float64)
-        counts[:, 0] -= [columns.shape[1] - np.count_nonzero(columns[place]) for place in chosen]
+        found, zeros = frame.exponent_counts(block)
+        counts = np.array([octaves.binned(found[place]) for place in chosen], dtype=np.float64)
+        counts[:, 0] -= zeros[chosen]
         return counts
 
     return Query(

@@ -18,9 +18,11 @@ from dpkit.core.claims import Citation
 from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Preparation, Query, Steps
+from dpkit.numerics.exact_sums import whole_steps
 from dpkit.numerics.rounding import round_up, sqrt_up
+from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, widened
-from dpkit_irls.prepared_query import RowMap, prepared_query
+from dpkit_irls.prepared_query import prepared_query
 from dpkit_irls.rows import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball, products_by_run
 from dpkit_irls.wishart import swap
 
@@ -96,18 +98,19 @@ class Weights:
     cap: float
     p: float = 1.0
 
-    def roots(self) -> RowMap:
-        """A map of prepared rows, elementwise; the product with theta is exact."""
-        direction, scale = fixed_point(np.array(self.theta))
+    def roots(self, prepared: Array) -> Array:
+        """Of each prepared row; the product with theta is exact."""
+        direction, scale = self.fixed
+        found = direction @ prepared.T[:-1]
+        found *= scale
+        np.subtract(prepared[:, -1], found, out=found)
+        np.abs(found, out=found)
+        return self._root(found)
 
-        def of(prepared: Array) -> Array:
-            found = direction @ prepared.T[:-1]
-            found *= scale
-            np.subtract(prepared[:, -1], found, out=found)
-            np.abs(found, out=found)
-            return self._root(found)
-
-        return of
+    @property
+    def fixed(self) -> tuple[Array, float]:
+        """Theta in 20 bits, and what it is to be scaled by."""
+        return fixed_point(np.array(self.theta))
 
     def _root(self, residuals: Array) -> Array:
         """Written over the residuals."""
@@ -125,23 +128,34 @@ class Weights:
         return np.sqrt(residuals, out=residuals)
 
 
-def factor_steps(weights: Weights, *, balance: float = 1.0) -> RowMap:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factors:
     """sqrt(s/cap) x and balance sqrt(s/cap) y of each prepared row, y last, each cut to whole steps of the grid."""
-    roots = weights.roots()
 
-    def of(prepared: Array) -> Array:
-        steps = prepared.T * (roots(prepared) * LARGEST_STEP)  # scaled by a power of two: rounds as x sqrt(s/cap) does
+    weights: Weights
+    balance: float = 1.0
+
+    def __call__(self, prepared: Array) -> Array:
+        """Of each row."""
+        steps = prepared.T * (self.weights.roots(prepared) * LARGEST_STEP)  # by a power of two: rounds as x sqrt(s/cap) does
         np.trunc(steps, out=steps)
-        if balance != 1.0:
-            np.trunc(np.multiply(steps[-1], balance, out=steps[-1]), out=steps[-1])
+        if self.balance != 1.0:
+            np.trunc(np.multiply(steps[-1], self.balance, out=steps[-1]), out=steps[-1])
         return steps.T
 
-    return of
+    def products(self, prepared: Array) -> Steps:
+        """The sum of w w' over each run of rows."""
+        if self.weights.p == 1.0:
+            fast = kernels.moments(prepared.T, *self.weights.fixed, self.weights.cap, self.balance)
+            if fast is not None:
+                return whole_steps(fast)
+        w = self(prepared).T
+        return products_by_run(w, w)
 
 
 def first_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'Sy over the cap, summed. L2 distance 1, or 2 when a record is replaced; L1 sqrt(d) times as much. All are attained."""
-    both, width = factor_steps(weights), scaling.width
+    both, width = Factors(weights=weights), scaling.width
 
     def rows(prepared: Array) -> Array:
         w = finite(both(prepared))
@@ -163,28 +177,26 @@ def first_moment(scaling: Scaling, weights: Weights) -> Query:
 
 def second_moment(scaling: Scaling, weights: Weights) -> Query:
     """X'SX over the cap, summed. Trace 1; rank-one 1; Frobenius sqrt(2) when a record is replaced."""
-    both = factor_steps(weights)
-    return _matrix_query("second-moment", scaling, lambda prepared: both(prepared)[:, :-1], scaling.width, squared=Fraction(1))
+    return _matrix_query("second-moment", scaling, Factors(weights=weights), scaling.width, squared=Fraction(1))
 
 
 def joint_moments(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """Both moments and y'Sy in one matrix; a record's vector has a squared norm of at most 1 + balance^2 (a power of two)."""
-    vectors = factor_steps(weights, balance=balance)
-    return _matrix_query("moments", scaling, vectors, scaling.width + 1, squared=1 + Fraction(balance) ** 2)
+    factors = Factors(weights=weights, balance=balance)
+    return _matrix_query("moments", scaling, factors, scaling.width + 1, squared=1 + Fraction(balance) ** 2)
 
 
 def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) -> Query:
     """The upper triangle of the same matrix as a vector, for Laplace noise. Under replace-one its distance is not attained."""
-    vectors, squared = factor_steps(weights, balance=balance), 1 + Fraction(balance) ** 2
+    factors, squared = Factors(weights=weights, balance=balance), 1 + Fraction(balance) ** 2
     left, right = np.triu_indices(scaling.width + 1)
 
     def rows(prepared: Array) -> Array:
-        w = finite(vectors(prepared))
+        w = finite(factors(prepared))
         return np.asarray(w[:, left] * w[:, right]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        w = vectors(prepared).T
-        return products_by_run(w, w)[:, left, right]
+        return factors.products(prepared)[:, left, right]
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
@@ -198,14 +210,15 @@ def joint_triangle(scaling: Scaling, weights: Weights, *, balance: float = 1.0) 
     )  # fmt: skip
 
 
-def _matrix_query(name: str, scaling: Scaling, vectors: RowMap, size: int, *, squared: Fraction) -> Query:
+def _matrix_query(name: str, scaling: Scaling, factors: Factors, size: int, *, squared: Fraction) -> Query:
+    """The sum of w w', of the first entries of w."""
+
     def rows(prepared: Array) -> Array:
-        w = finite(vectors(prepared))
+        w = finite(factors(prepared))[:, :size]
         return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        w = vectors(prepared).T
-        return products_by_run(w, w)
+        return factors.products(prepared)[:, :size, :size]
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         most = float(squared)

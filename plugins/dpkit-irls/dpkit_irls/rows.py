@@ -72,6 +72,13 @@ def lengths(block: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
+def exponents_of(values: Array) -> npt.NDArray[np.int64]:
+    """Exponents of float64 numbers as they are stored: e + 1022 where 2^(e-1) <= |v| < 2^e, 0 for zero and below 2^-1022."""
+    found = values.view(np.int64) >> 52
+    found &= 0x7FF
+    return found
+
+
 def power_of_two_above(values: Array) -> Array:
     """The smallest power of two above each magnitude (1 for zero): scaling by it is exact."""
     exponents = np.frexp(np.abs(values))[1]

@@ -17,8 +17,10 @@ from dpkit.core.distances import Distance, l2
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query, Steps
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.exact_sums import whole_steps
 from dpkit.numerics.rounding import sqrt_up
-from dpkit_irls.frame import Frame, scores_at
+from dpkit_irls import kernels
+from dpkit_irls.frame import Frame, Scores, scores_at
 from dpkit_irls.influence_query import SOURCE
 from dpkit_irls.prepared_query import prepared_query
 from dpkit_irls.rows import GRID, LARGEST_STEP, Array, products_by_run, sums_by_run
@@ -79,11 +81,10 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
         return np.column_stack(every) * _GRID
 
     def summed(prepared: Array) -> Steps:
-        u, score = prepared.T[:-2], scores(prepared)
-        gradient, products = products_by_run(score[None], u)[:, 0], products_by_run(u, u)
+        gradient, products, nearness = _run_sums(prepared, scores)
         squares = np.diagonal(products, axis1=1, axis2=2)
-        nearness = sums_by_run(_nearness(score))[:, None] * int(LARGEST_STEP)
-        every = [gradient * _PARTS, products[:, *upper] * off_diagonal, squares * diagonal, nearness * near]
+        every = [gradient * _PARTS, products[:, *upper] * off_diagonal, squares * diagonal]
+        every.append(nearness[:, None] * (int(LARGEST_STEP) * near))
         return np.concatenate(every, axis=1)
 
     return prepared_query(
@@ -98,6 +99,15 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
         grid=_GRID,
         bound=max(1.0, mix.near),
     )
+
+
+def _run_sums(prepared: Array, scores: Scores) -> tuple[Steps, Steps, Steps]:
+    """Of each run of rows the sums of s u, u u' and n, in steps."""
+    fast = kernels.step(prepared.T, scores.residuals.direction, scores.residuals.scale, scores.step)
+    if fast is not None:
+        return whole_steps(fast[0]), whole_steps(fast[1]), whole_steps(fast[2])
+    u, score = prepared.T[:-2], scores(prepared)
+    return products_by_run(score[None], u)[:, 0], products_by_run(u, u), sums_by_run(_nearness(score))
 
 
 def _nearness(score: Array) -> Array:

@@ -1,0 +1,262 @@
+"""Passes over many rows, compiled by numba (the extra `fast`): the same bits as numpy's, in one sweep, outside Python's lock.
+
+Only `kernels` imports this module. Rows lie along the last axis and are done a few hundred at a time, so that everything
+between reading a row and adding it up stays in a core's nearest cache. What is rounded is done in the order of the numpy path,
+one correctly rounded operation at a time; what is exact may be reordered and fused, which `_exact` allows the compiler.
+Truth values that are returned say whether all numbers were such as can be done here; if not, nothing is to be used.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+AT_ONCE = 512
+ONE = 1048576.0  # 1 in steps of a factor, rows.LARGEST_STEP
+
+_rounded = numba.njit(nogil=True, cache=True, error_model="numpy")
+_exact = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_rounded
+def prepared(
+    block: Array, inverse_units: Array, intercept: bool, turned: Array, scale: float, clamp: float, found: Array
+) -> bool:
+    """`Frame.prepared` of rows of numbers, into `found`; False where one is beyond the clamp, or NaN."""
+    rows, features = block.shape[0], inverse_units.shape[0]
+    width = features + 1 if intercept else features
+    x = np.empty((width, AT_ONCE))
+    largest, factors, lengths = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE)
+    cells = block.reshape(rows * (features + 1))
+    for start in range(0, rows, AT_ONCE):
+        count = min(AT_ONCE, rows - start)
+        part = cells[start * (features + 1) : (start + count) * (features + 1)]
+        if not _columns(part, count, inverse_units, clamp, x, largest, found[width + 1, start : start + count]):
+            return False
+        if intercept:
+            _with_ones(x[features], largest, count)
+        _factors(largest.view(np.int64), factors.view(np.int64), count)
+        for place in range(width):
+            _scaled(x[place], factors, count)
+        lengths[:] = 0.0
+        for place in range(width):
+            z = found[place, start : start + count]
+            _combined(turned[place], x, z, count)
+            _add_squares(z, lengths, count)
+        _inverse_lengths(lengths, factors, scale, found[width, start : start + count], count)
+        for place in range(width):
+            _scaled(found[place, start : start + count], lengths, count)
+    return True
+
+
+@_rounded
+def _columns(part: Array, count: int, inverse_units: Array, clamp: float, x: Array, largest: Array, target: Array) -> bool:
+    """Rows as columns in the units of the frame, and their largest magnitudes."""
+    features = inverse_units.shape[0]
+    tame = True
+    for row in range(count):
+        cells = part[row * (features + 1) : (row + 1) * (features + 1)]
+        most = 0.0
+        for place in range(features):
+            value = cells[place] * inverse_units[place]
+            x[place, row] = value
+            size = abs(value)
+            tame = tame and bool(size <= clamp)  # False for NaN
+            most = size if size > most else most
+        largest[row] = most
+        target[row] = cells[features]
+        tame = tame and bool(abs(cells[features]) <= clamp)
+    return tame
+
+
+@_rounded
+def _with_ones(ones: Array, largest: Array, count: int) -> None:
+    for row in range(count):
+        ones[row] = 1.0
+        largest[row] = 1.0 if largest[row] < 1.0 else largest[row]
+
+
+@_rounded
+def _factors(largest: Integers, factors: Integers, count: int) -> None:
+    """2^20 over the power of two above each magnitude, or over 2^-1000, by their exponents."""
+    for row in range(count):
+        exponent = largest[row] >> 52
+        exponent = exponent if exponent > 22 else 22
+        factors[row] = (2065 - exponent) << 52
+
+
+@_rounded
+def _scaled(values: Array, factors: Array, count: int) -> None:
+    """Products cut to whole steps; none exceeds a factor's."""
+    for row in range(count):
+        values[row] = float(np.int32(values[row] * factors[row]))
+
+
+@_exact
+def _combined(weights: Array, x: Array, z: Array, count: int) -> None:
+    """A combination of columns, several at a time."""
+    width = weights.shape[0]
+    for row in range(count):
+        z[row] = 0.0
+    place = 0
+    while place + 4 <= width:
+        one, two, three, four = weights[place], weights[place + 1], weights[place + 2], weights[place + 3]
+        a, b, c, d = x[place], x[place + 1], x[place + 2], x[place + 3]
+        for row in range(count):
+            z[row] += one * a[row] + two * b[row] + three * c[row] + four * d[row]
+        place += 4
+    while place < width:
+        one, a = weights[place], x[place]
+        for row in range(count):
+            z[row] += one * a[row]
+        place += 1
+
+
+@_rounded
+def _add_squares(z: Array, squares: Array, count: int) -> None:
+    for row in range(count):
+        squares[row] += z[row] * z[row]
+
+
+@_rounded
+def _inverse_lengths(squares: Array, factors: Array, scale: float, lengths: Array, count: int) -> None:
+    """Lengths in the units of rows; the squares give way to 2^20 over the lengths of x's."""
+    for row in range(count):
+        length = np.sqrt(squares[row])
+        lengths[row] = length * ((ONE / factors[row]) * scale)
+        squares[row] = ONE / (1.0 if length == 0.0 else length)
+
+
+@_exact
+def _add_products(left: Array, right: Array, start: int, count: int, totals: Array) -> None:
+    """The sum of products of one column with each of several."""
+    for place in range(totals.shape[0]):
+        other = right[place, start : start + count]
+        total = 0.0
+        for row in range(count):
+            total += left[row] * other[row]
+        totals[place] += total
+
+
+@_exact
+def _add_scatter(columns: Array, start: int, count: int, totals: Array) -> None:
+    for place in range(columns.shape[0]):
+        _add_products(columns[place, start : start + count], columns, start, count, totals[place, : place + 1])
+
+
+@_exact
+def _sum_of(values: Array, count: int) -> float:
+    total = 0.0
+    for row in range(count):
+        total += values[row]
+    return total
+
+
+@_rounded
+def _scores(rows: Array, direction: Array, scale: float, step: float, start: int, count: int, scores: Array) -> None:
+    """`scores_at`, of some prepared rows."""
+    width = direction.shape[0]
+    _combined(direction, rows[:width, start : start + count], scores, count)
+    lengths, targets = rows[width, start : start + count], rows[width + 1, start : start + count]
+    for row in range(count):
+        value = (targets[row] - scores[row] * lengths[row] * scale) / step
+        value = -ONE if value < -ONE else value
+        value = ONE if value > ONE else value
+        value = 0.0 if value != value else value
+        scores[row] = float(np.int32(value))
+
+
+@_rounded
+def _nearness(scores: Array, near: Array, count: int) -> None:
+    for row in range(count):
+        near[row] = float(np.int32(np.sqrt(ONE * ONE - scores[row] * scores[row])))
+
+
+@_rounded
+def gradient(rows: Array, direction: Array, scale: float, step: float, run: int, totals: Array) -> None:
+    """Of each run of prepared rows, the sum of scores times directions."""
+    scores, width = np.empty(AT_ONCE), direction.shape[0]
+    for number in range(totals.shape[0]):
+        end = min(rows.shape[1], (number + 1) * run)
+        for start in range(number * run, end, AT_ONCE):
+            count = min(AT_ONCE, end - start)
+            _scores(rows, direction, scale, step, start, count, scores)
+            _add_products(scores, rows[:width], start, count, totals[number])
+
+
+@_rounded
+def step(
+    rows: Array, direction: Array, scale: float, step: float, run: int, gradients: Array, scatters: Array, nears: Array
+) -> None:
+    """Of each run of prepared rows, the gradient, the lower triangle of the scatter, and nearness."""
+    scores, near, width = np.empty(AT_ONCE), np.empty(AT_ONCE), direction.shape[0]
+    for number in range(gradients.shape[0]):
+        end = min(rows.shape[1], (number + 1) * run)
+        for start in range(number * run, end, AT_ONCE):
+            count = min(AT_ONCE, end - start)
+            _scores(rows, direction, scale, step, start, count, scores)
+            _nearness(scores, near, count)
+            _add_products(scores, rows[:width], start, count, gradients[number])
+            _add_scatter(rows[:width], start, count, scatters[number])
+            nears[number] += _sum_of(near, count)
+
+
+@_rounded
+def _factor_steps(
+    rows: Array, direction: Array, scale: float, cap: float, balance: float, start: int, count: int, w: Array
+) -> bool:
+    """`Factors` with p = 1, of some prepared rows."""
+    width = direction.shape[0]
+    roots = w[width]
+    _combined(direction, rows[:width, start : start + count], roots, count)
+    targets = rows[width, start : start + count]
+    least, whole = 1.0 / cap, True
+    for row in range(count):
+        value = abs(targets[row] - roots[row] * scale)
+        whole = whole and bool(value == value)
+        value = least if value < least else value
+        value = (1.0 / value) / cap
+        roots[row] = np.sqrt(1.0 if value > 1.0 else value) * ONE
+    for place in range(width):
+        column, into = rows[place, start : start + count], w[place]
+        for row in range(count):
+            into[row] = float(np.int32(column[row] * roots[row]))
+    for row in range(count):
+        roots[row] = float(np.int32(float(np.int32(targets[row] * roots[row])) * balance))
+    return whole
+
+
+@_rounded
+def moments(rows: Array, direction: Array, scale: float, cap: float, balance: float, run: int, totals: Array) -> bool:
+    """Of each run of prepared rows, the lower triangle of the sum of w w'; False where a residual is NaN."""
+    w = np.empty((rows.shape[0], AT_ONCE))
+    for number in range(totals.shape[0]):
+        end = min(rows.shape[1], (number + 1) * run)
+        for start in range(number * run, end, AT_ONCE):
+            count = min(AT_ONCE, end - start)
+            if not _factor_steps(rows, direction, scale, cap, balance, start, count, w):
+                return False
+            _add_scatter(w, 0, count, totals[number])
+    return True
+
+
+@_rounded
+def exponents(block: Array, inverse_units: Array, clamp: float, counts: Integers, zeros: Integers) -> bool:
+    """How many entries of each column have each stored exponent, and how many are zero; False as in `prepared`."""
+    features = inverse_units.shape[0]
+    cells = block.reshape(block.shape[0] * (features + 1))
+    value = np.empty(1)
+    bits = value.view(np.int64)
+    for row in range(block.shape[0]):
+        part = cells[row * (features + 1) : (row + 1) * (features + 1)]
+        for place in range(features):
+            value[0] = part[place] * inverse_units[place]
+            if not abs(value[0]) <= clamp:
+                return False
+            counts[place, (bits[0] >> 52) & 0x7FF] += 1
+            zeros[place] += value[0] == 0.0
+    return True

@@ -1,0 +1,158 @@
+"""The compiled passes give the bits of the numpy ones, whatever the rows hold."""
+
+import sys
+
+import numpy as np
+import pytest
+from dpkit_irls import kernels, moment_query, step_query
+from dpkit_irls.frame import Frame
+from dpkit_irls.influence_query import Octaves, column_histograms, gradient
+from dpkit_irls.moment_query import Scaling, Weights
+from dpkit_irls.queries import columns_of
+
+import dpkit
+from dpkit.core.neighbours import Neighbours
+from dpkit.data.setting import DeclaredSetting
+from dpkit.hooks.manager import default_registry
+from dpkit.running.run import run_algorithms
+
+COUNTS = [0, 1, 7, 511, 512, 513, 8191, 8193, 20_011]
+
+
+@pytest.fixture
+def both():
+    """What a function gives compiled, and what it gives by numpy."""
+    pytest.importorskip("numba")
+    assert kernels.can_compile()
+
+    def run(function):
+        with kernels.compiled_passes(wanted=True):
+            fast = function()
+        with kernels.compiled_passes(wanted=False):
+            return fast, function()
+
+    return run
+
+
+def rows_of(kind, count, columns):
+    rng = np.random.default_rng([count, columns])
+    block = rng.normal(size=(count, columns))
+    if kind == "hard" and count:
+        some = rng.integers(0, count, size=max(1, count // 3))
+        block[some] *= 2.0 ** rng.integers(-1060, 300, size=(some.size, 1))
+        block[rng.integers(0, count, size=max(1, count // 9))] = 0.0
+        block[rng.integers(0, count, size=max(1, count // 9)), 0] = -0.0
+        block[rng.integers(0, count, size=max(1, count // 9))] = 5e-324
+    if kind == "bad" and count:
+        for value in (np.nan, np.inf, -np.inf, 1e308):
+            block[rng.integers(0, count), rng.integers(0, columns)] = value
+    return block
+
+
+def frame_of(features, *, intercept, seed=0):
+    rng = np.random.default_rng(seed)
+    width = features + intercept
+    units = tuple(2.0 ** rng.integers(-30, 30, size=features))
+    return Frame(
+        columns=columns_of(features), units=units, intercept=intercept, preconditioner=rng.normal(size=(width, width)) * 1e3
+    )
+
+
+def same_bits(one, other):
+    return np.array_equal(np.asarray(one) + 0.0, np.asarray(other) + 0.0)  # zeros of either sign
+
+
+@pytest.mark.parametrize("kind", ["plain", "hard", "bad"])
+@pytest.mark.parametrize("features", [1, 2, 3, 4, 5, 9, 31])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, intercept):
+    frame = frame_of(features, intercept=intercept)
+    position = np.random.default_rng(5).normal(size=frame.width) * 1e-3
+    for count in COUNTS if features == 3 else COUNTS[3:6]:
+        block = rows_of(kind, count, features + 1)
+        with np.errstate(all="ignore"):
+            fast, slow = both(lambda block=block: frame.prepared(block))
+            assert same_bits(fast, slow)
+            for query in (
+                gradient(frame, position, 0.5),
+                step_query.step(frame, position, 0.5, step_query.FREE),
+                step_query.step(frame, position, 1e-150, step_query.CHEAP),
+                column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(features)),
+            ):
+                if query.preparation is None:
+                    totals = both(lambda query=query, block=block: query.block_sum(block))
+                else:
+                    totals = both(lambda query=query, prepared=slow: query.prepared_steps(prepared))
+                assert np.array_equal(*totals), query.name
+
+
+@pytest.mark.parametrize("change", [("STEP", 2.0**-19), ("RUN", 4096)])
+def test_the_comparison_sees_a_difference(both, monkeypatch, change):
+    """A compiled path that were told another step or run: of prepared rows, or of where sums are cut."""
+    frame, block = frame_of(3, intercept=False), rows_of("plain", 9_000, 4)
+    query = gradient(frame, np.ones(3), 0.5)
+    monkeypatch.setattr(kernels, *change)
+    prepared = both(lambda: frame.prepared(block))
+    sums = both(lambda: query.prepared_steps(prepared[1]))
+    assert not (same_bits(*prepared) and np.array_equal(*sums))
+
+
+@pytest.mark.parametrize("kind", ["plain", "hard", "bad"])
+@pytest.mark.parametrize("features", [1, 4, 6, 31])
+@pytest.mark.parametrize("balance", [1.0, 0.25])
+def test_moments_are_the_same_bits(both, kind, features, balance):
+    scaling = Scaling(columns=columns_of(features), x_bound=2.0, y_bound=3.0, intercept=False)
+    for theta in (np.zeros(features), np.random.default_rng(6).normal(size=features)):
+        query = moment_query.joint_moments(scaling, Weights(theta=tuple(theta), cap=10.0), balance=balance)
+        for count in COUNTS if features == 4 else COUNTS[3:6]:
+            with np.errstate(all="ignore"):
+                prepared = scaling.prepared(rows_of(kind, count, features + 1))
+                assert np.array_equal(*both(lambda query=query, prepared=prepared: query.prepared_steps(prepared)))
+
+
+def test_a_fit_releases_the_same_bits(both):
+    table = np.random.default_rng(3).uniform(-1, 1, size=(30_000, 4))
+    schema = dpkit.Schema(columns=tuple(dpkit.Number(name=name, lower=-1, upper=1) for name in columns_of(3)))
+    source = dpkit.open_source(table, schema, names=list(columns_of(3)), neighbours=Neighbours.REPLACE_ONE)
+    setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(table))
+
+    def fitted(form):
+        prepare = default_registry().algorithm("irls").prepare
+        algorithm = prepare(setting, features=list(columns_of(3))[:-1], target="y", form=form, few_rows="answer")
+        engine = dpkit.BlockEngine(source)
+        return run_algorithms({"fit": (algorithm, 10.0)}, engine=engine, setting=setting, rng=np.random.default_rng(1))
+
+    for form in ("bounded", "moments"):
+        assert len({repr(run.outcomes["fit"].result) for run in both(lambda form=form: fitted(form))}) == 1
+
+
+@pytest.mark.parametrize("change", ["", "many columns", "not contiguous"])
+def test_numpy_does_what_it_does_better(both, change):
+    features = kernels.MOST_COLUMNS + (change == "many columns")
+    block = np.zeros((1000, features + 1), order="F" if change == "not contiguous" else "C")
+    fast, slow = both(
+        lambda: kernels.prepared(block, np.ones(features), np.eye(features), 1.0, 1.0, intercept=False) is not None
+    )
+    assert (fast, slow) == (not change, False)
+
+
+def test_it_is_loaded_when_enough_was_done(monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "_compiled", lambda: asked.append(1))
+    monkeypatch.setattr(kernels, "_done", [0])
+    monkeypatch.setattr(kernels, "_worth", [2_000])
+    for _ in range(3):
+        assert kernels.gradient(np.zeros((5, 200)), np.zeros(3), 1.0, 1.0) is None
+    assert len(asked) == 1
+
+
+def test_without_numba_nothing_is_compiled(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dpkit_irls.compiled", None)
+    monkeypatch.delattr("dpkit_irls.compiled", raising=False)
+    kernels._compiled.cache_clear()
+    try:
+        assert not kernels.can_compile()
+        with kernels.compiled_passes(wanted=True):
+            assert kernels.gradient(np.zeros((5, 200)), np.zeros(3), 1.0, 1.0) is None
+    finally:
+        kernels._compiled.cache_clear()
