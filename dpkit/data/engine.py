@@ -74,7 +74,7 @@ class BlockEngine:
 
     def _from_kept(self, plan: QuerySums) -> Totals | None:
         """The totals from what an earlier pass prepared; None where there is no such thing, or where rows are needed."""
-        blocks = self._kept.blocks_of(plan.preparation)
+        blocks = self._kept.blocks_of(plan.prepared)
         if blocks is None:
             return None
         totals = plan.zero()
@@ -89,7 +89,7 @@ class BlockEngine:
         if not plan.sums:
             return totals
         rows = max(1, self._block_bytes // (8 * max(1, len(plan.columns))))
-        keeping = self._kept.begin(plan.preparation)
+        keeping = self._kept.begin(plan.prepared)
         work = plan.partial_and_prepared if keeping else plan.partial_alone
         for partial, prepared in mapped(work, self._source.blocks(plan.columns, rows), threads=self._threads):
             keeping = keeping and prepared is not None and self._kept.add(prepared)

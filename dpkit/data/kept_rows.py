@@ -8,19 +8,22 @@ import numpy as np
 
 from dpkit.core.query import Block, Preparation
 
+Prepared = tuple[Preparation, tuple[str, ...]]
+"""A preparation, and the columns that it is given, in order."""
+
 MERGED_BYTES = 4 << 20
 """Smaller blocks are kept as one: threads that sum few rows at a time wait for Python."""
 
 
 class KeptRows:
-    """The blocks that one preparation made of all rows. Only the latest preparation's are kept, and only if all of them fit.
+    """The blocks that one preparation made of some columns of all rows: the latest ones, and only if all of them fit.
 
     Where they did not fit, nothing as wide is tried again.
     """
 
     def __init__(self, *, most_bytes: int) -> None:
         self._most = most_bytes
-        self._asked: Preparation | None = None
+        self._asked: Prepared | None = None
         self._complete = False
         self._blocks: list[Block] = []
         self._small: list[Block] = []
@@ -28,16 +31,16 @@ class KeptRows:
         self._bytes = 0
         self._too_wide = math.inf
 
-    def blocks_of(self, preparation: Preparation | None) -> list[Block] | None:
-        """What is kept of this preparation, or None."""
-        return self._blocks if self._complete and preparation is not None and preparation is self._asked else None
+    def blocks_of(self, asked: Prepared | None) -> list[Block] | None:
+        """What is kept of this preparation of these columns, or None."""
+        return self._blocks if self._complete and asked is not None and asked == self._asked else None
 
-    def begin(self, preparation: Preparation | None) -> bool:
+    def begin(self, asked: Prepared | None) -> bool:
         """A pass over the source begins: whether to keep what it prepares."""
         former = self._blocks
         self._forget()
-        self._asked = preparation
-        keeping = preparation is not None and self._most > 0 and preparation.width < self._too_wide
+        self._asked = asked
+        keeping = asked is not None and self._most > 0 and asked[0].width < self._too_wide
         self._former = former if keeping else []
         return keeping
 

@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 
 from dpkit.core.query import Block, Preparation, Query
+from dpkit.data.kept_rows import Prepared
 from dpkit.data.pricing import contribution_bound, contribution_grid
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
@@ -152,14 +153,15 @@ class QuerySums:
         return ready[key]
 
     @property
-    def preparation(self) -> Preparation | None:
-        """The one preparation that all these queries share, on the same columns; None where they do not."""
+    def prepared(self) -> Prepared | None:
+        """The one preparation that all these queries share, and the columns that all give it; None where they do not."""
         first = self.sums[0] if self.sums else None
         if first is None or any(
             one.query.preparation is not first.query.preparation or one.places != first.places for one in self.sums
         ):
             return None
-        return first.query.preparation
+        preparation = first.query.preparation
+        return None if preparation is None else (preparation, tuple(self.columns[place] for place in first.places))
 
     def partial_alone(self, block: Block) -> tuple[Totals, None]:
         """The totals of some rows, and nothing to keep."""
@@ -167,10 +169,9 @@ class QuerySums:
 
     def partial_and_prepared(self, block: Block) -> tuple[Totals, Block | None]:
         """The totals of some rows, and what the shared preparation made of them; None where these totals need the rows."""
-        preparation = self.preparation
-        assert preparation is not None
+        assert self.prepared is not None
         with _quietly():
-            prepared = prepared_rows(preparation, self.sums[0].own_columns(block))
+            prepared = prepared_rows(self.prepared[0], self.sums[0].own_columns(block))
         partial = None if prepared is None else self.prepared_partial(prepared)
         return (self.partial(block), None) if partial is None else (partial, prepared)
 

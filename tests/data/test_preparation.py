@@ -111,6 +111,13 @@ def test_another_preparation_takes_the_place():
         assert steps(engine, [query(preparation, 0)]) == expected
 
 
+def test_what_is_kept_of_some_columns_is_not_taken_for_others():
+    shared, engine = Preparation(rows=squares, width=2), engine_of()
+    for columns in (("x", "y"), ("y", "x"), ("x", "y")):
+        one = [query(shared, 0, columns=columns)]
+        assert steps(engine, one) == steps(engine_of(), plain(one))
+
+
 def failing_on(value):
     def prepared_steps(prepared):
         if ((prepared[:, 0] > value) & (prepared[:, 0] < 0.999)).any():  # not on made-up rows, which are corners

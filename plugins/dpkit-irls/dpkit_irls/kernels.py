@@ -7,7 +7,7 @@ numpy is to do it: without numba, for few rows, for many columns (where BLAS is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -26,6 +26,7 @@ MOST_COLUMNS = 32
 
 _worth = [WORTH_LOADING]
 _done = [0]  # cells of this process; threads may lose counts, which does not matter
+_failed = [False]
 
 
 @contextmanager
@@ -51,8 +52,7 @@ def prepared(block: Array, inverse_units: Array, turned: Array, scale: float, cl
     if passes is None:
         return None
     found = np.empty((width + 2, block.shape[0]))
-    tame = passes.prepared(block, inverse_units, intercept, turned, scale * STEP, clamp, found)
-    return found if tame else None
+    return found if _did(passes.prepared, block, inverse_units, intercept, turned, scale * STEP, clamp, found) else None
 
 
 def exponent_counts(
@@ -64,8 +64,7 @@ def exponent_counts(
     if passes is None:
         return None
     counts, zeros = np.zeros((features, 2048), dtype=np.int64), np.zeros(features, dtype=np.int64)
-    tame = passes.exponents(block, inverse_units, clamp, counts, zeros)
-    return (counts, zeros) if tame else None
+    return (counts, zeros) if _did(passes.exponents, block, inverse_units, clamp, counts, zeros) else None
 
 
 def gradient(columns: Array, direction: Array, scale: float, step: float) -> Array | None:
@@ -74,8 +73,7 @@ def gradient(columns: Array, direction: Array, scale: float, step: float) -> Arr
     if passes is None:
         return None
     totals = np.zeros((_runs(columns), direction.size))
-    passes.gradient(columns, direction, scale, step, RUN, totals)
-    return totals
+    return totals if _did(passes.gradient, columns, direction, scale, step, RUN, totals) else None
 
 
 def step(columns: Array, direction: Array, scale: float, step: float) -> tuple[Array, Array, Array] | None:
@@ -85,7 +83,8 @@ def step(columns: Array, direction: Array, scale: float, step: float) -> tuple[A
         return None
     runs, width = _runs(columns), direction.size
     gradients, scatters, nears = np.zeros((runs, width)), np.zeros((runs, width, width)), np.zeros(runs)
-    passes.step(columns, direction, scale, step, RUN, gradients, scatters, nears)
+    if not _did(passes.step, columns, direction, scale, step, RUN, gradients, scatters, nears):
+        return None
     return gradients, _both_triangles(scatters), nears
 
 
@@ -95,8 +94,23 @@ def moments(columns: Array, direction: Array, scale: float, cap: float, balance:
     if passes is None:
         return None
     totals = np.zeros((_runs(columns), columns.shape[0], columns.shape[0]))
-    whole = passes.moments(columns, direction, scale, cap, balance, RUN, totals)
-    return _both_triangles(totals) if whole else None
+    return _both_triangles(totals) if _did(passes.moments, columns, direction, scale, cap, balance, RUN, totals) else None
+
+
+def _did(compiled_pass: Callable[..., object], *arguments: object) -> bool:
+    """Whether a compiled pass did its work; numpy does it otherwise.
+
+    Passes are compiled when they are first called, and numba writes to a disk then: what it raises says nothing of a row, but
+    an engine would take it for a row that cannot be counted. It costs time instead, and numba is not asked again.
+    """
+    try:
+        return compiled_pass(*arguments) is not False
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - as above
+        _failed[0] = True
+        logging.getLogger("dpkit").info("numba cannot compile (%s): irls does without.", type(error).__name__)
+        return False
 
 
 def _both_triangles(lower: Array) -> Array:
@@ -109,7 +123,7 @@ def _runs(columns: Array) -> int:
 
 def _passes(cells: Array, width: int) -> ModuleType | None:
     """The compiled passes, for these cells."""
-    if width > MOST_COLUMNS or not cells.flags.c_contiguous:
+    if _failed[0] or width > MOST_COLUMNS or not cells.flags.c_contiguous:
         return None
     if _done[0] < _worth[0]:
         _done[0] += cells.size

@@ -13,6 +13,7 @@ from dpkit_irls.queries import columns_of
 import dpkit
 from dpkit.core.neighbours import Neighbours
 from dpkit.data.setting import DeclaredSetting
+from dpkit.data.summing import plan_sums
 from dpkit.hooks.manager import default_registry
 from dpkit.running.run import run_algorithms
 
@@ -144,6 +145,34 @@ def test_it_is_loaded_when_enough_was_done(monkeypatch):
     for _ in range(3):
         assert kernels.gradient(np.zeros((5, 200)), np.zeros(3), 1.0, 1.0) is None
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("name", ["prepared", "exponents", "gradient", "step", "moments"])
+def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeypatch, name):
+    """As on a full disk. Engines take what a query raises for a row that cannot be counted."""
+    tries = []
+
+    def failing(*_):
+        tries.append(name)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(f"dpkit_irls.compiled.{name}", failing)
+    monkeypatch.setattr(kernels, "_failed", [False])
+    frame, block = frame_of(3, intercept=False), rows_of("plain", 900, 4)
+    scaling = Scaling(columns=columns_of(3), x_bound=2.0, y_bound=3.0, intercept=False)
+    plan = plan_sums(
+        [
+            gradient(frame, np.ones(3), 0.5),
+            step_query.step(frame, np.ones(3), 0.5, step_query.FREE),
+            column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(3)),
+            moment_query.joint_moments(scaling, Weights(theta=(1.0, 2.0, 3.0), cap=10.0)),
+        ],
+        columns_of(3),
+    )
+    fast, slow = both(lambda: [total.steps().tolist() for total in plan.partial(block)])
+    assert fast == slow
+    assert any(np.ravel(fast[0]))
+    assert tries == [name]  # it is not asked again
 
 
 def test_without_numba_nothing_is_compiled(monkeypatch):
