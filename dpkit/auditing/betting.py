@@ -8,7 +8,6 @@ Ville's inequality it ever reaches 1/alpha with probability at most alpha: one m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -185,8 +184,3 @@ class Portfolio:
 def _log_sum(terms: Array) -> Array:
     top = np.max(terms, axis=0)
     return np.asarray(top + np.log(np.sum(np.exp(terms - top), axis=0)), dtype=np.float64)
-
-
-def log_threshold(alpha: float) -> float:
-    """ln(1/alpha): where Ville's inequality lets a claim be called refuted."""
-    return -math.log(alpha)

@@ -182,14 +182,6 @@ def floats_of(steps: BigIntArray, *, grid: float) -> FloatArray:
     return np.array(flat, dtype=np.float64).reshape(steps.shape)
 
 
-def exact_total(parts: Sequence[ExactSum], *, shape: tuple[int, ...], grid: float) -> ExactSum:
-    """The sum of many, in any order."""
-    total = ExactSum.zero(shape, grid=grid)
-    for part in parts:
-        total = total.plus(part)
-    return total
-
-
 def _roomy(high: IntArray | BigIntArray) -> IntArray | BigIntArray:
     """The same integers, as Python's where one more addition could leave 64 bits."""
     if high.dtype == object or not high.size:

@@ -1,6 +1,7 @@
 """Exact sums: equal to rational arithmetic on adversarial values, in every order, block size and partition."""
 
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import (
     ExactSum,
-    exact_total,
     floats_of,
     grid_below,
     guarded_steps,
     is_power_of_two,
     rows_per_exact_sum,
+    runs_of,
     truncated,
+    whole_steps,
 )
 
 ADVERSARIAL = [
@@ -36,6 +38,10 @@ ADVERSARIAL = [
     -np.inf,
 ]
 bounds = st.one_of(st.sampled_from([1.0, 2.0**-400, 2.0**400, 0.1, 1e100]), st.floats(1e-100, 1e100))
+
+
+def exact_total(parts, *, shape, grid):
+    return reduce(ExactSum.plus, parts, ExactSum.zero(shape, grid=grid))
 
 
 def exactly(values, *, bound, grid):
@@ -162,3 +168,26 @@ def test_integers_add_up_rows_that_float64_could_not():
     steps[:2] = [[2.0**53, -(2.0**53)], [-(2.0**53), 2.0**53]]
     total = ExactSum.of_rows(steps, grid=2.0**-50).plus(ExactSum.of_rows(steps[:0], grid=2.0**-50))
     assert total.steps().tolist() == [sum(map(int, column)) for column in steps.T.tolist()]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50))
+def test_any_integers_of_64_bits_are_added_exactly(integers):
+    found = ExactSum.of_integers(np.array(integers, dtype=np.int64), grid=1.0)
+    assert int(found.steps()) == sum(integers)
+
+
+@pytest.mark.parametrize("sums", [[0.5], [np.nan], [np.inf], [2.0**53 + 2.0], [3.0, -1e300]])
+def test_what_float64_did_not_add_up_exactly_is_no_number_of_steps(sums):
+    assert whole_steps(np.array([2.0**53, -(2.0**53), 0.0, -0.0])).tolist() == [2**53, -(2**53), 0, 0]
+    with pytest.raises(InvalidValueError, match="whole numbers"):
+        whole_steps(np.array(sums))
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 5, 8, 11])
+def test_runs_are_all_values_in_their_order_without_a_copy(length):
+    columns = np.arange(3.0 * length).reshape(3, length)
+    runs = [run for part in runs_of(columns, 4) for run in part]
+    assert all(run.shape[-1] <= 4 for run in runs)
+    assert np.array_equal(np.concatenate(runs, axis=-1), columns)
+    assert all(np.shares_memory(run, columns) for run in runs if run.size)
+    assert [run.shape[0] for run in runs_of(columns[0], 4)[-1:]] == [1 if length % 4 or length < 4 else length // 4]
