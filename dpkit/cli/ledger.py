@@ -1,4 +1,4 @@
-"""`dpkit ledger`: create, show, verify and export a dataset's budget."""
+"""`dpkit ledger`: create, show, verify and export a dataset's budget, and close what was abandoned."""
 
 from __future__ import annotations
 
@@ -92,6 +92,25 @@ def show(path: str, run: str | None, with_entries: bool, as_json: bool) -> None:
     with _opened(path) as opened:
         entries = opened.entries(run) if with_entries or run is not None else None
         click.echo(_summary(opened, as_json=as_json, entries=entries))
+
+
+@ledger.command()
+@click.argument("path", type=_FILE)
+@click.argument("run")
+@click.option("--yes", is_flag=True, help="Do it; without this, only what it would do is shown.")
+@_JSON
+def close(path: str, run: str, yes: bool, as_json: bool) -> None:
+    """End a run that nobody will resume: what it holds and did not spend is free for others. What it spent stays spent.
+
+    Example: dpkit ledger close flights.ledger 3f2a --yes
+    """
+    with _opened(path) as opened:
+        before = opened.run(run)
+        if yes:
+            opened.close_run(run)
+        elif before.is_open and not as_json:
+            click.echo(f"{run} is open. Closed, it cannot be resumed, and its reservation is given back: repeat with --yes.")
+        click.echo(_summary(opened, as_json=as_json))
 
 
 @ledger.command()

@@ -1,4 +1,4 @@
-"""`dpkit ledger`: create, show, verify, export; mistakes are messages and exit code 2, a failed check is exit code 1."""
+"""`dpkit ledger`: create, show, close, verify, export; mistakes are messages and exit code 2, a failed check is exit code 1."""
 
 import json
 import subprocess
@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from dpkit.cli import main
+from dpkit.core.events import Repeat
+from dpkit.errors import RunStateError
 from dpkit.running.ledger import Ledger
 from dpkit.testing.ledger_laws import UNIT, tamper
 
@@ -104,13 +106,29 @@ def test_verify_is_0_when_fine_and_1_when_not(path, tmp_path):
     assert "not the head" in run("verify", path, "--head", later, code=2)
 
 
+def test_close_gives_back_what_an_abandoned_run_holds_once_it_is_told_to(path):
+    with Ledger.open(path) as ledger:
+        ledger.reserve("abandoned", Repeat(event=UNIT, times=100))
+        ledger.charge("abandoned", UNIT, key="0")
+    held = json.loads(run("show", path, "--json"))["held"]["value"]["rho"]
+    assert "--yes" in run("close", path, "abandoned")
+    assert json.loads(run("show", path, "--json"))["held"]["value"]["rho"] == held > 100 / 1024
+    document = json.loads(run("close", path, "abandoned", "--yes", "--json"))
+    assert document["held"]["value"]["rho"] == document["spent"]["value"]["rho"] == 2 / 1024
+    with Ledger.open(path) as ledger, pytest.raises(RunStateError):
+        ledger.charge("abandoned", UNIT, key="1")
+    run("close", path, "abandoned", "--yes")
+    run("close", path, "nobody", "--yes", code=2)
+    run("verify", path)
+
+
 def test_the_export_is_json_lines(path):
     lines = [json.loads(line) for line in run("export", path).splitlines()]
     assert len(lines) == 5
     assert lines[-1]["dpkit-ledger-head"] == 1
 
 
-@pytest.mark.parametrize("verb", ["create", "show", "verify", "export"])
+@pytest.mark.parametrize("verb", ["create", "show", "close", "verify", "export"])
 def test_every_verb_has_an_example_and_json(verb):
     text = run(verb, "--help")
     assert f"Example: dpkit ledger {verb}" in " ".join(text.split())
