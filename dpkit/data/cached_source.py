@@ -29,7 +29,8 @@ Cells = Literal["float64", "float32"]
 class CachedSource:
     """A source over another one. With `float32`, columns whose codes a float32 holds exactly take half the room.
 
-    A full disk costs time, not a release that is paid for: what was kept is given up, which the log says, and the data is read.
+    A full disk, or too many open files, cost time and no release that is paid for: what was kept is given up, which the log
+    says, and the data is read.
     """
 
     def __init__(self, source: DataSource, *, cells: Cells = "float64", folder: str | None = None) -> None:
@@ -93,9 +94,10 @@ class CachedSource:
 
     def _read_and_store(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         missing = [name for name in names if name not in self._stored]
-        fresh = {name: _StoredColumn(is_short=self._short[name], folder=self._folder) for name in missing}
+        fresh: dict[str, _StoredColumn] = {}
         total, complete = 0, False
         try:
+            self._make(missing, fresh)
             for block in self._source.blocks(names, rows):
                 if not self._is_full:
                     self._store(block, names, fresh)
@@ -110,14 +112,25 @@ class CachedSource:
                 for column in fresh.values():
                     column.close()
 
+    def _make(self, missing: Sequence[str], fresh: dict[str, _StoredColumn]) -> None:
+        try:
+            for name in missing:
+                fresh[name] = _StoredColumn(is_short=self._short[name], folder=self._folder)
+        except OSError as error:  # as many files as a process may open, say
+            self._give_up(error)
+
     def _store(self, block: Block, names: Sequence[str], fresh: dict[str, _StoredColumn]) -> None:
         try:
             for name, column in fresh.items():
                 column.append(block[:, names.index(name)])
-        except OSError:
-            self._is_full = True
-            self.close()
-            logging.getLogger("dpkit").warning("The cache was given up, since its disk is full: every pass reads the data.")
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self._is_full = True
+        self.close()
+        said = "The cache was given up (%s): every pass reads the data."
+        logging.getLogger("dpkit").warning(said, error.strerror or type(error).__name__)
 
 
 class _StoredColumn:

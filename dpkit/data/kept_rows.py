@@ -49,9 +49,11 @@ class KeptRows:
 
         For each an older one is let go: memory that goes back to the system all at once is slow to get again.
         """
+        self._bytes += block.nbytes
         if self._former:
             self._former.pop()
-        self._bytes += block.nbytes
+        while self._former and self._bytes + sum(old.nbytes for old in self._former) > self._most:
+            self._former.pop()
         if self._bytes > self._most:
             self._too_wide = block.shape[1]
             self._forget()

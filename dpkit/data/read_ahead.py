@@ -51,11 +51,13 @@ def _read(items: Iterator[Item], waiting: Queue[Item | _End], over: threading.Ev
                 break
     except BaseException as error:  # noqa: BLE001 - it is raised again by whoever reads
         end = _End(error)
-    finally:
+    try:
         close = getattr(items, "close", None)  # files that a generator holds are closed on the thread that read them
         if callable(close):
             close()
-        _put(waiting, end, over)
+    except BaseException as error:  # noqa: BLE001 - likewise; the end must be put, or whoever reads waits for ever
+        end = _End(end.error or error)
+    _put(waiting, end, over)
 
 
 def _put(waiting: Queue[Item | _End], item: Item | _End, over: threading.Event) -> bool:

@@ -46,6 +46,7 @@ class DataSource:
         self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
         self._kept: npt.NDArray[np.bool_] | None = None
         self._codes: Block | None = None
+        self._read_stamp = ""
 
     def __repr__(self) -> str:
         return f"DataSource(columns={self.columns}, unit={self.unit}, neighbours={self.neighbours})"
@@ -138,7 +139,22 @@ class DataSource:
         return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+        self._confirm_unchanged()
         yield from read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
+        self._confirm_unchanged()
+
+    def _confirm_unchanged(self) -> None:
+        """Refuse files that changed since they were first read: which rows of each person are used was chosen by their places
+        then, and columns that are read in different passes belong to the same rows.
+        """
+        now = self.stamp
+        self._read_stamp = self._read_stamp or now
+        if now and now != self._read_stamp:
+            raise SourceError(
+                source="the data",
+                reason="its files have changed since they were first read.",
+                fix="Keep files as they are while an analysis runs, and run it again.",
+            )
 
     def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         if self._codes is None:

@@ -201,12 +201,14 @@ MANY = {
     "subsampled": """[Repeat(event=Subsample(rate=0.01, event=GaussianEvent(ratio=x)), times=10) for x in (1e-8, 30.0, 1e3)]""",
     "mixtures of scales": """[Compose(events=(LaplaceEvent(ratio=1e-8), other))
         for other in (PureEvent(epsilon=1.0), LaplaceEvent(ratio=1e3), GaussianEvent(ratio=1e3))]""",
+    "two thousand Laplace": "[Compose(events=tuple(LaplaceEvent(ratio=x) for x in spread[:2000]))]",
+    "two thousand pure": "[Compose(events=tuple(PureEvent(epsilon=x) for x in spread[:2000]))]",
     "ten thousand Laplace": "[Compose(events=tuple(LaplaceEvent(ratio=x) for x in spread))]",
     "ten thousand pure": "[Compose(events=tuple(PureEvent(epsilon=x) for x in spread))]",
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if "ten" in name else ()) for name in MANY])
 def test_extremes_stay_finite_silent_and_small(name):
     script = EXTREMES.replace("{workloads}", MANY[name])
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)

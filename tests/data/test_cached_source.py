@@ -158,9 +158,31 @@ def test_a_full_disk_costs_time_and_no_release(path, folder, queries, monkeypatc
             assert steps(engine.evaluate([queries.total("x", -1, 1)])) == expected
     assert len(writes) == 4
     assert [record.message for record in caplog.records] == [
-        "The cache was given up, since its disk is full: every pass reads the data."
+        "The cache was given up (No space left on device): every pass reads the data."
     ]
     engine.close()
+
+
+def test_too_many_open_files_cost_time_and_no_release(path, folder, queries, monkeypatch, caplog):
+    source = open_source(path, SCHEMA)
+    asked = [queries.total("x", -1, 1), queries.total("short", -2, 2)]
+    expected = steps(BlockEngine(source).evaluate(asked))
+    engine = BlockEngine(CachedSource(source, folder=str(folder)))
+    made, original = [], cached_source.tempfile.TemporaryFile
+
+    def limited(**options):
+        if made:
+            raise OSError(24, "Too many open files")
+        made.append(original(**options))
+        return made[-1]
+
+    monkeypatch.setattr(cached_source.tempfile, "TemporaryFile", limited)
+    with caplog.at_level(logging.WARNING, logger="dpkit"):
+        for _ in range(2):
+            assert steps(engine.evaluate(asked)) == expected
+    assert "Too many open files" in caplog.text
+    assert len(caplog.records) == 1
+    assert [file.closed for file in made] == [True]
 
 
 def test_a_pass_that_is_broken_off_leaves_nothing(path, folder):

@@ -1,14 +1,16 @@
 """What a review of data and running found, each as it was found: it must not come back."""
 
 import decimal
+import os
 
 import numpy as np
 import pytest
 
 import dpkit
 from dpkit import Category, DeclaredSetting, Neighbours, Number, PrivacyUnit, Schema
+from dpkit.data.cached_source import CachedSource
 from dpkit.data.cells import text_of
-from dpkit.errors import LedgerDisagreementError
+from dpkit.errors import LedgerDisagreementError, SourceError
 from dpkit.running.curator import DataCurator
 from dpkit.running.purses import PlanPurse
 from dpkit.running.run import run_algorithms
@@ -113,3 +115,45 @@ def test_integer_noise_on_fractions_is_refused_before_anything_is_charged():
     with pytest.raises(dpkit.InvalidValueError, match="not whole numbers"):
         check_delivery(query, dpkit.DiscreteLaplace(scale=2.0))
     check_delivery(query, dpkit.Laplace(scale=2.0))
+
+
+def total_of(name):
+    return dpkit.Query(
+        name="total", columns=(name,), rows=lambda block: block, shape=(1,), grid=2.0**-10, bound=1.0,
+        sensitivity=lambda relation: (dpkit.l1(1.0), dpkit.l2(1.0)), because=CITATION,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("rows", [300, 450])
+def test_files_that_change_between_passes_are_refused_without_a_word_of_their_rows(tmp_path, rows, cached):
+    """Which rows of a person are used was chosen by their places: in another file these may all be of one person."""
+    path = tmp_path / "people.csv"
+
+    def write(owner, count, time):
+        path.write_text("x,y,who\n" + "".join(f"0.5,0.5,{owner(place)}\n" for place in range(count)), encoding="utf-8")
+        os.utime(path, ns=(time, time))
+
+    write(lambda place: place // 3, 300, 10**18)
+    columns = tuple(Number(name=name, lower=0.0, upper=1.0, missing=0.0) for name in ("x", "y"))
+    source = dpkit.open_source(path, Schema(columns=columns), unit=PrivacyUnit(column="who", at_most=1))
+    engine = dpkit.BlockEngine(CachedSource(source) if cached else source)
+    (found,) = engine.evaluate([total_of("x")])
+    assert found.nearest() == 50.0
+    write(lambda place: place % 100, rows, 10**18 + 1)
+    with pytest.raises(SourceError, match="its files have changed since they were first read") as told:
+        engine.evaluate([total_of("y")])
+    assert "300" not in str(told.value)
+    assert "450" not in str(told.value)
+    engine.close()
+
+
+def test_a_file_that_changes_during_a_pass_gives_no_total(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x\n" + "0.5\n" * 100, encoding="utf-8")
+    source = dpkit.open_source(path, SCHEMA)
+    blocks = source.blocks(["x"], 10)
+    next(blocks)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceError, match="changed"):
+        list(blocks)

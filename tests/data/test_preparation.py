@@ -6,6 +6,7 @@ import pytest
 from dpkit.core.claims import Citation
 from dpkit.core.distances import l1
 from dpkit.core.query import Preparation, Query
+from dpkit.data import kept_rows
 from dpkit.data.columns import Number
 from dpkit.data.engine import BlockEngine
 from dpkit.data.opening import open_source
@@ -199,3 +200,18 @@ def test_half_a_preparation_is_refused(fields):
 def test_a_preparation_says_what_it_needs(fields):
     with pytest.raises(InvalidValueError, match="Preparation"):
         Preparation(**({"rows": squares, "width": 2} | fields))
+
+
+def test_old_and_new_rows_together_keep_within_the_bound(monkeypatch):
+    """A wider preparation after a narrow one: what is let go of the old makes room for what is kept of the new."""
+    monkeypatch.setattr(kept_rows, "MERGED_BYTES", 1)
+    narrow, wide = Preparation(rows=squares, width=1), Preparation(rows=squares, width=4)
+    kept = kept_rows.KeptRows(most_bytes=64_000)
+    for preparation, blocks in ((narrow, 60), (wide, 15)):
+        assert kept.begin((preparation, ("x", "y")))
+        for _ in range(blocks):
+            assert kept.add(np.zeros((125, preparation.width)))
+            held = [*kept._blocks, *kept._small, *kept._former]
+            assert sum(block.nbytes for block in held) <= 64_000
+        kept.end(complete=True)
+    assert kept.blocks_of((wide, ("x", "y"))) is not None

@@ -74,3 +74,37 @@ def test_a_pass_over_a_file_reads_ahead(tmp_path):
     assert len(readers()) == 1
     assert np.concatenate([first, *blocks]).ravel().tolist() == list(range(100))
     assert readers() == []
+
+
+def test_closing_that_fails_is_told_and_nobody_waits_for_ever():
+    class Breaking:
+        """Items whose closing fails, as that of a file on a network may."""
+
+        def __init__(self, *, then):
+            self._left, self._then = [1, 2], then
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self._left:
+                return self._left.pop(0)
+            raise self._then
+
+        def close(self):
+            raise OSError("closing")
+
+    told = []
+
+    def reading():
+        for then in (StopIteration(), KeyError("first")):
+            try:
+                list(read_ahead(Breaking(then=then)))
+            except (OSError, KeyError) as error:
+                told.append(error.args)
+
+    waiting = threading.Thread(target=reading, daemon=True)  # so that a reader that waits for ever fails this test alone
+    waiting.start()
+    waiting.join(30.0)
+    assert told == [("closing",), ("first",)]  # why reading failed counts more than why closing did
+    assert readers() == []
