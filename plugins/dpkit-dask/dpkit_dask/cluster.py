@@ -63,15 +63,20 @@ class Cluster:
     @classmethod
     def at(cls, address: str, *, certificates: Certificates, timeout: float) -> Cluster:
         """The cluster of a scheduler that is running."""
+        if not address.strip():  # Dask would start a cluster of its own
+            fix = "Give the scheduler's, such as tls://host:8786, or leave `address` out for a cluster of this machine."
+            raise ClusterError(address=repr(address), reason="the address is empty.", fix=fix)
         try:
             with _quiet():
                 client = distributed.Client(
                     address, timeout=timeout, security=certificates.security(), set_as_default=False, name="dpkit"
                 )
-        except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
+        except Exception as error:  # noqa: BLE001 - Dask raises anything, even assertions; nothing but public facts is known yet
+            silent = isinstance(error, OSError | TimeoutError)
+            reason = f"it does not answer within {timeout:g} seconds" if silent else "address or certificates make no sense"
             raise ClusterError(
                 address=address,
-                reason=f"it does not answer within {timeout:g} seconds ({type(error).__name__}).",
+                reason=f"{reason} ({type(error).__name__}).",
                 fix="Is the scheduler running, is the address right, and does TLS need `tls_ca`, `tls_cert` and `tls_key`?",
             ) from None
         found = cls(client, address=address, timeout=timeout)
@@ -85,17 +90,27 @@ class Cluster:
     @classmethod
     def local(cls, *, workers: int | None, timeout: float) -> Cluster:
         """Processes on this machine. They speak TLS with fresh certificates: other users of the machine are kept out."""
-        with dask.config.set(_PRIVATE):
-            local = distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-                security=Security.temporary(),
-                protocol="tls://",
-            )
-        client = distributed.Client(local, timeout=max(timeout, 30.0), set_as_default=False)
+        local = None
+        try:
+            with dask.config.set(_PRIVATE):
+                local = distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    security=Security.temporary(),
+                    protocol="tls://",
+                )
+            client = distributed.Client(local, timeout=max(timeout, 30.0), set_as_default=False)
+        except Exception as error:  # noqa: BLE001 - as above
+            if local is not None:
+                local.close()
+            raise ClusterError(
+                address="this machine",
+                reason=f"its processes do not start ({type(error).__name__}).",
+                fix='Is there memory for them, and does the script have `if __name__ == "__main__":`?',
+            ) from None
         return cls(client, address="this machine", timeout=max(timeout, 60.0), local=local)
 
     def wait_for_workers(self) -> None:
@@ -114,10 +129,10 @@ class Cluster:
 
     def machine_kind(self) -> str:
         """What all workers are; refused where they differ, since a row's contribution must depend on the row alone."""
-        kinds = self.everywhere(tasks.machine_kind)
+        kinds: Sequence[str] = self.everywhere(tasks.machine_kind)
         if len(set(kinds)) != 1:
             raise self.error(
-                "its workers differ in processor, Python, numpy, dpkit or plugins: a row might count differently on each.",
+                "its workers differ in processor, Python, dpkit, plugins or what these count with: a row might count differently on each.",
                 fix="Use workers of one kind, with one environment.",
             )
         there, here = set(self.everywhere(tasks.plugin_versions)[0]), tasks.plugin_versions()

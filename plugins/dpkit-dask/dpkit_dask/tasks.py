@@ -5,6 +5,7 @@ Every task is a function of its arguments alone, so one whose worker died is run
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -35,14 +36,13 @@ class PartFailedError(RuntimeError):
 def _nameless(task: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
     @wraps(task)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Returned:
-        kind = None
         try:
             return task(*arguments, **options)
         except MemoryError:
-            raise
+            failure: Exception = MemoryError()  # numpy's would say how many rows there were
         except Exception as error:  # noqa: BLE001 - whatever it says may quote a row, and workers write what fails to their logs
-            kind = type(error).__name__
-        raise PartFailedError(kind)
+            failure = PartFailedError(type(error).__name__)
+        raise failure
 
     return run
 
@@ -120,8 +120,19 @@ def machine_kind() -> str:
     """What a row's contribution might depend on, beside the row: the arithmetic of this machine, and the code."""
     features: dict[str, bool] = _multiarray().__cpu_features__
     used = ",".join(sorted(name for name, there in features.items() if there))
-    parts = [platform.machine(), *platform.libc_ver(), platform.python_version(), np.__version__, used]
-    return ";".join([*parts, *plugin_versions()])
+    parts = [platform.machine(), *platform.libc_ver(), platform.python_version(), used]
+    return ";".join([*parts, *map(_version, _COUNTS_WITH), *plugin_versions()])
+
+
+_COUNTS_WITH = ("numpy", "scipy", "pyarrow")
+"""Packages by whose version a row might be read, or count, differently."""
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"no {package}"
 
 
 def plugin_versions() -> tuple[str, ...]:
@@ -138,7 +149,6 @@ def file_sizes(paths: Sequence[str]) -> list[int | None]:
 
 def _multiarray() -> Any:
     try:
-        from numpy._core import _multiarray_umath
+        return importlib.import_module("numpy._core._multiarray_umath")
     except ImportError:  # numpy 1
-        from numpy.core import _multiarray_umath  # type: ignore[no-redef]
-    return _multiarray_umath
+        return importlib.import_module("numpy.core._multiarray_umath")

@@ -74,6 +74,43 @@ def test_a_cluster_that_cannot_be_reached_is_an_error_before_charging(files, tmp
         assert ledger.spent().rho == 0.0
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("", "address is empty"), (" ", "address is empty"), ("nonsense", "make no sense"), ("unix:///nowhere", "make no sense")],
+)
+def test_an_address_that_is_none_is_an_error_and_starts_nothing(monkeypatch, address, said):
+    real = distributed.Client
+
+    def asserting(given, **options):
+        assert "://" not in given  # which some addresses meet in Dask, too
+        return real(given, **options)
+
+    monkeypatch.setattr(distributed, "Client", asserting)
+    with pytest.raises(ClusterError, match=said):
+        Cluster.at(address, certificates=Certificates(), timeout=0.5)
+
+
+@pytest.mark.parametrize("broken", ["LocalCluster", "Client"])
+def test_a_local_cluster_that_does_not_start_is_an_error_and_is_ended(monkeypatch, broken):
+    ended = []
+
+    class Local:
+        def __init__(self, **options):
+            pass
+
+        def close(self):
+            ended.append(self)
+
+    def failing(*_, **__):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", Local)
+    monkeypatch.setattr(distributed, broken, failing)
+    with pytest.raises(ClusterError, match=r"do not start .*__main__"):
+        Cluster.local(workers=1, timeout=0.5)
+    assert len(ended) == (broken == "Client")
+
+
 def test_a_cluster_without_workers_is_an_error():
     options = {"n_workers": 0, "processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp://"}
     with distributed.LocalCluster(**options) as empty, pytest.raises(ClusterError, match="no worker"):

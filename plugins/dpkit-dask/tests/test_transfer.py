@@ -1,10 +1,14 @@
 """No row leaves the workers: every message that reaches the scheduler, the client or another worker is looked into."""
 
+from importlib.metadata import version
+from types import SimpleNamespace
+
 import distributed.comm.tcp
 import numpy as np
 import pytest
 from dpkit_dask import DASK
 from dpkit_dask.engine import DaskEngine
+from dpkit_dask.tasks import machine_kind
 
 import dpkit
 
@@ -70,6 +74,26 @@ def test_a_row_that_travelled_would_be_heard(listening, queries):
     block = client.submit(lambda part: next(part.blocks(["x"], 100)), part, pure=False).result()
     assert queries.CANARY in block
     assert heard(*needles(queries))[1]
+
+
+def test_too_little_memory_on_a_worker_does_not_say_for_how_many_rows():
+    from dpkit_dask.tasks import partial_sum
+
+    class Part:
+        def blocks(self, *_, **__):
+            raise MemoryError("Unable to allocate an array with shape (7301, 2)")
+
+    plan = SimpleNamespace(zero=tuple, columns=())
+    with pytest.raises(MemoryError) as caught:
+        partial_sum(Part(), None, plan=plan, rows=1, machine=machine_kind())
+    assert str(caught.value) == ""
+    assert caught.value.__context__ is None
+
+
+def test_what_a_row_might_count_differently_by_is_told():
+    kind = machine_kind()
+    for package in ("numpy", "scipy", "pyarrow", "dpkit", "dpkit-dask"):
+        assert f"{package} {version(package)}" in kind
 
 
 def test_an_error_on_a_worker_shows_no_row(listening, queries):
