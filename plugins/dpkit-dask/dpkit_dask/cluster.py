@@ -132,7 +132,7 @@ class Cluster:
         kinds: Sequence[str] = self.everywhere(tasks.machine_kind)
         if len(set(kinds)) != 1:
             raise self.error(
-                "its workers differ in processor, Python, dpkit, plugins or what these count with: a row might count differently on each.",
+                "its workers differ in processor, Python, dpkit, plugins or other packages: a row might count differently.",
                 fix="Use workers of one kind, with one environment.",
             )
         there, here = set(self.everywhere(tasks.plugin_versions)[0]), tasks.plugin_versions()
