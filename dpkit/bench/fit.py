@@ -96,7 +96,8 @@ def measure_fit(*, rows: int = 100_000, features: int = 10, datasets: int = 7) -
             for name, method in methods.items():
                 start = time.perf_counter()
                 coefficients = method(data, seed)
-                seen[name].append((data.error(coefficients), time.perf_counter() - start))
+                took = time.perf_counter() - start
+                seen[name].append((data.error(coefficients), took))
         found += _rows(f"{design}, N = {rows:,}, d = {features}", seen)
     return found, notes
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from dpkit.analysis.markup import Markup
 from dpkit.bench.growth import COMPOSITIONS, GrowthRow
+from dpkit.bench.importing import ImportRow
+from dpkit.bench.passes import PassRow
 from dpkit.bench.tables import Section
 from dpkit.report.pictures import bars, curves, stacked
 
@@ -47,8 +49,22 @@ def picture_of(sections: Sequence[Section]) -> Markup:
 
 def _ratios(section: Section) -> Markup:
     found = [
-        (f"{getattr(row, 'name', '')}, {getattr(row, 'peer', '')}".strip(", "), float(ratio))
-        for row in section.rows
-        if isinstance(ratio := getattr(row, "ratio", None), int | float)
+        (_label(row), float(ratio)) for row in section.rows if isinstance(ratio := getattr(row, "ratio", None), int | float)
     ]
-    return bars(found[:_MOST_BARS], title=f"{section.name}: ratios", unit="x") if found else Markup("")
+    if not found:
+        return Markup("")
+    left_out = f", the first {_MOST_BARS} of {len(found)}" if len(found) > _MOST_BARS else ""
+    return bars(found[:_MOST_BARS], title=f"{section.name}: {_meaning(section.rows[0])}{left_out}", unit="x", headed=True)
+
+
+def _label(row: object) -> str:
+    """What is compared with what; two rows of one table have different ones."""
+    if isinstance(row, PassRow):
+        return f"{row.name}, d = {row.columns}: {row.beside}"
+    return ", ".join(filter(None, (getattr(row, "name", ""), getattr(row, "peer", ""))))
+
+
+def _meaning(row: object) -> str:
+    if isinstance(row, PassRow | ImportRow):
+        return "time of dpkit over the other's (less is better)"
+    return "times as fast as the other (more is better)"

@@ -73,11 +73,15 @@ def has_section(page: str, name: str) -> bool:
 
 def replace_section(page: str, name: str, text: str) -> None:
     """Put the text between `<!-- bench:name -->` and `<!-- /bench:name -->` on a page."""
-    path = Path(page)
-    content = path.read_text(encoding="utf-8")
+    before, after = check_section(page, name)
+    Path(page).write_text(f"{before}\n{text}\n{after}", encoding="utf-8")
+
+
+def check_section(page: str, name: str) -> tuple[str, str]:
+    """What stands on a page up to the first mark of a section, and from its last one on; an error where it has not both."""
     start, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
-    if start not in content or end not in content:
+    before, found, rest = Path(page).read_text(encoding="utf-8").partition(start)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
         raise InvalidValueError(field="into", found=page, allowed=f"a page with the marks {start} and {end}", where="bench")
-    before, rest = content.split(start, 1)
-    after = rest.split(end, 1)[1]
-    path.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
+    return before + start, end + after

@@ -44,6 +44,10 @@ def measurement(name: str, *extras: Callable[[Any], Any], **sizes: Size) -> Call
 
     def decorate(measure: Measure) -> Measure:
         def verb(as_json: bool, into: str | None, plot: str | None, quick: bool, **chosen: Any) -> None:
+            if into is not None:
+                from dpkit.bench.tables import check_section
+
+                check_section(into, name)  # before what may take an hour
             _show(measure(quick=quick, **_sized(sizes, chosen, quick=quick)), as_json, into, plot, quick)
 
         verb.__doc__ = measure.__doc__
@@ -73,7 +77,8 @@ def _shared(verb: Callable[..., None]) -> Callable[..., None]:
 
 def _size_option(name: str, size: Size) -> Callable[[Any], Any]:
     said = f"{size.help} [default: {size.full}; {size.quick} with --quick]"
-    return click.option(f"--{name.replace('_', '-')}", name, type=click.IntRange(min=0), help=said)
+    fewest = min(1, size.quick)  # nothing can be said of no rows or no runs; a first seed may be 0
+    return click.option(f"--{name.replace('_', '-')}", name, type=click.IntRange(min=fewest), help=said)
 
 
 def _sized(sizes: Mapping[str, Size], chosen: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:
@@ -93,7 +98,7 @@ def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: st
         for note in notes:
             click.echo(f"Note: {note}", err=True)
     for section in sections if into is not None else ():
-        replace_section(str(into), section.name, f"{QUICK}\n\n{section.table}" if quick else section.table)
+        replace_section(str(into), section.name, _on_a_page(section, quick=quick))
     if plot is not None:
         from pathlib import Path
 
@@ -101,6 +106,11 @@ def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: st
         from dpkit.bench.plots import picture_of
 
         write_whole(Path(plot), picture_of(sections).text)
+
+
+def _on_a_page(section: Section, *, quick: bool) -> str:
+    """A reader of the page must know what was not measured, as does whoever measured."""
+    return "\n\n".join([*([QUICK] if quick else []), section.table, *(f"*{note}*" for note in section.notes)])
 
 
 @bench.command("all")
@@ -123,7 +133,7 @@ def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -
 
         for section in sections:
             if has_section(into, section.name):
-                replace_section(into, section.name, f"{QUICK}\n\n{section.table}" if quick else section.table)
+                replace_section(into, section.name, _on_a_page(section, quick=quick))
 
 
 @measurement(

@@ -24,17 +24,19 @@ Point = tuple[float, float]
 _BOX = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 
 
-def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "") -> Markup:
-    """One bar a row, with its number."""
+def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "", headed: bool = False) -> Markup:
+    """One bar a row, with its number; names stand beside the bars, or above them where one is long; `headed` by the title."""
     largest = max((value for _, value in rows if math.isfinite(value)), default=0.0) or 1.0
-    inner = []
+    above = any(_cut(name) != name for name, _ in rows)
+    left, step, drop = (4.0, 42.0, 14.0) if above else (LEFT, 28.0, 0.0)
+    inner = [_text(4, 12, title)] if headed else []
     for place, (name, value) in enumerate(rows):
-        y = TOP + 28.0 * place
-        length = (WIDTH - LEFT - RIGHT - 64.0) * (value / largest if math.isfinite(value) else 0.0)
-        inner.append(_text(LEFT - 8, y + 15, _cut(name), anchor="end"))
-        inner.append(element("rect", cls="bar", x=_n(LEFT), y=_n(y + 2), width=_n(max(length, 0.5)), height=18, rx=2))
-        inner.append(_text(LEFT + length + 8, y + 15, f"{number(value)}{unit}"))
-    return _svg(inner, TOP + 28.0 * len(rows) + 6.0, title)
+        y = TOP + step * place
+        length = (WIDTH - left - RIGHT - 64.0) * (value / largest if math.isfinite(value) else 0.0)
+        inner.append(_text(left, y + 11, _cut(name, 74)) if above else _text(left - 8, y + 15, name, anchor="end"))
+        inner.append(element("rect", cls="bar", x=_n(left), y=_n(y + 2 + drop), width=_n(max(length, 0.5)), height=18, rx=2))
+        inner.append(_text(left + length + 8, y + 15 + drop, f"{number(value)}{unit}"))
+    return _svg(inner, TOP + step * len(rows) + 6.0, title)
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> Markup:
@@ -158,8 +160,8 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start") -> Markup:
     return element("text", text, x=_n(x), y=_n(y), text_anchor=anchor)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 18 else text[:16] + "…"
+def _cut(text: str, most: int = 18) -> str:
+    return text if len(text) <= most else text[: most - 2] + "…"
 
 
 def _n(value: float) -> str:

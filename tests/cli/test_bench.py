@@ -8,6 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
+from dpkit.bench.passes import PassRow
+from dpkit.bench.plots import picture_of
+from dpkit.bench.tables import Section
 from dpkit.cli import main
 from dpkit.cli.bench import MEASUREMENTS
 
@@ -39,7 +42,7 @@ def test_it_replaces_its_section_of_a_page_and_nothing_else(tmp_path):
     assert run(*QUICK, "--into", str(page)).exit_code == 0
     text = page.read_text(encoding="utf-8")
     assert text.startswith("above\n<!-- bench:noise -->\n| what |")
-    assert text.endswith("|\n<!-- /bench:noise -->\nbelow\n")
+    assert text.endswith("\n<!-- /bench:noise -->\nbelow\n")
     assert "old" not in text
 
 
@@ -50,6 +53,46 @@ def test_a_page_without_marks_is_a_mistake_and_not_a_traceback(tmp_path):
     assert result.exit_code == 2
     assert "bench:noise" in result.output
     assert page.read_text(encoding="utf-8") == "nothing here\n"
+
+
+def test_a_page_without_marks_is_refused_before_anything_is_measured(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- /bench:noise -->\n<!-- bench:noise -->\n", encoding="utf-8")
+    monkeypatch.setattr("dpkit.bench.noise.measure_noise", lambda **sizes: pytest.fail("measured"))
+    result = run(*QUICK, "--into", str(page))
+    assert result.exit_code == 2, result.output
+    assert "bench:noise" in result.output
+
+
+def test_what_was_left_out_stands_on_the_page(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- bench:noise -->\n<!-- /bench:noise -->\n", encoding="utf-8")
+    monkeypatch.setattr("dpkit.bench.noise.measure_noise", lambda **sizes: ([], ("a peer is left out: it is not here.",)))
+    assert run(*QUICK, "--into", str(page)).exit_code == 0
+    assert "*a peer is left out: it is not here.*" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_nothing_is_measured_on_no_rows_and_in_no_runs(name):
+    for option, size in MEASUREMENTS[name][1].items():
+        if size.quick:
+            result = run("bench", name, "--quick", f"--{option.replace('_', '-')}", "0")
+            assert result.exit_code == 2, (option, result.output)
+            assert "Invalid value" in result.output
+
+
+def test_pictures_name_every_ratio_in_full_and_say_which_way_is_better():
+    fields = {"rows": 10, "columns": 10, "seconds": 1.0, "beside_seconds": 1.0, "ratio": 1.0, "spread": 0.0, "bar": None}
+    rows = [
+        PassRow(name="gradient pass, by numpy", beside=beside, **fields)
+        for beside in ("streaming the features once", "plain numpy over the whole array")
+    ]
+    shown = picture_of([Section(name="passes", rows=rows, table="")]).text
+    for row in rows:
+        assert f"gradient pass, by numpy, d = 10: {row.beside}</text>" in shown
+    assert "passes: time of dpkit over the other&#x27;s (less is better)</text>" in shown
+    many = picture_of([Section(name="passes", rows=rows * 30, table="")]).text
+    assert "the first 40 of 60" in many
 
 
 def test_all_of_it_runs_quickly_and_says_so_on_the_page(tmp_path):
