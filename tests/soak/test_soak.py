@@ -9,6 +9,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpkit import Ledger
@@ -18,6 +19,7 @@ from dpkit.testing.ledger_laws import UNIT, new_ledger, times
 sys.path.insert(0, str(Path(__file__).parent))
 import growth
 import invariants
+import soak
 
 HERE = Path(__file__).parent
 
@@ -112,3 +114,46 @@ def test_growth_of_memory_and_of_open_files_is_found():
         growth.check_growth([(100 << 20, 5 + turn // 10) for turn in range(40)])
     with pytest.raises(AssertionError, match="too few"):
         growth.check_growth(steady[:7])
+
+
+def planted(monkeypatch, tmp_path, charge):
+    """A life of one ledger whose processes, which are forks, charge as they are told."""
+    monkeypatch.setattr(Ledger, "charge", charge)
+    work = soak.Soak(tmp_path, 7, 0.0)
+    with pytest.raises(invariants.BrokenError) as found:
+        work.ledger_life(until=0.0)
+    return str(found.value)
+
+
+def test_a_soak_finds_a_ledger_that_charges_again_and_again(monkeypatch, tmp_path):
+    """More often than there are processes, however early those before were killed."""
+    charge = Ledger.charge
+
+    def often(self, run, event, *, key):
+        found = charge(self, run, event, key=key)
+        for _ in range(8):
+            found = found if found.is_released else charge(self, run, event, key=key)
+        return found
+
+    assert "more payments than processes" in planted(monkeypatch, tmp_path, often)
+
+
+def test_a_soak_finds_a_value_that_is_not_the_one_in_the_ledger(monkeypatch, tmp_path):
+    charge = Ledger.charge
+
+    def other(self, run, event, *, key):
+        found = charge(self, run, event, key=key)
+        if not found.is_released:
+            return found
+        return dataclasses.replace(found, value=tuple(np.asarray(value) + 1.0 for value in found.value))
+
+    assert "the ledger does not hold that value" in planted(monkeypatch, tmp_path, other)
+
+
+def test_a_file_that_is_left_open_and_memory_that_is_kept_are_seen(tmp_path):
+    memory, files = growth.measured()
+    with (tmp_path / "left").open("w"):
+        kept = bytearray(os.urandom(1 << 20) * 32)
+        more, open_files = growth.measured()
+    assert open_files == files + 1
+    assert more - memory > len(kept) // 2
