@@ -139,11 +139,11 @@ class DataSource:
         return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
-        self._confirm_unchanged()
+        self.confirm_unchanged()
         yield from read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
-        self._confirm_unchanged()
+        self.confirm_unchanged()
 
-    def _confirm_unchanged(self) -> None:
+    def confirm_unchanged(self) -> None:
         """Refuse files that changed since they were first read: which rows of each person are used was chosen by their places
         then, and columns that are read in different passes belong to the same rows.
         """

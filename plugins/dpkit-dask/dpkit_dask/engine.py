@@ -47,6 +47,7 @@ class DaskEngine:
         self._source = source
         self._cluster = cluster
         self._here = BlockEngine(source)
+        source.confirm_unchanged()  # parts are places in files: from here on these may not change
         self._parts = source.parts(partition_bytes)
         self._masks: list[Any] | None = None
         self._machine = cluster.machine_kind()
@@ -86,6 +87,7 @@ class DaskEngine:
         plan = plan_sums(queries, self._source.columns)
         if not queries or not self._parts:
             return plan.zero()
+        self._source.confirm_unchanged()
         client = self._cluster.client
         rows = max(1, READ_BYTES // (8 * max(1, len(plan.columns))))
         sent = client.submit(tasks.unpacked, _packed(plan), pure=False)
@@ -102,7 +104,9 @@ class DaskEngine:
         while len(level) > 1:
             groups = [level[start : start + FAN_IN] for start in range(0, len(level), FAN_IN)]
             level = [client.submit(tasks.merged, group, pure=False, retries=_RETRIES) for group in groups]
-        return plan.finish(self._result(level[0]))
+        total = plan.finish(self._result(level[0]))
+        self._source.confirm_unchanged()
+        return total
 
     def _result(self, future: Any) -> tuple[ExactSum, ...]:
         """What a task comes to. Workers may come and go meanwhile; when all are gone for long, the step is given up."""

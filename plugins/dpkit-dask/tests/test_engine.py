@@ -1,5 +1,6 @@
 """The engine on a real cluster: the same bits as in memory on any partitioning, also for persons, and after a worker died."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,20 @@ def test_persons_are_bounded_across_partitions(address, files, schema, queries):
     finally:
         engine.close()
     assert 700 < here[1].nearest() <= 1400  # of 6000 rows
+
+
+def test_files_that_change_between_passes_are_refused(address, files, schema, queries, tmp_path):
+    """Which rows of a person are used was chosen by their places."""
+    mine = tmp_path / "one.parquet"
+    mine.write_bytes((files / "one.parquet").read_bytes())
+    engine = DASK.over(dpkit.open_source(mine, schema), address=address, partition_bytes=1)
+    try:
+        engine.evaluate([queries.total()])
+        os.utime(mine, ns=(1, 1))
+        with pytest.raises(dpkit.SourceError, match="changed"):
+            engine.evaluate([queries.total()])
+    finally:
+        engine.close()
 
 
 @dataclass(frozen=True)
