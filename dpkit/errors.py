@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
+import sys
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class DpkitError(Exception):
@@ -18,6 +21,30 @@ def _rebuilt(kind: type[DpkitError], arguments: tuple[object, ...], attributes: 
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(attributes)
     return error
+
+
+_KIND = re.compile(r"[A-Za-z0-9_]{1,64}")
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error's class, or of the nearest base that its module knows by that name.
+
+    A class that was made while data was read may be named after a value, so its name is not passed on.
+    """
+    for kind in type(error).__mro__:
+        module = sys.modules.get(str(kind.__module__))
+        if _KIND.fullmatch(kind.__name__) and getattr(module, kind.__name__, None) is kind:
+            return str(kind.__name__)
+    return "Error"
+
+
+def raise_alone(error: DpkitError) -> NoReturn:
+    """Raise an error without the one that it came of. `from None` keeps that one, and whatever it quotes, in `__context__`."""
+    error.__suppress_context__ = True
+    try:
+        raise error
+    finally:
+        error.__context__ = None
 
 
 class InvalidValueError(DpkitError, ValueError):

@@ -19,7 +19,15 @@ from dpkit.analysis.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
 from dpkit.data.opening import open_source
 from dpkit.data.source import DataSource
-from dpkit.errors import DpkitError, MissingExtraError, OutputError, SourceError, UnknownNameError
+from dpkit.errors import (
+    DpkitError,
+    MissingExtraError,
+    OutputError,
+    SourceError,
+    UnknownNameError,
+    kind_of,
+    raise_alone,
+)
 from dpkit.running.curator import Released
 from dpkit.running.driver import Outcome
 from dpkit.running.ledger import Ledger
@@ -173,11 +181,11 @@ def _made(spec: Spec) -> object:
     """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on."""
     try:
         return spec.registry.source(str(spec.data.source)).make(**dict(spec.data.source_parameters or {}))
-    except DpkitError:
+    except (DpkitError, KeyboardInterrupt):
         raise
-    except Exception as error:  # noqa: BLE001 - as above
-        kind = type(error).__name__
-        raise SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind}).") from None
+    except BaseException as error:  # noqa: BLE001 - as above
+        kind = kind_of(error)
+        raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))
 
 
 def _run(

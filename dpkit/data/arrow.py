@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpkit.core.source import Batch, Cells
 from dpkit.data.objects import objects
-from dpkit.errors import MissingExtraError, SourceError
+from dpkit.errors import MissingExtraError, SourceError, raise_alone
 
 _NARROW = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
 """What Arrow calls the types of which every value is a float32."""
@@ -163,9 +163,9 @@ def _whatever_it_says(source: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise SourceError(source=source, reason="there is no such file.") from None
+        raise_alone(SourceError(source=source, reason="there is no such file."))
     except (pyarrow.ArrowException, OSError):
-        raise SourceError(source=source, reason="it is not readable as what its name or type says.") from None
+        raise_alone(SourceError(source=source, reason="it is not readable as what its name or type says."))
 
 
 def _distinct(names: Sequence[str], *, source: str) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def text_of(cell: object) -> str | None:
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", errors="surrogateescape")  # bytes that differ stay different: they may be two persons
     if isinstance(cell, str):
-        return str(cell) or None
+        return str.__str__(cell) or None  # of a subclass, whose own methods may do anything
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, decimal.Decimal):
@@ -101,7 +101,14 @@ def _decimal_text(cell: decimal.Decimal) -> str | None:
         return repr(float(cell))
     if cell.adjusted() < 300 and cell == cell.to_integral_value():
         return str(int(cell))
-    return str(cell.normalize(decimal.Context(prec=max(1, len(cell.as_tuple().digits)))))
+    digits = len(cell.as_tuple().digits)
+    # with the widest exponents: those of the usual context refuse numbers that a file may well hold
+    wide = decimal.Context(prec=max(1, digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
+    found = cell.normalize(wide)
+    if found == cell:
+        return str(found)
+    digits_left = "".join(map(str, cell.as_tuple().digits)).rstrip("0")  # beyond every context
+    return f"{'-' if cell.is_signed() else ''}{digits_left}E{cell.adjusted()}"
 
 
 def _read_objects(items: list[object], kinds: KindArray) -> FloatArray:
@@ -130,7 +137,7 @@ def _all_numbers(items: list[object]) -> FloatArray | None:
 
 def _number(cell: object) -> tuple[float, Kind]:
     if isinstance(cell, str):
-        return _written_number(cell)
+        return _written_number(str.__str__(cell))
     if isinstance(cell, np.generic):
         cell = cell.item()
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # pandas' own None
@@ -165,5 +172,5 @@ def _float_of(number: numbers.Real | decimal.Decimal) -> float:
         return float(number)
     except OverflowError:  # a very long integer or fraction
         return -math.inf if isinstance(number, int | Fraction) and number < 0 else math.inf
-    except (ValueError, TypeError, ArithmeticError):  # a signalling NaN, or a type that only claims to be real
+    except Exception:  # noqa: BLE001 - a signalling NaN, or a type that only claims to be real: no cell may be told from another
         return math.nan

@@ -18,7 +18,7 @@ import numpy as np
 from dpkit.core.source import Batch, Cells
 from dpkit.data.csv_arrow import plain_cells
 from dpkit.data.objects import objects
-from dpkit.errors import SourceError
+from dpkit.errors import SourceError, raise_alone
 
 LONGEST_LINE = 1 << 20
 """A longer line is not kept in memory: its record is malformed."""
@@ -150,9 +150,9 @@ def _lines(path: str, start: int = 0, stop: int | None = None) -> Iterator[bytes
         with open(path, "rb") as file:
             yield from _lines_of(file, start, stop)
     except FileNotFoundError:
-        raise SourceError(source=path, reason="there is no such file.") from None
+        raise_alone(SourceError(source=path, reason="there is no such file."))
     except OSError as error:
-        raise SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}.") from None
+        raise_alone(SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}."))
 
 
 def _lines_of(file: BinaryIO, start: int, stop: int | None) -> Iterator[bytes | None]:

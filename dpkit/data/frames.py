@@ -70,7 +70,7 @@ def _pandas_cells(series: Any, start: int, stop: int) -> Cells:
 def _polars_cells(series: Any, start: int, stop: int) -> Cells:
     part = series.slice(start, stop - start)
     missing = np.asarray(part.is_null().to_numpy(), dtype=np.bool_)
-    if part.dtype.is_float() or part.dtype.is_integer():
+    if part.dtype.is_float() or (part.dtype.is_integer() and "128" not in str(part.dtype)):  # numpy has none of 128 bits
         # filled first: numpy has no integer that is null, and floats in their place would change the other rows
         return Cells(values=np.asarray(part.fill_null(0).to_numpy()), missing=missing)
     return Cells(values=objects(one_by_one(part.to_list, len(part), lambda place: part[place])), missing=missing)

@@ -18,7 +18,7 @@ from dpkit.data.frames import frame_table
 from dpkit.data.schema import Schema
 from dpkit.data.source import DataSource
 from dpkit.data.unit import ROW, PrivacyUnit
-from dpkit.errors import InvalidValueError, SourceError
+from dpkit.errors import DpkitError, InvalidValueError, SourceError, kind_of
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
@@ -42,9 +42,10 @@ def open_source(
     """
     table = open_table(data, names=names, delimiter=delimiter)
     needed = schema.names if unit.column is None else (*schema.names, unit.column)
+    found = _names_of(table)
     for name in needed:
-        if name not in table.names:
-            raise _missing_column(name, table)
+        if name not in found:
+            raise _missing_column(name, found, has_header=any(other in found for other in needed))
     keep = not isinstance(table, DivisibleTable) if in_memory is None else in_memory
     return DataSource(table=table, schema=schema, unit=unit, neighbours=neighbours, in_memory=keep)
 
@@ -62,14 +63,16 @@ def open_table(data: object, *, names: Sequence[str] | None = None, delimiter: s
     found = frame_table(data) or arrow_table(data)
     if found is not None:
         return found
-    if isinstance(data, Table):
-        return data
+    if _is_table(data):
+        return data  # type: ignore[return-value]
     allowed = "a path, a list of paths, a numpy array, a mapping of columns, a pandas or polars frame, or an Arrow table"
     raise InvalidValueError(field="data", found=type(data).__name__, allowed=allowed, where="open_source")
 
 
 def _expanded(path: str | bytes) -> list[str]:
     text = os.fsdecode(path)
+    if "\n" in text or "\r" in text:
+        raise SourceError(source="the data", reason="it is a text of several lines, not a path.", fix="Write it to a file.")
     if os.path.exists(text) or not glob.has_magic(text):
         return [text]
     found = sorted(glob.glob(text, recursive=True))
@@ -86,13 +89,45 @@ def _files(paths: list[str], delimiter: str | None) -> Table:
         by_ending = "\t" if endings == {".tsv"} else ","
         return CsvTable(paths, delimiter=by_ending if delimiter is None else delimiter)
     known = ", ".join((*_CSV, *_PARQUET))
+    source = paths[0] if all(map(os.path.exists, paths)) else "the data"  # what is no file may be data that was given as text
     raise SourceError(
-        source=paths[0], reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {known}."
+        source=source, reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {known}."
     )
 
 
-def _missing_column(name: str, table: Table) -> SourceError:
-    """Only near names are offered: the first line of a file without a header is a record, and must not be shown."""
-    near = difflib.get_close_matches(name, table.names, n=3)
+def _is_table(data: object) -> bool:
+    kind = ""
+    try:
+        return isinstance(data, Table)  # which may ask for its names
+    except (DpkitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+        kind = kind_of(error)
+    raise _without_names(kind)
+
+
+def _names_of(table: Table) -> tuple[str, ...]:
+    kind = ""
+    try:
+        return tuple(table.names)
+    except (DpkitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+        kind = kind_of(error)
+    raise _without_names(kind)
+
+
+def _without_names(kind: str) -> SourceError:
+    return SourceError(source="the data", reason=f"it does not say the names of its columns ({kind}).")
+
+
+def _missing_column(name: str, names: Sequence[str], *, has_header: bool) -> SourceError:
+    """Near names are offered where another declared column is there: the first line of a file without a header is a record,
+    a cell of which may resemble a name, and must not be shown.
+    """
+    if not has_header:
+        fix = "It has none of the declared columns: does its first line name them?"
+        return SourceError(source="the data", reason=f"it has no column named {name!r}.", fix=fix)
+    near = difflib.get_close_matches(name, names, n=3)
     fix = f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "No column has a similar name."
     return SourceError(source="the data", reason=f"it has no column named {name!r}.", fix=fix)

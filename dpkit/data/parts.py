@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.core.query import Block
-from dpkit.core.source import Table
+from dpkit.core.source import Batch, Table
 from dpkit.data.cells import read_texts
 from dpkit.data.schema import Schema
 
@@ -37,17 +38,29 @@ class SourcePart:
         """Every row, at most `rows` at a time; with `kept`, one truth value a row, only those."""
         names = [column.name for column in self.schema.select(columns)]
         start = 0
-        for batch in self.table.batches(names, rows):
+        for batch in self._batches(names, rows):
             block = self.schema.encode(batch, names)
             yield block if kept is None else block[kept[start : start + batch.rows]]
             start += batch.rows
 
     def count(self) -> int:
         """How many rows there are."""
-        return sum(batch.rows for batch in self.table.batches((), ROWS_OF_A_SCAN))
+        return sum(batch.rows for batch in self._batches((), ROWS_OF_A_SCAN))
 
     def persons(self, column: str) -> Iterator[tuple[list[str | None], Block]]:
         """Every row, batch by batch: whose it is, and the codes of all declared columns."""
         declared = self.schema.names
-        for batch in self.table.batches(tuple(dict.fromkeys((*declared, column))), ROWS_OF_A_SCAN):
+        for batch in self._batches(tuple(dict.fromkeys((*declared, column))), ROWS_OF_A_SCAN):
             yield read_texts(batch.cells[column]), self.schema.encode(batch, declared)
+
+    def _batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+        """The table's batches; a reading that is given up is closed here, since Python prints what a forgotten one raises."""
+        batches = self.table.batches(names, rows)
+        try:
+            for batch in batches:  # noqa: UP028 - `yield from` would pass on what closing raises
+                yield batch
+        finally:
+            close = getattr(batches, "close", None)
+            if callable(close):
+                with suppress(BaseException):
+                    close()

@@ -19,9 +19,10 @@ from dpkit.data.pricing import priced_distances
 from dpkit.data.read_ahead import read_ahead
 from dpkit.data.schema import Schema
 from dpkit.data.setting import DeclaredSetting
+from dpkit.data.silence import quietly
 from dpkit.data.stamps import stamp_of
 from dpkit.data.unit import PrivacyUnit
-from dpkit.errors import PrivateFactError, SourceError
+from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
 
 
 class DataSource:
@@ -105,7 +106,18 @@ class DataSource:
         if not self.unit.knows_size(self.neighbours):
             unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
             raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
-        return self._count()
+        return self._public_count()
+
+    def _public_count(self) -> int:
+        kind = ""
+        try:
+            with quietly():
+                return self._count()
+        except (DpkitError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+            kind = kind_of(error)
+        raise SourceError(source="the data", reason=f"its rows cannot be counted ({kind}).")
 
     def _count(self) -> int:
         return self._whole.count()

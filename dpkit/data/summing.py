@@ -1,23 +1,22 @@
 """Exact summation of queries over blocks: the part of an engine that does not care where the rows are.
 
 A row's contribution is what `rows` makes of it, guarded: an entry that is NaN counts as 0, a magnitude above the bound is
-clamped to it, and a row on which `rows` fails contributes zero. So nothing raises on a value, and one bad row stays one row.
+clamped to it, and a row on which `rows` fails, be it by `sys.exit`, contributes zero. So nothing raises on a value, and one bad
+row stays one row.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 
 from dpkit.core.query import Block, Preparation, Query
 from dpkit.data.kept_rows import Prepared
 from dpkit.data.pricing import contribution_bound, contribution_grid
+from dpkit.data.silence import quietly
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
 
@@ -67,9 +66,9 @@ class QuerySum:
             return None
         try:
             found = np.asarray(self.query.prepared_steps(prepared))
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except Exception:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
+        except BaseException:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
             return None
         if found.dtype != np.int64 or found.shape != (found.shape[0] if found.ndim else 0, *self.query.shape):
             return None
@@ -99,9 +98,9 @@ class QuerySum:
         assert function is not None
         try:
             found = np.asarray(function(part), dtype=np.float64)
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except Exception:  # noqa: BLE001 - as above
+        except BaseException:  # noqa: BLE001 - as above
             return None
         if found.shape != self.query.shape:
             return None
@@ -113,9 +112,9 @@ class QuerySum:
         """The contributions of some rows in grid steps. Where `rows` fails, halves are tried, down to the rows it fails on."""
         try:
             found = np.asarray(self.query.rows(part), dtype=np.float64)
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except Exception:  # noqa: BLE001 - as above
+        except BaseException:  # noqa: BLE001 - as above
             found = np.empty(0)
         if found.shape == (part.shape[0], *self.query.shape):
             return guarded_steps(found, bound=self.bound, grid=self.grid)
@@ -138,7 +137,7 @@ class QuerySums:
 
     def partial(self, block: Block) -> Totals:
         """The totals of some rows, given as codes of `columns`. Raises on no value, and warns of none."""
-        with _quietly():
+        with quietly():
             ready: Ready = {}
             return tuple(one.total(block, self._prepared(one, block, ready)) for one in self.sums)
 
@@ -170,14 +169,14 @@ class QuerySums:
     def partial_and_prepared(self, block: Block) -> tuple[Totals, Block | None]:
         """The totals of some rows, and what the shared preparation made of them; None where these totals need the rows."""
         assert self.prepared is not None
-        with _quietly():
+        with quietly():
             prepared = prepared_rows(self.prepared[0], self.sums[0].own_columns(block))
         partial = None if prepared is None else self.prepared_partial(prepared)
         return (self.partial(block), None) if partial is None else (partial, prepared)
 
     def prepared_partial(self, prepared: Block) -> Totals | None:
         """The totals of prepared rows; None where some query needs the rows themselves."""
-        with _quietly():
+        with quietly():
             found = [one.prepared_total(prepared) for one in self.sums]
         return None if any(total is None for total in found) else tuple(total for total in found if total is not None)
 
@@ -194,38 +193,14 @@ def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
     """What a preparation makes of some rows, read-only; None where it fails."""
     try:
         found = np.asarray(preparation.rows(block), dtype=np.float64)
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception:  # noqa: BLE001 - as above
+    except BaseException:  # noqa: BLE001 - as above
         return None
     if found.shape != (block.shape[0], preparation.width):
         return None
     found.flags.writeable = False
     return found
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """No warning tells of a value. Python's filters are the process's, so threads share one silence: the last one ends it."""
-    with _SILENCE_LOCK:
-        if not _SILENCES:
-            _SILENCES.append(warnings.catch_warnings())
-            _SILENCES[0].__enter__()
-            warnings.simplefilter("ignore")
-        else:
-            _SILENCES.append(_SILENCES[0])
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    finally:
-        with _SILENCE_LOCK:
-            silence = _SILENCES.pop()
-            if not _SILENCES:
-                silence.__exit__(None, None, None)
-
-
-_SILENCE_LOCK = Lock()
-_SILENCES: list[warnings.catch_warnings[None]] = []
 
 
 def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:

@@ -15,7 +15,8 @@ from dpkit.core.mechanism import Mechanism
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.data.delivery import check_delivery, release_exactly
-from dpkit.errors import InvalidValueError, ReleaseFailedError
+from dpkit.data.silence import quietly
+from dpkit.errors import InvalidValueError, ReleaseFailedError, kind_of
 from dpkit.numerics.randomness import is_secure, secure_generator
 from dpkit.numerics.simulated import is_simulated
 from dpkit.running.purses import Purse
@@ -82,14 +83,10 @@ class DataCurator:
         if charge.is_released:
             values = _as_arrays(charge.value, len(queries))
         else:
-            try:
-                values = self._drawn(queries, mechanisms)
-            except BaseException as error:
-                self._purse.failed(charge, type(error).__name__)
-                # an interrupt goes on as it is; an error is replaced, since its message and its frames may hold rows
-                if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-                    raise
-                raise ReleaseFailedError(queries=[query.name for query in queries], kind=type(error).__name__) from None
+            values, failure = self._drawn_or_failure(queries, mechanisms)
+            if failure:
+                self._purse.failed(charge, failure)
+                raise _replaced(failure, queries)
             self._purse.released(charge, values)
         self._trace.append(
             Released(
@@ -115,6 +112,20 @@ class DataCurator:
             events.append(planned_event(self._setting, query, mechanism))
         self._engine.check(queries)
         return queries, mechanisms, events[0] if len(events) == 1 else Compose(events=tuple(events))
+
+    def _drawn_or_failure(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[tuple[Value, ...], str]:
+        """The noisy values, or the kind of what went wrong. Nothing else of that leaves: no message, no frames, no warning; nor
+        does it itself, as the context of an error that is raised while it is handled. All of them may hold rows.
+        """
+        try:
+            with quietly():
+                return self._drawn(queries, mechanisms), ""
+        except KeyboardInterrupt:
+            return (), "KeyboardInterrupt"
+        except SystemExit:
+            return (), "SystemExit"
+        except BaseException as error:  # noqa: BLE001 - as above
+            return (), kind_of(error)
 
     def _drawn(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[Value, ...]:
         rng = secure_generator() if self._rng is None else self._rng
@@ -176,6 +187,15 @@ def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event
             except InvalidValueError:
                 continue
         raise
+
+
+def _replaced(kind: str, queries: Sequence[Query]) -> BaseException:
+    """What is raised in place of what went wrong: an interrupt or an exit goes on, without what it said."""
+    if kind == "KeyboardInterrupt":
+        return KeyboardInterrupt()
+    if kind == "SystemExit":
+        return SystemExit(1)
+    return ReleaseFailedError(queries=[query.name for query in queries], kind=kind)
 
 
 def _as_arrays(value: object, count: int) -> tuple[Value, ...]:

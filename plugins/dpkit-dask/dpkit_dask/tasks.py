@@ -20,7 +20,9 @@ import numpy.typing as npt
 from dpkit.core.query import Block
 from dpkit.data.bounding import FoundRows, first_of_each, found_rows, gathered, shared_out
 from dpkit.data.parts import Bounding, SourcePart
+from dpkit.data.silence import quietly
 from dpkit.data.summing import QuerySums, Totals
+from dpkit.errors import kind_of
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -37,11 +39,12 @@ def _nameless(task: Callable[Arguments, Returned]) -> Callable[Arguments, Return
     @wraps(task)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Returned:
         try:
-            return task(*arguments, **options)
+            with quietly():
+                return task(*arguments, **options)
         except MemoryError:
             failure: Exception = MemoryError()  # numpy's would say how many rows there were
-        except Exception as error:  # noqa: BLE001 - whatever it says may quote a row, and workers write what fails to their logs
-            failure = PartFailedError(type(error).__name__)
+        except BaseException as error:  # noqa: BLE001 - whatever it says may quote a row, and workers write what fails to their logs
+            failure = PartFailedError(kind_of(error))
         raise failure
 
     return run

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 import distributed.comm.tcp
 import numpy as np
 import pytest
-from dpkit_dask import DASK
+from dpkit_dask import DASK, tasks
 from dpkit_dask.engine import DaskEngine
 from dpkit_dask.tasks import machine_kind
 
 import dpkit
+from dpkit.data.summing import plan_sums
 
 
 def listen():
@@ -103,4 +104,18 @@ def test_an_error_on_a_worker_shows_no_row(listening, queries):
     with pytest.raises(PartFailedError) as caught:
         client.submit(rehearsed, b"not a pickle", np.array([[queries.CANARY]]), pure=False).result()
     assert str(queries.CANARY) not in repr(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("kind", [ValueError, MemoryError, SystemExit])
+def test_what_fails_on_a_worker_is_named_by_its_kind_alone(kind):
+    """Workers write what fails to their logs, and send it on: its text may quote a row, so it stays where it is."""
+
+    class Failing:
+        def blocks(self, columns, rows, *, kept):
+            raise kind("row 7301.424242")
+
+    with pytest.raises(MemoryError if kind is MemoryError else tasks.PartFailedError) as caught:
+        tasks.partial_sum(Failing(), None, plan=plan_sums([], ["x"]), rows=1, machine=tasks.machine_kind())
+    assert str(caught.value) == ("" if kind is MemoryError else kind.__name__)
     assert caught.value.__context__ is None
