@@ -66,6 +66,10 @@ class CachedSource:
         """What the source declares."""
         return self._source.setting
 
+    def public_rows(self) -> int:
+        """How many rows there are, where that is public."""
+        return self._source.public_rows()
+
     def sample(self, columns: Sequence[str]) -> Block:
         """Made-up rows within the declared bounds."""
         return self._source.sample(columns)

@@ -52,6 +52,11 @@ class BlockEngine:
         declared = getattr(self._source, "setting", None)
         return declared if isinstance(declared, DeclaredSetting) else None
 
+    def public_rows(self) -> int | None:
+        """How many rows there are, where that is public; None where a source does not tell. Else `PrivateFactError`."""
+        count = getattr(self._source, "public_rows", None)
+        return count() if callable(count) else None
+
     def close(self) -> None:
         """Forget what was kept of the rows."""
         self._kept.end(complete=False)

@@ -48,6 +48,7 @@ class DataSource:
         self._kept: npt.NDArray[np.bool_] | None = None
         self._codes: Block | None = None
         self._read_stamp = ""
+        self._counted: tuple[str, int] | None = None
 
     def __repr__(self) -> str:
         return f"DataSource(columns={self.columns}, unit={self.unit}, neighbours={self.neighbours})"
@@ -106,7 +107,10 @@ class DataSource:
         if not self.unit.knows_size(self.neighbours):
             unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
             raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
-        return self._public_count()
+        stamp = self.stamp
+        if self._counted is None or self._counted[0] != stamp:
+            self._counted = stamp, self._public_count()
+        return self._counted[1]
 
     def _public_count(self) -> int:
         kind = ""

@@ -160,7 +160,11 @@ class CuratorDoor:
 
 
 def check_agreement(engine: Engine, setting: Setting) -> None:
-    """Refuse a plan for one dataset on the rows of another: relation, unit and columns must be those of the engine's source."""
+    """Refuse a plan for one dataset on the rows of another: relation, unit and columns must be those of the engine's source.
+
+    So must a declared number of rows where it is public: answers are divided by it. Where it is private it is a guess that
+    nobody may hold against the data; no price depends on it.
+    """
     declared = getattr(engine, "setting", None)
     if declared is None:
         return
@@ -172,6 +176,17 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
                 allowed=f"what the source declares, {getattr(declared, field)}",
                 where="DataCurator",
                 fix="Plan and read with one declaration.",
+            )
+    count = getattr(engine, "public_rows", None)
+    if setting.size is not None and setting.size_is_public and callable(count):
+        found = count()
+        if found is not None and found != setting.size:
+            raise InvalidValueError(
+                field="rows",
+                found=setting.size,
+                allowed=f"the number of rows, which is public here: {found}",
+                where="setting",
+                fix="Correct it: the plan was made with it. Nothing was charged.",
             )
 
 

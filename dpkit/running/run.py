@@ -14,7 +14,7 @@ from dpkit.core.events import Compose, Event
 from dpkit.core.setting import Setting
 from dpkit.data.unit import ROW
 from dpkit.errors import LedgerDisagreementError
-from dpkit.running.curator import DataCurator, Released
+from dpkit.running.curator import DataCurator, Released, check_agreement
 from dpkit.running.driver import Outcome, drive, interrupts
 from dpkit.running.ledger import Ledger
 from dpkit.running.purses import LedgerPurse, PlanPurse
@@ -58,6 +58,7 @@ def run_algorithms(
     """
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
+    check_agreement(engine, setting)  # before anything is reserved
     if ledger is not None:
         _check_terms(ledger, setting)
     ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis, data=data) if ledger is not None else None

@@ -61,6 +61,10 @@ class DaskEngine:
         """What the source declares."""
         return self._here.setting
 
+    def public_rows(self) -> int | None:
+        """How many rows there are, where that is public."""
+        return self._here.public_rows()
+
     def close(self) -> None:
         """Leave the cluster."""
         self._masks = None
