@@ -30,6 +30,10 @@ def feature_names(rows: Any) -> list[str] | None:
 def checked_rows(rows: Any, estimator: Any, *, fitted: bool = False) -> Array:
     """A two-dimensional array; what is no number is mapped later, by policy. With scikit-learn its own checks speak."""
     rows = as_numbers(rows)
+    dimensions = 2 if hasattr(rows, "toarray") else np.asarray(rows).ndim
+    if dimensions != 2:  # scikit-learn would show the array
+        shape = f"Expected 2D array, got {dimensions}D array instead."
+        raise ValueError(f"{shape} Reshape your data: one row a record, one column a feature.")
     try:
         from sklearn.utils.validation import validate_data  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
@@ -43,6 +47,8 @@ def as_numbers(values: Any) -> Any:
     if hasattr(values, "toarray"):  # a sparse matrix holds numbers
         return values
     cells = np.asarray(values)
+    if cells.dtype.kind == "c":  # said here: scikit-learn would show the array
+        raise ValueError("Complex data not supported")
     if cells.dtype.kind not in "OSU":
         return values
     numbers = np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)

@@ -115,3 +115,17 @@ def test_it_imports_and_fits_without_scikit_learn():
         "assert 'sklearn.base' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, capture_output=True, timeout=120)
+
+
+@pytest.mark.parametrize("shape", ["one dimension", "complex", "complex target", "scalar"])
+def test_a_wrong_shape_or_kind_is_refused_without_showing_the_data(shape):
+    secret = np.full(30, 8765.4321)
+    given = {
+        "one dimension": (secret, secret),
+        "complex": (secret.reshape(-1, 1) + 1j, secret),
+        "complex target": (secret.reshape(-1, 1), secret + 1j),
+        "scalar": (secret[0], secret),
+    }[shape]
+    with pytest.raises(ValueError, match=r"Expected 2D array|Complex data not supported") as caught:
+        PrivateRobustRegressor(epsilon=1.0, delta=1e-6).fit(*given)
+    assert "8765" not in str(caught.value)
