@@ -7,7 +7,7 @@ import pytest
 
 from dpkit.core.claims import Citation
 from dpkit.core.distances import l1
-from dpkit.core.query import Query
+from dpkit.core.query import Preparation, Query
 from dpkit.numerics.exact_sums import ExactSum, truncated
 from dpkit.testing import exact_sum_laws as laws
 
@@ -64,7 +64,21 @@ def starts_at_one(query, blocks):
 OWN, BOUNDED = laws.contribution_is_the_row_s_own, laws.contributions_are_within_bound_and_on_the_grid
 FAST, EXACT = laws.block_sum_equals_the_sum_of_rows, laws.total_is_the_exact_sum_in_any_order_and_partition
 BAD, FEW = laws.bad_row_moves_no_more_than_itself, laws.no_rows_give_zero_and_one_row_its_own
+PREPARED = laws.prepared_steps_are_the_sum_of_rows
 FIRST = query(x0, grid=STEP, block_sum=lambda block: np.sum(x0(block)))
+
+
+def prepared(steps):
+    """The first column, by way of a preparation; `steps` of that column in steps of the grid."""
+    preparation = Preparation(rows=lambda block: x0(block)[:, None] / STEP, width=1)
+    return query(
+        x0,
+        grid=STEP,
+        block_sum=lambda block: np.sum(x0(block)),
+        preparation=preparation,
+        prepared_steps=lambda rows: np.atleast_1d(steps(rows[:, 0])).astype(np.int64),
+    )
+
 
 BROKEN = {
     "an indicator of a BLAS product": (OWN, query(indicator_by_blas, (40,), grid=1.0)),
@@ -82,6 +96,9 @@ BROKEN = {
         query(x0, grid=STEP, block_sum=lambda block: np.sum(x0(block), dtype=np.float32)),
     ),
     "a fast path that skips the last row": (FAST, query(x0, grid=STEP, block_sum=lambda block: np.sum(x0(block)[:-1]))),
+    "prepared rows in single precision": (PREPARED, prepared(lambda column: np.sum(column, dtype=np.float32))),
+    "only the first run of prepared rows": (PREPARED, prepared(lambda column: np.sum(column[:8192]))),
+    "integers of 32 bits": (PREPARED, prepared(lambda column: np.sum(column).astype(np.int64).astype(np.int32))),
     "a sum in floating point": (partial(EXACT, total=accumulated_in_order), FIRST),
     "the last block only": (partial(EXACT, total=last_block_only), FIRST),
     "NaN passes through": (partial(BAD, total=unguarded), FIRST),
@@ -103,3 +120,4 @@ def test_every_law_has_a_mutant():
 def test_the_query_that_the_broken_sums_add_is_right():
     for law in laws.EXACT_SUM_LAWS:
         law(FIRST, RANGES)
+        law(prepared(np.sum), RANGES)

@@ -87,7 +87,7 @@ class DaskEngine:
 
     def evaluate(self, queries: Sequence[Query]) -> tuple[ExactSum, ...]:
         """The exact total of each query: one pass over the parts, and a tree of sums of depth log(parts) to the base 16."""
-        self._here.check(queries)
+        self._here.ensure_checked(queries)
         plan = plan_sums(queries, self._source.columns)
         if not queries or not self._parts:
             return plan.zero()

@@ -59,6 +59,12 @@ class Frame:
         return 1.0 / np.array(self.units)[:, None]
 
     @cached_property
+    def _turned(self) -> tuple[Array, float]:
+        """P' in fixed point, and what it is to be scaled by."""
+        matrix, scale = fixed_point(self.preconditioner)
+        return np.ascontiguousarray(matrix.T), scale
+
+    @cached_property
     def _tame(self) -> float:
         """Entries in the units of the frame up to this were surely not beyond the clamp."""
         return float(CLAMP * np.min(self._inverse_units, initial=1.0))
@@ -86,8 +92,7 @@ class Frame:
 
     def prepared(self, block: Array) -> Array:
         """Of each row u in whole steps of the grid, then ||z||, then y."""
-        matrix, scale = fixed_point(self.preconditioner)
-        turned = np.ascontiguousarray(matrix.T)
+        turned, scale = self._turned
         if not any(self.levels):
             fast = kernels.prepared(block, self._inverse_units[:, 0], turned, scale, self._tame, intercept=self.intercept)
             if fast is not None:
