@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dpkit.analysis.markup import Markup
+from dpkit.bench.fit import FitRow
 from dpkit.bench.growth import COMPOSITIONS, GrowthRow
 from dpkit.bench.importing import ImportRow
 from dpkit.bench.passes import PassRow
@@ -48,13 +49,15 @@ def picture_of(sections: Sequence[Section]) -> Markup:
 
 
 def _ratios(section: Section) -> Markup:
-    found = [
-        (_label(row), float(ratio)) for row in section.rows if isinstance(ratio := getattr(row, "ratio", None), int | float)
-    ]
+    found = [(_label(row), float(ratio)) for row in section.rows if isinstance(ratio := _ratio(row), int | float)]
     if not found:
         return Markup("")
     left_out = f", the first {_MOST_BARS} of {len(found)}" if len(found) > _MOST_BARS else ""
     return bars(found[:_MOST_BARS], title=f"{section.name}: {_meaning(section.rows[0])}{left_out}", unit="x", headed=True)
+
+
+def _ratio(row: object) -> object:
+    return row.error_ratio if isinstance(row, FitRow) else getattr(row, "ratio", None)
 
 
 def _label(row: object) -> str:
@@ -67,4 +70,6 @@ def _label(row: object) -> str:
 def _meaning(row: object) -> str:
     if isinstance(row, PassRow | ImportRow):
         return "time of dpkit over the other's (less is better)"
+    if isinstance(row, FitRow):
+        return "error of the other over dpkit's (more is better)"
     return "times as fast as the other (more is better)"
