@@ -1,8 +1,8 @@
-"""Lines of CSV by Arrow, where they are so plain that nothing can be misunderstood: faster, and otherwise the same.
+"""Records of CSV by Arrow, where they are so plain that nothing can be misunderstood: faster, and otherwise the same.
 
-Empty lines and lines with quotes, stray carriage returns, bytes that are no UTF-8 or another number of cells are left to the
-reader of single lines, with all lines of their batch. Both readers give the same cells for the lines that both read, so which
-one reads a batch changes nothing.
+Where records begin and end is decided before (dpkit/data/csv_records.py). Empty records and those with quotes, carriage
+returns, bytes that are no UTF-8 or another number of cells are left to the reader of single records, with all records of their
+batch: Arrow sees one line a record. Both readers give the same cells for what both read, so which one reads changes nothing.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpkit.data import csv_arrow, csv_lines
+from dpkit.data import csv_arrow, csv_lines, csv_records
 from dpkit.data.csv_arrow import plain_cells
 from dpkit.data.opening import open_table
 
@@ -22,7 +22,7 @@ def few():
 
 
 def by_line(lines, delimiter, width, places):
-    records = [csv_lines._split(csv_lines._text(line), delimiter) for line in lines]
+    records = [csv_records.split(line, delimiter) for line in lines]
     return (
         [[record[place] for record in records] for place in places]
         if all(record is not None and len(record) == width for record in records)

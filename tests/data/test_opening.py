@@ -14,7 +14,7 @@ from pyarrow import parquet
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.source import Source, Table
 from dpkit.data.columns import Boolean, Category, Number
-from dpkit.data.csv_lines import LONGEST_LINE
+from dpkit.data.csv_records import LONGEST_RECORD
 from dpkit.data.opening import open_source, open_table
 from dpkit.data.schema import Schema
 from dpkit.data.unit import PrivacyUnit
@@ -132,7 +132,7 @@ def codes_of_csv(path, text, **options):
     return [row[0] for block in source.blocks((), 3) for row in block.tolist()]
 
 
-def test_a_line_is_a_record_whatever_the_lines_beside_it_hold(tmp_path):
+def test_a_record_is_read_alike_whatever_the_records_beside_it_hold(tmp_path):
     lines = {
         b"1,a": 1.0,
         b'2,"a,b"': 2.0,
@@ -146,9 +146,11 @@ def test_a_line_is_a_record_whatever_the_lines_beside_it_hold(tmp_path):
         b"8,a\rb": 8.0,
         b"1e999,": 9.0,
         b"," + b"a" * 200_000: -9.0,
-        b'1,"' + b"a" * 200_000 + b'"': -9.0,
-        b"2," + b"a" * (LONGEST_LINE + 10): -9.0,
-        b"3," + b"a" * (3 * LONGEST_LINE): -9.0,
+        b'1,"' + b"a" * 200_000 + b'"': 1.0,
+        b'2,"a\nb\r\n""\n"': 2.0,
+        b'3,"' + b"a\n" * LONGEST_RECORD + b'"': -9.0,
+        b"2," + b"a" * (LONGEST_RECORD + 10): -9.0,
+        b"3," + b"a" * (3 * LONGEST_RECORD): -9.0,
         b"4,last": 4.0,
     }
     for order in (list(lines), list(lines)[::-1]):

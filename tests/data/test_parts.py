@@ -5,12 +5,9 @@ import pickle
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import parquet
 
 from dpkit.core.source import DivisibleTable
-from dpkit.data import csv_lines
 from dpkit.data.bounding import first_of_each, found_rows, gathered, shared_out
 from dpkit.data.columns import Number
 from dpkit.data.opening import open_source, open_table
@@ -48,27 +45,6 @@ def test_pieces_hold_every_row_once_and_in_order(files, pattern, size):
     assert [cell for piece in pieces for cell in cells_of(piece)] == cells_of(table)
     assert len(pieces) > 3 or size > 2000
     assert sum(batch.rows for piece in pieces for batch in piece.batches((), 7)) == 500
-
-
-@given(
-    data=st.text(alphabet='ab\n\r",0', max_size=60).map(str.encode),
-    size=st.integers(1, 20),
-    chunk=st.integers(1, 9),
-    longest=st.integers(1, 12),
-)
-@settings(max_examples=300, deadline=None)
-def test_ranges_of_a_file_hold_the_lines_of_the_whole_whatever_they_are(tmp_path_factory, data, size, chunk, longest):
-    path = tmp_path_factory.getbasetemp() / "lines.csv"
-    path.write_bytes(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_lines, "_CHUNK", chunk)
-        patch.setattr(csv_lines, "LONGEST_LINE", longest)
-        whole = list(csv_lines._lines(str(path)))
-        parts = [list(csv_lines._lines(str(path), start, start + size)) for start in range(0, max(1, len(data)), size)]
-    expected = data.split(b"\n")
-    expected = expected[:-1] if not expected[-1] else expected
-    assert whole == [None if len(line) > longest else line.removesuffix(b"\r") for line in expected]
-    assert [line for part in parts for line in part] == whole
 
 
 def test_a_part_holds_no_row(files):
