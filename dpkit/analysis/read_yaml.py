@@ -24,6 +24,12 @@ MOST_NODES = 100_000
 
 DEEPEST = 40
 
+_OF_DATA = (".csv", ".tsv", ".parquet", ".pq")
+_OF_AN_ANALYSIS = re.compile(
+    rb"""^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[ \t{]*+["']?(?:dpkit|data|budget|steps)["']?[ \t]*:""", re.MULTILINE
+)
+"""A line that begins with a key of its root; a file without one is taken for something else."""
+
 _TAG = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"))
 
@@ -75,6 +81,10 @@ def read_yaml(path: Path) -> Node:
     except OSError as error:
         reason = {FileNotFoundError: "there is no such file", IsADirectoryError: "it is a folder"}.get(type(error))
         raise _broken(str(path), Place(line=1, column=1), reason or f"it cannot be read ({error.strerror})") from None
+    plain_content = content.replace(b"\0", b"")  # of UTF-16, too
+    if path.suffix.lower() in _OF_DATA or (plain_content.strip() and not _OF_AN_ANALYSIS.search(plain_content)):
+        allowed = "YAML that begins with `dpkit: 1`; is this the data?"  # which must not be shown
+        raise _broken(str(path), Place(line=1, column=1), "it is not an analysis", allowed)
     return parse_yaml(content, file=str(path))
 
 

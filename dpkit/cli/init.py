@@ -26,6 +26,11 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
     show_default=True,
     help="The file to write.",
 )
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="The first line of a CSV names its columns: write them down. [default: asks on a terminal, else no]",
+)
 @click.option("--epsilon", type=float, help="The budget of the run. [default: 1.0]")
 @click.option("--delta", type=float, help="Its delta. [default: 1e-6]")
 @click.option("--person", help="The column that names persons. [default: each row is somebody of their own]")
@@ -36,6 +41,7 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 def init(
     source: str | None,
     to: Path,
+    header: bool | None,
     epsilon: float | None,
     delta: float | None,
     person: str | None,
@@ -46,21 +52,23 @@ def init(
 ) -> None:
     """Write a commented analysis. Of the data, only the names of the columns are read: bounds are yours to declare.
 
+    The first line of a CSV is read where `--header` says that it holds names: without a header it is somebody's record.
+
     On a terminal it asks for what is not given.
 
-    Example: dpkit init people.csv --epsilon 1 --to analysis.yaml
+    Example: dpkit init people.csv --header --epsilon 1 --to analysis.yaml
     """
     from dpkit.analysis.run import write_whole
-    from dpkit.data.opening import open_table
 
     if to.exists() and not force:
         raise OutputError(path=to, reason="it is there already.", fix="Name another file with --to, or say --force.")
     asking = sys.stdin.isatty() and not as_json
-    if source is None:
-        source = click.prompt("Data (CSV or Parquet)", err=True) if asking else "data.csv"
-        names = open_table(source).names if asking else ()
-    else:
-        names = open_table(source).names
+    names: tuple[str, ...] = ()
+    if source is not None or asking:
+        source = source or str(click.prompt("Data (CSV or Parquet)", err=True))
+        header = _has_header(source, header, asking=asking)
+        names = _names(source) if header else ()
+    source = source or "data.csv"
     if epsilon is None:
         epsilon = click.prompt("Epsilon of the run", default=1.0, err=True) if asking else 1.0
     if delta is None:
@@ -78,6 +86,27 @@ def init(
         click.echo(json.dumps({"wrote": str(to), "columns": list(names)}, indent=2))
     else:
         click.echo(f"wrote {to}\nNext: declare the columns and steps in it, then `dpkit plan {to}`.")
+        if header is False:
+            click.echo(
+                "The first line of the data was not read. `--header` writes the names down that it holds; a CSV needs them."
+            )
+
+
+def _has_header(source: str, said: bool | None, *, asking: bool) -> bool:
+    """Whether the file holds names, and no record in their place: Parquet does, of a CSV only its owner knows."""
+    from dpkit.data.opening import holds_csv
+
+    is_csv = holds_csv(source)
+    if said is not None:
+        return said
+    question = "Does its first line name the columns? They are written down; a record would be, too"
+    return not is_csv or (asking and click.confirm(question, default=False, err=True))
+
+
+def _names(source: str) -> tuple[str, ...]:
+    from dpkit.data.opening import open_table
+
+    return open_table(source).names
 
 
 def _rendered(*, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str) -> str:

@@ -6,8 +6,9 @@ UTF-8; bytes that are not stay what they are. What a record is: dpkit/data/csv_r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,8 +31,9 @@ class CsvTable:
         self._delimiter = delimiter
         headers = [self._header(path) for path in self._paths]
         self._names = headers[0]
+        self._repeated = frozenset(name for name, count in Counter(self._names).items() if count > 1)
         for path, names in zip(self._paths, headers, strict=True):
-            if set(names) != set(self._names):
+            if sorted(names) != sorted(self._names):
                 raise SourceError(source=path, reason=f"its header is not that of {self._paths[0]}.")
 
     @property
@@ -41,8 +43,13 @@ class CsvTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The cells of the header."""
-        return self._names
+        """The cells of the header that name one column. Whether it is a header, or a first record, is not known here."""
+        return tuple(name for name in self._names if name not in self._repeated)
+
+    @property
+    def repeated(self) -> frozenset[str]:
+        """The cells of the header that stand there more than once, and name nothing."""
+        return self._repeated
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The records, in the order of files and of their places there."""
@@ -70,8 +77,6 @@ class CsvTable:
         if record is not None and b"\r" in record.replace(b"\r\n", b""):
             fix = "Lines end in LF or CRLF; write it again with one of them."
             raise SourceError(source=path, reason="a carriage return that ends no line is in its header.", fix=fix)
-        if len(set(names)) != len(names):
-            raise SourceError(source=path, reason="two columns of its header have the same name.")
         return tuple(names)
 
 
@@ -83,7 +88,7 @@ class CsvPiece:
     """
 
     path: str
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     delimiter: str
     start: int = 0
     stop: int | None = None

@@ -45,7 +45,7 @@ def open_source(
     found = _names_of(table)
     for name in needed:
         if name not in found:
-            raise _missing_column(name, found, has_header=any(other in found for other in needed))
+            raise _missing_column(name, table, found, has_header=any(other in found for other in needed))
     keep = not isinstance(table, DivisibleTable) if in_memory is None else in_memory
     return DataSource(table=table, schema=schema, unit=unit, neighbours=neighbours, in_memory=keep)
 
@@ -69,6 +69,19 @@ def open_table(data: object, *, names: Sequence[str] | None = None, delimiter: s
     raise InvalidValueError(field="data", found=type(data).__name__, allowed=allowed, where="open_source")
 
 
+def holds_csv(path: str | os.PathLike[str]) -> bool:
+    """Whether files are CSV: what names their columns is then a first line, and a record where somebody forgot it.
+
+    No file is read. `SourceError` where there is none, or its format is not known.
+    """
+    paths = _expanded(os.fspath(path))
+    kind = _kind(paths)
+    for name in paths:
+        if not os.path.exists(name):
+            raise SourceError(source=name, reason="there is no such file.")
+    return kind == "csv"
+
+
 def _expanded(path: str | bytes) -> list[str]:
     text = os.fsdecode(path)
     if "\n" in text or "\r" in text:
@@ -82,17 +95,26 @@ def _expanded(path: str | bytes) -> list[str]:
 
 
 def _files(paths: list[str], delimiter: str | None) -> Table:
-    endings = {os.path.splitext(path.lower())[1] for path in paths}
-    if endings <= set(_PARQUET):
+    if _kind(paths) == "parquet":
         return ParquetTable(paths)
-    if endings <= set(_CSV):
-        by_ending = "\t" if endings == {".tsv"} else ","
-        return CsvTable(paths, delimiter=by_ending if delimiter is None else delimiter)
-    known = ", ".join((*_CSV, *_PARQUET))
+    by_ending = "\t" if {_ending(path) for path in paths} == {".tsv"} else ","
+    return CsvTable(paths, delimiter=by_ending if delimiter is None else delimiter)
+
+
+def _kind(paths: list[str]) -> str:
+    endings = set(map(_ending, paths))
+    for kind, known in (("parquet", _PARQUET), ("csv", _CSV)):
+        if endings <= set(known):
+            return kind
+    allowed = ", ".join((*_CSV, *_PARQUET))
     source = paths[0] if all(map(os.path.exists, paths)) else "the data"  # what is no file may be data that was given as text
     raise SourceError(
-        source=source, reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {known}."
+        source=source, reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {allowed}."
     )
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path.lower())[1]
 
 
 def _is_table(data: object) -> bool:
@@ -121,13 +143,19 @@ def _without_names(kind: str) -> SourceError:
     return SourceError(source="the data", reason=f"it does not say the names of its columns ({kind}).")
 
 
-def _missing_column(name: str, names: Sequence[str], *, has_header: bool) -> SourceError:
-    """Near names are offered where another declared column is there: the first line of a file without a header is a record,
-    a cell of which may resemble a name, and must not be shown.
+def _missing_column(name: str, table: Table, names: Sequence[str], *, has_header: bool) -> SourceError:
+    """Near names are offered where they are names for certain. The first line of a CSV without a header is a record; that one
+    of its cells is spelt like a declared column does not make it a header.
     """
+    reason = f"it has no column named {name!r}."
+    if isinstance(table, CsvTable) and name in table.repeated:
+        reason = f"two columns of its header have the same name, {name!r}."
+        return SourceError(source="the data", reason=reason, fix="Name each column once.")
     if not has_header:
         fix = "It has none of the declared columns: does its first line name them?"
-        return SourceError(source="the data", reason=f"it has no column named {name!r}.", fix=fix)
-    near = difflib.get_close_matches(name, names, n=3)
-    fix = f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "No column has a similar name."
-    return SourceError(source="the data", reason=f"it has no column named {name!r}.", fix=fix)
+    elif isinstance(table, CsvTable):
+        fix = "The names in its first line are not shown here; `dpkit init FILE --header` writes them down."
+    else:
+        near = difflib.get_close_matches(name, names, n=3)
+        fix = f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "No column has a similar name."
+    return SourceError(source="the data", reason=reason, fix=fix)

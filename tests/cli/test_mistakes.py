@@ -65,7 +65,7 @@ def spent(folder):
 
 MISTAKES = {
     "file missing": ([("people.csv", "nobody.csv\n  name: people")], 2, "nobody.csv: there is no such file"),
-    "column missing": ([("    age:", "    agee:"), ("column: age", "column: agee")], 2, "Did you mean 'age'?"),
+    "column missing": ([("    age:", "    agee:"), ("column: age", "column: agee")], 2, "dpkit init FILE --header"),
     "column not declared": ([("column: age", "column: agw")], 2, "allowed: age, city. Did you mean 'age'?"),
     "bound that is a text": ([("[0, 100]", "[zero, 100]")], 2, "analysis.yaml:7:11: `data.columns.age.lower`: found the text"),
     "wrong type of column": ([("column: age", "column: city")], 2, "found 'city'; allowed: a column of numbers"),
