@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit_irls.estimator_inputs import checked_rows, checked_targets, declared_schema, feature_names
+from dpkit_irls.estimator_inputs import (
+    DROP,
+    checked_rows,
+    checked_targets,
+    declared_schema,
+    feature_names,
+    note_on_missing,
+    stand_ins,
+)
 
 if TYPE_CHECKING:
     from dpkit.core.guarantee import Guarantee
@@ -34,6 +42,10 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     clamp is used, which is enough for `bounded`. Under replace-one the number of rows is public. With `random_state` the noise
     is seeded: the fit is a simulation, is stamped as one, and protects nobody. `ledger` is an open `dpkit` ledger that the fit
     is charged to.
+
+    Columns of anything but numbers and truth values are refused by name, before anything is charged. `missing` says what a
+    missing cell (NaN) does: "drop" its row, which then contributes nothing, or a number within the bounds that stands for it; a
+    mapping from names ("target" for the target) says it for each column. `notes_` tells the rule, and nothing of the data.
     """
 
     def __init__(
@@ -46,6 +58,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         bounds: object = None,
         ledger: object = None,
         random_state: object = None,
+        missing: object = DROP,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -55,6 +68,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self.bounds = bounds
         self.ledger = ledger
         self.random_state = random_state
+        self.missing = missing
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
@@ -73,7 +87,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         targets = checked_targets(y, len(rows))
         relation = Neighbours(self.neighbours)
         columns = [f"x{place}" for place in range(rows.shape[1])]
-        schema = declared_schema(columns, names, self.bounds)
+        schema = declared_schema(columns, names, self.bounds, self.missing)
         public = len(rows) if relation is Neighbours.REPLACE_ONE else None
         setting = DeclaredSetting(schema=schema, neighbours=relation, rows=public)
         algorithm = FACTORY.prepare(
@@ -113,13 +127,16 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self.guarantee_: Guarantee = guarantee
         self.trace_: tuple[Released, ...] = result.releases
         self.simulation_: bool = result.simulation
+        self.notes_: tuple[str, ...] = (note_on_missing(schema, names),)
+        self._stand_ins: Array = stand_ins(schema)
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """Post-processing of what was released."""
+        """Post-processing of what was released. A missing cell counts as in the fit; where that drops its row, NaN."""
         if not hasattr(self, "coef_"):
             raise _not_fitted(self)
-        return np.asarray(checked_rows(X, self, fitted=True) @ self.coef_ + self.intercept_)
+        rows = checked_rows(X, self, fitted=True)
+        return np.asarray(np.where(np.isnan(rows), self._stand_ins, rows) @ self.coef_ + self.intercept_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
         """Parameters, and the guarantee once there is one."""
@@ -130,7 +147,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return f"PrivateRobustRegressor({told}) [({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}{stamp}]"
 
     def __sklearn_tags__(self) -> Any:
-        """Noisy by design, not scored on tiny data; what is not a number is mapped and never raises."""
+        """Noisy by design, not scored on tiny data; a missing cell is mapped and never raises."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.regressor_tags.poor_score = True

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from dpkit_irls import PrivateRobustRegressor
+from dpkit_irls.estimator_inputs import checked_rows, checked_targets
 
 import dpkit
 
@@ -63,23 +64,136 @@ def test_values_that_are_no_numbers_neither_raise_nor_show():
     assert model.coef_ == pytest.approx([1.0, -2.0, 0.5], abs=0.2)
 
 
-@pytest.mark.parametrize("cell", ["canary", b"canary", {"canary": 1}, None, 10**400, [1, 2], "7"], ids=repr)
-@pytest.mark.parametrize("frame", [False, True])
-def test_no_cell_raises_whatever_it_holds(cell, frame):
-    x, y = data(rows=300)
-    cells, targets = x.astype(object), y.astype(object)
-    targets[1] = "canary"
-    cells[0, 0] = None
-    holder = np.empty(1, dtype=object)
-    holder[0] = cell
-    cells[0, 0:1] = holder
-    rows = pytest.importorskip("pandas").DataFrame(cells, columns=["a", "b", "c"]) if frame else cells
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = PrivateRobustRegressor(random_state=0).fit(rows, targets)
-    assert np.isfinite(model.coef_).all()
-    assert "canary" not in repr(model) + repr(model.trace_)
-    assert model.predict(rows).shape == (300,)
+TEXTS = {
+    "text": lambda column: [f"canary{number}" for number in range(len(column))],
+    "numbers as text": lambda column: [repr(float(number)) for number in column],
+    "objects": lambda column: np.array(column, dtype=object),
+}
+
+
+def frames(kind, columns):
+    """The same columns in a frame of pandas or polars, or in an array that holds one type of cell."""
+    if kind == "numpy":
+        return np.array([np.asarray(column, dtype=object) for column in columns.values()]).T
+    library = pytest.importorskip(kind)
+    if kind == "polars":
+        columns = {
+            name: library.Series(name, list(cells), dtype=_polars_type(library, cells)) for name, cells in columns.items()
+        }
+    return library.DataFrame(columns)
+
+
+def _polars_type(polars, cells):
+    return {"f": polars.Float64, "U": polars.String, "O": polars.Object}[np.asarray(cells).dtype.kind]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "numpy"])
+@pytest.mark.parametrize("made", TEXTS.values(), ids=TEXTS.keys())
+def test_text_is_refused_by_column_before_anything_is_charged(kind, made, tmp_path):
+    x, y = data(rows=200)
+    rows = frames(kind, {"age": x[:, 0], "city": made(x[:, 1]), "name\x1b": made(x[:, 2])})
+    ledger = dpkit.Ledger.create(
+        tmp_path / "data.ledger", budget=dpkit.ApproxDP(epsilon=2.0, delta=1e-5), dataset="d", accountant="gdp",
+        neighbours=dpkit.Neighbours.REPLACE_ONE,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="numbers or truth values") as caught:
+        PrivateRobustRegressor(ledger=ledger).fit(rows, y)
+    said = str(caught.value)
+    assert "canary" not in said
+    assert "\x1b" not in said
+    if kind != "numpy":
+        assert "'city'" in said
+        assert "'age'" not in said
+    assert [entry.kind for entry in ledger.entries()] == ["create"]
+    with pytest.raises(ValueError, match="numbers or truth values"):
+        checked_rows(rows, PrivateRobustRegressor(), fitted=True)
+    with pytest.raises(ValueError, match=r"`y` to be numbers"):
+        PrivateRobustRegressor().fit(x, made(y))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda pandas, n: pandas.Categorical(["canary", "b"] * (n // 2)),
+        lambda pandas, n: pandas.Categorical([1, 2] * (n // 2)),
+        lambda pandas, n: pandas.date_range("2020-01-01", periods=n),
+        lambda pandas, n: pandas.array(["canary"] * n, dtype="string"),
+        lambda pandas, n: [{"canary": 1}] * n,
+    ],
+)
+def test_other_types_are_refused_by_column(column):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": np.arange(100.0), "other": column(pandas, 100)})
+    with pytest.raises(ValueError, match="in the column 'other'") as caught:
+        PrivateRobustRegressor().fit(frame, np.arange(100.0))
+    assert "canary" not in str(caught.value)
+
+
+def test_truth_values_and_missing_cells_of_every_library_are_read():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    cells, flags, absent = np.array([1.5, 2.5, 3.5]), np.array([True, False, True]), np.array([False, True, False])
+    expected = np.array([[1.5, 1.0], [np.nan, 0.0], [3.5, 1.0]])
+    holders = [
+        expected,
+        np.ma.array(np.column_stack([cells, flags]), mask=np.column_stack([absent, np.zeros(3, dtype=bool)])),
+        pandas.DataFrame({"a": expected[:, 0], "b": flags}),
+        pandas.DataFrame({"a": pandas.array([1.5, None, 3.5], dtype="Float64"), "b": pandas.array(flags, dtype="boolean")}),
+        polars.DataFrame({"a": [1.5, None, 3.5], "b": flags}),
+    ]
+    for rows in holders:
+        assert np.array_equal(checked_rows(rows, PrivateRobustRegressor()), expected, equal_nan=True)
+    for column in (
+        pandas.Series([1.5, None], dtype="Float64"),
+        polars.Series([1.5, None]),
+        np.ma.array([1.5, 7.0], mask=[0, 1]),
+    ):
+        assert np.array_equal(checked_targets(column, 2), [1.5, np.nan], equal_nan=True)
+
+
+def far_from_zero():
+    """Columns whose missing cells would be outliers if zero, the middle of the public clamp, stood for them."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8000, 2)) * [5.0, 2.0] + [40.0, 12.0]
+    return x, x @ np.array([0.3, 1.0]) + 4.0 * rng.normal(size=8000), rng
+
+
+@pytest.mark.parametrize(("place", "neighbours"), [("features", "replace-one"), ("both", "add-remove")])
+def test_missing_cells_do_not_bend_the_fit(neighbours, place):
+    x, y, rng = far_from_zero()
+    given = {"epsilon": 4.0, "neighbours": neighbours, "random_state": 1}
+    whole = PrivateRobustRegressor(**given).fit(x, y)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    if place == "both":
+        y[rng.random(y.shape) < 0.05] = np.nan
+    model = PrivateRobustRegressor(**given).fit(x, y)
+    assert model.coef_ == pytest.approx(whole.coef_, rel=0.1)
+    assert model.coef_ == pytest.approx([0.3, 1.0], rel=0.1)
+    assert model.notes_ == whole.notes_  # it tells the rule, and nothing of the data
+    assert "contributes nothing" in model.notes_[0]
+    assert model.guarantee_.epsilon(delta=1e-6) <= 4.0
+    bent = PrivateRobustRegressor(**given, missing=0.0).fit(x, y)  # what was once done for everybody
+    assert bent.coef_ != pytest.approx([0.3, 1.0], rel=0.2)
+
+
+def test_what_stands_for_missing_cells_can_be_declared():
+    x, y = data()
+    x[::10, 0] = np.nan
+    filled = np.where(np.isnan(x), 0.25, x)
+    bounds = {"x0": (-8.0, 8.0)}
+    model = PrivateRobustRegressor(random_state=0, bounds=bounds, missing={"x0": 0.25}).fit(x, y)
+    same = PrivateRobustRegressor(random_state=0, bounds=bounds).fit(filled, y)
+    assert np.array_equal(model.coef_, same.coef_)
+    assert np.array_equal(model.predict(x), same.predict(filled))
+    assert "'x0' as 0.25" in model.notes_[0]
+    everywhere = PrivateRobustRegressor(random_state=0, missing=0.5).fit(x, y)
+    assert "count as what was declared" in everywhere.notes_[0]
+    assert np.isfinite(everywhere.predict(x)).all()
+
+
+@pytest.mark.parametrize("missing", ["mean", None, float("nan"), float("inf"), True, {"x0": "median"}, [1, 2], 9.0])
+def test_a_policy_for_missing_cells_that_is_none_is_refused(missing):
+    with pytest.raises(dpkit.InvalidValueError, match="missing"):
+        PrivateRobustRegressor(missing=missing, bounds=(-8.0, 8.0)).fit(*data(rows=50))
 
 
 def test_a_fit_is_charged_to_a_ledger(tmp_path):
@@ -97,7 +211,7 @@ def test_it_passes_the_checks_of_scikit_learn():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     impossible = {
         "check_supervised_y_no_nan": "an error that depends on a value would show it: such targets are mapped",
-        "check_dtype_object": "a cell that is no number is mapped, for the same reason",
+        "check_dtype_object": "columns of objects are refused by their type: which objects they hold is data",
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
