@@ -39,7 +39,8 @@ def files(tmp_path_factory):
     for number, start in enumerate(range(0, ROWS, 2500)):
         parquet.write_table(table.slice(start, 2500), folder / f"several-{number}.parquet", row_group_size=700)
     lines = [",".join(map(repr, row)) for row in zip(*(table[name].to_pylist() for name in table.column_names), strict=True)]
-    (folder / "one.csv").write_text("\n".join(["x,y,who", *lines, ""]))
+    noted = [f'{line},"a\n1,2,3,4\n"' if place % 3 else f"{line}," for place, line in enumerate(lines)]  # one row each
+    (folder / "one.csv").write_text("\n".join(["x,y,who,note", *noted, ""]))
     return folder
 
 
