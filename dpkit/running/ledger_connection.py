@@ -1,4 +1,8 @@
-"""One process's connection to a ledger file: transactions, forks, and SQLite's errors in words that say what to do."""
+"""One process's connection to a ledger file: transactions, forks, and SQLite's errors in words that say what to do.
+
+SQLite writes with a rollback journal: what it is about to overwrite goes beside the file first, and is removed by the commit.
+So the file alone holds every charge that was granted, at every moment.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from dpkit.errors import LedgerBusyError, LedgerCorruptError, LedgerError, LedgerStorageError, NotALedgerError
+from dpkit.running.ledger_file import Identity, check_companions, check_place, identity
 
 Durability = Literal["full", "normal"]
 """`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
@@ -32,17 +37,30 @@ class LedgerConnection:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
+        self._identity: Identity | None = None
+        self._is_whole = False
+        self.found_log = False
+        """Whether a write-ahead log with something in it lay beside the file when it was opened."""
         _OPEN.add(self)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the only write lock from its beginning: what is read in it is still true when it commits."""
+        """A transaction that holds the only write lock from its beginning: what is read in it is still true when it commits.
+
+        Before the first one the file is looked through, as it may have been copied in the middle of a write; before each one,
+        its name and its links.
+        """
         with self._transaction("BEGIN IMMEDIATE") as connection:
+            identity(self.path, self._identity)
+            self._check_journal(connection)
+            if not self._is_whole:
+                check_whole(connection, self.path)
+                self._is_whole = True
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one moment of the ledger and blocks nobody."""
+        """A transaction that sees one moment of the ledger. No charge can be committed while it lasts: it must be short."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
@@ -92,27 +110,53 @@ class LedgerConnection:
                 _INHERITED.append(connection)
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.is_file():
-            raise NotALedgerError(
-                path=self.path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
+        with _CONNECTING:
+            found = check_place(self.path)
+            if self._identity is not None:
+                identity(self.path, self._identity)
+            found_log = check_companions(self.path, read_header=not self._is_open_elsewhere())
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path))}?mode={'ro' if self.read_only else 'rw'}",
+                uri=True,
+                timeout=self.timeout,
+                isolation_level=None,  # transactions begin where this file says so
+                check_same_thread=False,  # the lock above takes its place
             )
-        mode = "ro" if self.read_only else "rw"
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode={mode}",
-            uri=True,
-            timeout=self.timeout,
-            isolation_level=None,  # transactions begin where this file says so
-            check_same_thread=False,  # the lock above takes its place
-        )
         try:
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self.durability == 'full' else 'NORMAL'}")
-            # copied back into the file more rarely than by default: each time costs a wait for the disk
-            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            # EXTRA: a journal that was removed stays removed when the power fails, so that no granted charge is undone
+            connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.durability == 'full' else 'OFF'}")
             connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
         except BaseException:
             connection.close()
             raise
+        self._identity, self.found_log = found, self.found_log or found_log
         return connection
+
+    def _is_open_elsewhere(self) -> bool:
+        """Whether this process has the file open in another object."""
+        others = [each for each in list(_OPEN) if each is not self and each.path == self.path]
+        return any(each._connection is not None and each._pid == os.getpid() for each in others)
+
+    def _check_journal(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            raise LedgerStorageError(
+                path=self.path,
+                reason="another program, or an earlier dpkit, put it into write-ahead mode: charges would not be in the file.",
+                fix="Nothing was charged. Close that program, and open the ledger again, which puts it back.",
+            )
+
+
+def check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Every page is where it belongs, and every index has what the log has."""
+    if any(finding != "ok" for (finding,) in connection.execute("PRAGMA integrity_check(1)")):
+        raise LedgerCorruptError(path=path, reason="SQLite finds the file damaged.", fix=TORN)
+
+
+TORN = (
+    "Nothing was charged. If it was copied or moved while a process wrote to it, or after one was killed, put it back where "
+    "it was, or bring its companion along, the same name with -journal: SQLite then undoes the unfinished write. Otherwise go "
+    "back to a copy together with its exported head."
+)
 
 
 def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
@@ -128,7 +172,7 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
         return LedgerCorruptError(
             path=path,
             reason=f"the file is damaged ({error}).",
-            fix="Nothing was charged. Run `dpkit ledger verify`, and go back to a copy together with its exported head.",
+            fix=TORN,
         )
     if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return LedgerStorageError(
@@ -140,6 +184,7 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
 
 
 _OPEN: weakref.WeakSet[LedgerConnection] = weakref.WeakSet()
+_CONNECTING = threading.Lock()
 _INHERITED: list[sqlite3.Connection] = []
 _WAITING: list[LedgerConnection] = []
 
@@ -152,9 +197,11 @@ def _before_fork() -> None:
         if each._connection is not None and not each._connection.in_transaction:
             with suppress(LedgerError):
                 each.close()
+    _CONNECTING.acquire()
 
 
 def _after_fork() -> None:
+    _CONNECTING.release()
     while _WAITING:
         _WAITING.pop()._lock.release()
 

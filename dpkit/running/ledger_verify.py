@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from dataclasses import dataclass, field
 from fractions import Fraction
 from os import PathLike
@@ -59,21 +58,34 @@ class Verification:
 def verify(ledger: Ledger, *, head: Head | None = None, registry: Registry | None = None) -> Verification:
     """Recompute everything that the log states, at one moment; `head` is one that was exported earlier and kept elsewhere."""
     replay = _Replay(ledger=ledger, registry=default_registry() if registry is None else registry)
-    with ledger.reading() as raw:
-        for (finding,) in raw.execute("PRAGMA integrity_check").fetchall():
-            if finding != "ok":
-                replay.report(None, "SQLite finds the file damaged.")
-        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq")
-        for row in rows:
-            replay.take(*row)
-        replay.finish(raw)
+    with ledger.reading() as raw:  # charges wait meanwhile: everything is read first, and replayed afterwards
+        damages = [finding for (finding,) in raw.execute("PRAGMA integrity_check") if finding != "ok"]
+        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq").fetchall()
+        end = raw.execute("SELECT seq, hash FROM head").fetchone()
+        without_log = ledger.came_without_log(raw)
+    for _ in damages:
+        replay.report(None, "SQLite finds the file damaged.")
+    for row in rows:
+        replay.take(*row)
+    replay.finish(end)
     if head is not None:
         replay.hold_against(head)
     return Verification(
         entries=replay.count,
         head=Head(ledger=ledger.id, seq=replay.expected - 1, hash=replay.previous),
         problems=tuple(replay.problems),
-        cannot_find="" if head is not None else CANNOT_FIND,
+        cannot_find="" if head is not None else CANNOT_FIND + _without_log(without_log),
+    )
+
+
+def _without_log(seq: int | None) -> str:
+    """What nobody can tell of a ledger that an earlier version kept."""
+    if seq is None:
+        return ""
+    return (
+        f" Up to entry {seq} an earlier dpkit kept this ledger with a write-ahead log beside it, FILE-wal, and there was none "
+        "when that ended: as it should be after a clean close. If it was moved or copied without it after a process was "
+        "killed, charges are missing, and only what was kept elsewhere can tell."
     )
 
 
@@ -179,9 +191,8 @@ class _Replay:
             self.report(entry.seq, "its event costs more than was charged for it.")
         return stated
 
-    def finish(self, raw: sqlite3.Connection) -> None:
+    def finish(self, head: tuple[int, str] | None) -> None:
         """The log ends where its head says."""
-        head = raw.execute("SELECT seq, hash FROM head").fetchone()
         if head is None or tuple(head) != (self.expected - 1, self.previous):
             self.report(None, "the log does not end where its head says: entries were removed from its end, or added.")
 
