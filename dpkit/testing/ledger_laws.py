@@ -167,6 +167,32 @@ def a_charge_trusts_no_changed_total(kind: type[Ledger], folder: Path) -> None:
         assert not verify(ledger).ok
 
 
+def a_cut_tail_is_found_by_its_digest(kind: type[Ledger], folder: Path) -> None:
+    """Who cuts the last entries off and moves the head back deceives the file, and nobody who kept a digest from before."""
+    path = new_ledger(kind, folder, releases=8)
+    with kind.open(path, durability="normal") as ledger:
+        ledger.reserve("run")
+        digests = [ledger.head().hash]
+        for step in range(4):
+            ledger.charge("run", UNIT, key=str(step))
+            digests.append(ledger.head().hash)
+        for place, digest in enumerate(digests, start=1):
+            found = verify_file(path, since=digest)
+            assert found.ok
+            assert found.since == place
+    tamper(
+        path, "DELETE FROM entries WHERE seq > 2", "UPDATE head SET seq = 2, hash = (SELECT hash FROM entries WHERE seq = 2)"
+    )
+    assert verify_file(path).ok, "this is what the file alone cannot show"
+    for place, digest in enumerate(digests, start=1):
+        assert verify_file(path, since=digest).ok == (place <= 2), "a tail that was cut off was not found by its digest"
+    with kind.open(path, durability="normal") as ledger:  # nor do new entries in the place of the old ones help
+        for step in range(1, 4):
+            ledger.charge("run", UNIT, key=str(step))
+        for digest in digests[2:]:
+            assert not verify(ledger, since=digest).ok, "a tail that was replaced was not found by its digest"
+
+
 def the_file_alone_holds_every_charge(kind: type[Ledger], folder: Path) -> None:
     """Once a charge was granted, or a value recorded, a copy of the one file has it, whatever else lies in the folder."""
     path, alone = new_ledger(kind, folder, releases=8), folder / "elsewhere" / "alone.ledger"
@@ -270,6 +296,7 @@ LEDGER_LAWS: tuple[Law, ...] = (
     the_charge_precedes_the_release,
     what_was_released_comes_back_unpaid,
     a_charge_trusts_no_changed_total,
+    a_cut_tail_is_found_by_its_digest,
     the_file_alone_holds_every_charge,
     a_torn_copy_loses_nothing_silently,
     one_file_has_one_name,

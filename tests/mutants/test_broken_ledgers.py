@@ -13,6 +13,7 @@ from dpkit.running.ledger_entries import Charge
 from dpkit.running.ledger_file import Identity
 from dpkit.running.ledger_protocol import LedgerProtocol
 from dpkit.running.ledger_runs import RunAmounts
+from dpkit.running.ledger_verify import _Replay
 from dpkit.testing import ledger_laws as laws
 
 
@@ -129,3 +130,13 @@ def test_a_ledger_that_looks_at_its_name_alone(monkeypatch, tmp_path, blind):
     honest = ledger_connection.identity
     monkeypatch.setattr(ledger_connection, "identity", trusting)
     caught(laws.one_file_has_one_name, Ledger, tmp_path)
+
+
+def test_a_verification_that_believes_any_digest(monkeypatch, tmp_path):
+    honest = _Replay.place_of
+
+    def trusting(self, since):
+        return honest(self, since) if since in self.hashes else len(self.hashes) - 1
+
+    monkeypatch.setattr(_Replay, "place_of", trusting)
+    caught(laws.a_cut_tail_is_found_by_its_digest, Ledger, tmp_path)
