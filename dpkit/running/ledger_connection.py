@@ -41,7 +41,8 @@ class LedgerConnection:
         self._is_whole = False
         self.found_log = False
         """Whether a write-ahead log with something in it lay beside the file when it was opened."""
-        _OPEN.add(self)
+        with _CONNECTING:
+            _OPEN.add(self)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -111,7 +112,7 @@ class LedgerConnection:
 
     def _connect(self) -> sqlite3.Connection:
         with _CONNECTING:
-            found = check_place(self.path)
+            check_place(self.path)
             if self._identity is not None:
                 identity(self.path, self._identity)
             found_log = check_companions(self.path, read_header=not self._is_open_elsewhere())
@@ -126,10 +127,12 @@ class LedgerConnection:
             # EXTRA: a journal that was removed stays removed when the power fails, so that no granted charge is undone
             connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.durability == 'full' else 'OFF'}")
             connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
+            # some layered file systems copy a file, and give it another number, when it is first opened for writing
+            self._identity = self._identity or identity(self.path)
         except BaseException:
             connection.close()
             raise
-        self._identity, self.found_log = found, self.found_log or found_log
+        self.found_log = self.found_log or found_log
         return connection
 
     def _is_open_elsewhere(self) -> bool:
@@ -174,6 +177,12 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
             reason=f"the file is damaged ({error}).",
             fix=TORN,
         )
+    if name == "SQLITE_READONLY_ROLLBACK":
+        return LedgerStorageError(
+            path=path,
+            reason=f"a write was left unfinished ({path.name}-journal), and cannot be undone by who may only read.",
+            fix="Open it once where it may be written, for example by `dpkit ledger show`.",
+        )
     if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return LedgerStorageError(
             path=path,
@@ -191,7 +200,9 @@ _WAITING: list[LedgerConnection] = []
 
 def _before_fork() -> None:
     """Finish what other threads have begun, and close: a child must inherit no open file of SQLite."""
-    for each in list(_OPEN):
+    with _CONNECTING:
+        known = list(_OPEN)
+    for each in known:
         each._lock.acquire()
         _WAITING.append(each)
         if each._connection is not None and not each._connection.in_transaction:

@@ -49,22 +49,21 @@ def draft_of(path: Path, unique: str) -> Path:
     return path.with_name(f".{path.name}.{unique}")
 
 
-def check_place(path: Path) -> Identity:
-    """The file under this name, once it was seen to be one that can be told from every other and is nowhere else."""
+def check_place(path: Path) -> None:
+    """Refuse a file that is not there, has other names too, or is mounted by itself."""
     if not path.is_file():
         raise NotALedgerError(
             path=path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
         )
     if os.stat(path).st_nlink > 1:
         _remove_drafts(path)
-    found = identity(path)
+    identity(path)
     if os.fsencode(path) in _mount_points():
         raise LedgerStorageError(
             path=path,
             reason="the file alone is mounted here, so what SQLite must find beside it is not where it is for others.",
             fix=f"{_FIX} Mount its folder instead, for example `docker run -v FOLDER:FOLDER`.",
         )
-    return found
 
 
 def identity(path: Path, known: Identity | None = None) -> Identity:

@@ -65,6 +65,35 @@ def test_a_killed_process_and_a_move_lose_no_charge(path, tmp_path):
         assert ledger.reserve("run", times(4)).resumed
 
 
+def test_a_write_that_was_left_unfinished_is_undone_where_it_lies(path, tmp_path):
+    with Ledger.open(path) as ledger:
+        ledger.reserve("run")
+        ledger.charge("run", UNIT, key="0")
+        head = ledger.head()
+
+    def work():
+        raw = sqlite3.connect(path, isolation_level=None)
+        raw.execute("PRAGMA cache_size = 1")  # so that SQLite writes into the file before the commit
+        raw.execute("BEGIN IMMEDIATE")
+        raw.execute("UPDATE head SET seq = 7")
+        raw.executemany("INSERT INTO entries VALUES (?, 'r', 'k', ?, NULL, '')", [(9 + n, "b" * 3000) for n in range(99)])
+
+    in_a_killed_process(work)
+    assert path.with_name(f"{path.name}-journal").stat().st_size > 0
+    with pytest.raises(dpkit.LedgerStorageError, match=r"left unfinished.*-journal.*Open it once where it may be written"):
+        Ledger.open(path, read_only=True)
+    alone = shutil.copy(path, tmp_path / "alone.ledger")
+    assert not verify_file(alone, head=head).ok
+    with pytest.raises(dpkit.LedgerError), Ledger.open(alone) as ledger:
+        ledger.charge("run", UNIT, key="1")
+    shutil.copy(f"{path}-journal", f"{alone}-journal")
+    for one in (alone, path):
+        with Ledger.open(one) as ledger:
+            assert ledger.head() == head
+            ledger.charge("run", UNIT, key="1")
+        assert verify_file(one, head=head).ok
+
+
 def test_nothing_is_left_beside_a_ledger(path):
     with Ledger.open(path) as ledger:
         ledger.reserve("run")
