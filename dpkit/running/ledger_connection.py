@@ -87,6 +87,9 @@ class LedgerConnection:
             yield
         except sqlite3.Error as error:
             raise ledger_error(error, self.path) from error
+        except UnicodeDecodeError:
+            # SQLite quotes the text that it cannot make sense of, and Python cannot read the quotation
+            raise LedgerCorruptError(path=self.path, reason="the file is damaged (its text is not UTF-8).", fix=TORN) from None
 
     def current(self) -> sqlite3.Connection:
         """This process's connection."""

@@ -103,7 +103,7 @@ def prepare(connection: LedgerConnection) -> None:
         application, version = _pragma(raw, "application_id"), _pragma(raw, "user_version")
         if application != APPLICATION:
             raise NotALedgerError(path=connection.path, reason="it is not a ledger of dpkit.", fix="Check the path.")
-        if version > VERSION:
+        if not 0 <= version <= VERSION:
             raise NotALedgerError(
                 path=connection.path,
                 reason=f"it is of version {version}, and this dpkit reads versions up to {VERSION}.",

@@ -75,6 +75,21 @@ def test_a_newer_version_is_refused(path):
         Ledger.open(path)
 
 
+def test_a_version_that_never_was_is_refused(path):
+    raw = sqlite3.connect(path)
+    raw.execute("PRAGMA user_version = -7")
+    raw.close()
+    with pytest.raises(dpkit.NotALedgerError, match="version -7"):
+        Ledger.open(path)
+
+
+def test_a_schema_that_is_no_text_is_damage(path):
+    path.write_bytes(path.read_bytes().replace(b"CREATE TRIGGER entries_are", b"CREATE TRIGGER \xd4\xa2\xff \xd4\xd4_are"))
+    with pytest.raises(dpkit.LedgerError):
+        Ledger.open(path).charge("run", UNIT, key="0")
+    assert not verify_file(path).ok
+
+
 def as_version_0(path):
     """A ledger as version 0 wrote it: the log and its head, without look-up columns, indices or guards."""
     raw = sqlite3.connect(path, isolation_level=None)
