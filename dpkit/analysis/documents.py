@@ -124,6 +124,7 @@ def result_document(result: Result) -> dict[str, object]:
         "run": result.run,
         "simulation": result.simulation,
         "earlier": result.earlier,
+        "ledger_digest": result.digest or None,
         "guarantee": result.sentence,
         "answers": {name: jsonable(outcome.result) for name, outcome in result.outcomes.items()},
         "endings": {name: {"ending": outcome.ending, "steps": outcome.steps} for name, outcome in result.outcomes.items()},

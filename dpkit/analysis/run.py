@@ -47,7 +47,8 @@ KEPT_BYTES = 1 << 28
 class Result:
     """What a run came to: answers by step, everything that was released, and the plan that was paid for.
 
-    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`.
+    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`. `digest` is where
+    the log of the ledger ended after the run: `dpkit ledger verify FILE --since DIGEST` finds whether it was cut back since.
     """
 
     plan: Plan
@@ -56,6 +57,7 @@ class Result:
     releases: tuple[Released, ...] = field(repr=False)
     simulation: bool
     earlier: str = ""
+    digest: str = ""
 
     def __getitem__(self, step: str) -> object:
         """The answer of a step."""
@@ -220,6 +222,7 @@ def _result(plan: Plan, found: RunResult) -> Result:
         releases=found.releases,
         simulation=found.simulation,
         earlier=_earlier(found),
+        digest=found.digest,
     )
 
 

@@ -182,7 +182,8 @@ def result_text(result: Result) -> str:
         lines += [f"  {name}: {shown}" for name, shown in flat(without_coefficients(answer))]
         for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {number(error)}")
-    return "\n".join([*lines, "", result.sentence])
+    anchor = [f"Ledger digest {result.digest}: keep it, for `dpkit ledger verify FILE --since`."] if result.digest else []
+    return "\n".join([*lines, "", result.sentence, *anchor])
 
 
 def foretold_errors(step: PlannedStep, found: Sequence[Coefficient]) -> Mapping[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -68,7 +69,7 @@ def audit_ledger(path: str | PathLike[str], *, registry: Registry | None = None)
     whatever theorem the ledger spends by. It sees a ledger that does not add up; not a release that was never charged.
     """
     known = default_registry() if registry is None else registry
-    with Ledger.open(path, registry=registry, read_only=True) as ledger:
+    with Ledger.open(path, registry=registry, read_only=not os.access(path, os.W_OK)) as ledger:
         verification = verify(ledger, registry=known)
         terms = ledger.terms
         charged = [_event(entry.body["event"], known) for entry in ledger.entries() if entry.kind == "charge"]

@@ -116,23 +116,29 @@ def close(path: str, run: str, yes: bool, as_json: bool) -> None:
 @ledger.command()
 @click.argument("path", type=_FILE)
 @click.option("--head", type=click.File(), help="A head, or an export, that was kept elsewhere: then a rollback is found, too.")
+@click.option(
+    "--since", metavar="DIGEST", help="The digest that an earlier run printed: then a log that was cut back is found."
+)
 @_JSON
 @click.pass_context
-def verify(context: click.Context, path: str, head: TextIO | None, as_json: bool) -> None:
+def verify(context: click.Context, path: str, head: TextIO | None, since: str | None, as_json: bool) -> None:
     """Recompute the chain, every price and every total. Exit code 1 when anything is not as it was written.
 
-    Example: dpkit ledger verify flights.ledger --head flights.head
+    A digest, or a head, that was kept outside the file finds what the file alone cannot show. One that is unknown: exit code 1.
+
+    Example: dpkit ledger verify flights.ledger --since 6dfd1363600a...
     """
     from dpkit.running.ledger_chain import Head
     from dpkit.running.ledger_verify import verify_file
 
-    found = verify_file(path, head=None if head is None else Head.from_json(head.read()))
+    found = verify_file(path, head=None if head is None else Head.from_json(head.read()), since=since)
     if as_json:
         document = {
             "dpkit": 1,
             "ok": found.ok,
             "entries": found.entries,
             "head": json.loads(found.head.as_json()),
+            "since": found.since,
             "problems": [{"entry": problem.seq, "what": problem.what} for problem in found.problems],
             "cannot_find": found.cannot_find,
         }
@@ -141,6 +147,8 @@ def verify(context: click.Context, path: str, head: TextIO | None, as_json: bool
         for problem in found.problems:
             click.echo(f"PROBLEM {problem}")
         click.echo(f"{found.entries} entries, {'all as they were written' if found.ok else f'{len(found.problems)} problems'}.")
+        if found.since is not None:
+            click.echo(f"The digest given is that of entry {found.since}; {found.head.seq - found.since} came after it.")
         if found.cannot_find:
             click.echo(found.cannot_find)
     context.exit(0 if found.ok else 1)
@@ -201,6 +209,7 @@ def _summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] | None
             "terms": terms.as_json(),
             "because": str(opened.pricer.filter.because),
             **{name: json.loads(dump(loss)) for name, loss in losses.items()},
+            "digest": head.hash,
             "head": json.loads(head.as_json()),
         }
         if entries is not None:
@@ -213,7 +222,7 @@ def _summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] | None
         f"accountant  {terms.accountant.name}: {opened.pricer.filter.because}",
         f"neighbours  {terms.neighbours}, unit {terms.unit}",
         *(f"{name:<11} {loss}" for name, loss in losses.items()),
-        f"head        entry {head.seq}, {head.hash}",
+        f"digest      {head.hash} (entry {head.seq})",
     ]
     for entry in entries or ():
         state = f" -> {entry.state}" if entry.state else ""

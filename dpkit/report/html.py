@@ -149,6 +149,7 @@ def _reproduction(result: Result) -> Markup:
         f"dpkit {__version__}",
         f"analysis {spec.fingerprint}",
         f"run {result.run}",
+        *([f"ledger digest {result.digest}"] if result.digest else []),
         f"dpkit run {spec.path.name}",
         "",
         written_yaml(spec.document),

@@ -30,11 +30,12 @@ from dpkit.hooks.manager import default_registry
 from dpkit.running.ledger_chain import START, Head, canonical, chained
 from dpkit.running.ledger_connection import Durability, LedgerConnection
 from dpkit.running.ledger_entries import Charge, Entry, Run
+from dpkit.running.ledger_file import real_path
 from dpkit.running.ledger_log import Log, now
 from dpkit.running.ledger_pricing import Pricer
 from dpkit.running.ledger_protocol import LedgerProtocol
 from dpkit.running.ledger_runs import Totals
-from dpkit.running.ledger_schema import create_file, prepare
+from dpkit.running.ledger_schema import came_without_log, create_file, prepare
 from dpkit.running.ledger_terms import ExpectedTerms, LedgerTerms, Unit
 from dpkit.running.ledger_values import value_text
 
@@ -131,7 +132,7 @@ class Ledger:
         one_of(durability, ("full", "normal"), field="durability", where="ledger")
         finite_number(timeout, field="timeout", where="ledger", minimum=0.0)
         known = default_registry() if registry is None else registry
-        connection = LedgerConnection(Path(path).absolute(), durability=durability, timeout=timeout, read_only=read_only)
+        connection = LedgerConnection(real_path(path), durability=durability, timeout=timeout, read_only=read_only)
         try:
             ledger = cls(connection, registry=known, who=who)
             if expect is not None:
@@ -249,6 +250,10 @@ class Ledger:
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One moment of the file, for whoever verifies or exports it."""
         return self._connection.reading()
+
+    def came_without_log(self, raw: sqlite3.Connection) -> int | None:
+        """The entry up to which an earlier version kept it, if its write-ahead log was not beside it when that ended."""
+        return came_without_log(raw, self._connection)
 
     def close(self) -> None:
         """Let go of the file. Runs stay as they are; any further call opens it again."""

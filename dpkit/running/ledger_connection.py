@@ -1,4 +1,8 @@
-"""One process's connection to a ledger file: transactions, forks, and SQLite's errors in words that say what to do."""
+"""One process's connection to a ledger file: transactions, forks, and SQLite's errors in words that say what to do.
+
+SQLite writes with a rollback journal: what it is about to overwrite goes beside the file first, and is removed by the commit.
+So the file alone holds every charge that was granted, at every moment.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from dpkit.errors import LedgerBusyError, LedgerCorruptError, LedgerError, LedgerStorageError, NotALedgerError
+from dpkit.running.ledger_file import Identity, check_companions, check_place, identity
 
 Durability = Literal["full", "normal"]
 """`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
@@ -32,17 +37,31 @@ class LedgerConnection:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
-        _OPEN.add(self)
+        self._identity: Identity | None = None
+        self._is_whole = False
+        self.found_log = False
+        """Whether a write-ahead log with something in it lay beside the file when it was opened."""
+        with _CONNECTING:
+            _OPEN.add(self)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the only write lock from its beginning: what is read in it is still true when it commits."""
+        """A transaction that holds the only write lock from its beginning: what is read in it is still true when it commits.
+
+        Before the first one the file is looked through, as it may have been copied in the middle of a write; before each one,
+        its name and its links.
+        """
         with self._transaction("BEGIN IMMEDIATE") as connection:
+            identity(self.path, self._identity)
+            self._check_journal(connection)
+            if not self._is_whole:
+                check_whole(connection, self.path)
+                self._is_whole = True
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one moment of the ledger and blocks nobody."""
+        """A transaction that sees one moment of the ledger. No charge can be committed while it lasts: it must be short."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
@@ -68,6 +87,9 @@ class LedgerConnection:
             yield
         except sqlite3.Error as error:
             raise ledger_error(error, self.path) from error
+        except UnicodeDecodeError:
+            # SQLite quotes the text that it cannot make sense of, and Python cannot read the quotation
+            raise LedgerCorruptError(path=self.path, reason="the file is damaged (its text is not UTF-8).", fix=TORN) from None
 
     def current(self) -> sqlite3.Connection:
         """This process's connection."""
@@ -92,27 +114,55 @@ class LedgerConnection:
                 _INHERITED.append(connection)
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.is_file():
-            raise NotALedgerError(
-                path=self.path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
+        with _CONNECTING:
+            check_place(self.path)
+            if self._identity is not None:
+                identity(self.path, self._identity)
+            found_log = check_companions(self.path, read_header=not self._is_open_elsewhere())
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path))}?mode={'ro' if self.read_only else 'rw'}",
+                uri=True,
+                timeout=self.timeout,
+                isolation_level=None,  # transactions begin where this file says so
+                check_same_thread=False,  # the lock above takes its place
             )
-        mode = "ro" if self.read_only else "rw"
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode={mode}",
-            uri=True,
-            timeout=self.timeout,
-            isolation_level=None,  # transactions begin where this file says so
-            check_same_thread=False,  # the lock above takes its place
-        )
         try:
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self.durability == 'full' else 'NORMAL'}")
-            # copied back into the file more rarely than by default: each time costs a wait for the disk
-            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            # EXTRA: a journal that was removed stays removed when the power fails, so that no granted charge is undone
+            connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.durability == 'full' else 'OFF'}")
             connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
+            # some layered file systems copy a file, and give it another number, when it is first opened for writing
+            self._identity = self._identity or identity(self.path)
         except BaseException:
             connection.close()
             raise
+        self.found_log = self.found_log or found_log
         return connection
+
+    def _is_open_elsewhere(self) -> bool:
+        """Whether this process has the file open in another object."""
+        others = [each for each in list(_OPEN) if each is not self and each.path == self.path]
+        return any(each._connection is not None and each._pid == os.getpid() for each in others)
+
+    def _check_journal(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            raise LedgerStorageError(
+                path=self.path,
+                reason="another program, or an earlier dpkit, put it into write-ahead mode: charges would not be in the file.",
+                fix="Nothing was charged. Close that program, and open the ledger again, which puts it back.",
+            )
+
+
+def check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Every page is where it belongs, and every index has what the log has."""
+    if any(finding != "ok" for (finding,) in connection.execute("PRAGMA integrity_check(1)")):
+        raise LedgerCorruptError(path=path, reason="SQLite finds the file damaged.", fix=TORN)
+
+
+TORN = (
+    "Nothing was charged. If it was copied or moved while a process wrote to it, or after one was killed, put it back where "
+    "it was, or bring its companion along, the same name with -journal: SQLite then undoes the unfinished write. Otherwise go "
+    "back to a copy together with its exported head."
+)
 
 
 def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
@@ -128,7 +178,13 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
         return LedgerCorruptError(
             path=path,
             reason=f"the file is damaged ({error}).",
-            fix="Nothing was charged. Run `dpkit ledger verify`, and go back to a copy together with its exported head.",
+            fix=TORN,
+        )
+    if name == "SQLITE_READONLY_ROLLBACK":
+        return LedgerStorageError(
+            path=path,
+            reason=f"a write was left unfinished ({path.name}-journal), and cannot be undone by who may only read.",
+            fix="Open it once where it may be written, for example by `dpkit ledger show`.",
         )
     if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return LedgerStorageError(
@@ -140,21 +196,26 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
 
 
 _OPEN: weakref.WeakSet[LedgerConnection] = weakref.WeakSet()
+_CONNECTING = threading.Lock()
 _INHERITED: list[sqlite3.Connection] = []
 _WAITING: list[LedgerConnection] = []
 
 
 def _before_fork() -> None:
     """Finish what other threads have begun, and close: a child must inherit no open file of SQLite."""
-    for each in list(_OPEN):
+    with _CONNECTING:
+        known = list(_OPEN)
+    for each in known:
         each._lock.acquire()
         _WAITING.append(each)
         if each._connection is not None and not each._connection.in_transaction:
             with suppress(LedgerError):
                 each.close()
+    _CONNECTING.acquire()
 
 
 def _after_fork() -> None:
+    _CONNECTING.release()
     while _WAITING:
         _WAITING.pop()._lock.release()
 

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from dpkit.errors import LedgerCorruptError, LedgerExistsError, LedgerStorageError, NotALedgerError
+from dpkit.errors import LedgerBusyError, LedgerCorruptError, LedgerExistsError, LedgerStorageError, NotALedgerError
 from dpkit.running.ledger_chain import START, chained
 from dpkit.running.ledger_connection import LedgerConnection, ledger_error
+from dpkit.running.ledger_file import companion, draft_of, leftovers
 
 APPLICATION = 0x64706B4C
 """`dpkL`, in the header of the file: what tells a ledger from other SQLite files."""
 
-VERSION = 1
-"""The version of the tables; version 0 had neither the look-up columns nor the guards against change."""
+VERSION = 2
+"""The version of the file. 0 had neither the look-up columns nor the guards against change; 1 was kept in a write-ahead log. A
+dpkit that knows 1 alone refuses 2, so it cannot put it back there."""
+
+READABLE = 1
+"""The oldest version whose tables can be read without migrating it."""
 
 _TABLES = """
 CREATE TABLE entries (
@@ -41,6 +48,8 @@ CREATE TRIGGER entries_are_not_removed BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
 _HEAD = "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL);"
+_BROUGHT_OVER = "CREATE TABLE brought_over (seq INTEGER NOT NULL, with_log INTEGER NOT NULL);"
+"""Where the log ended when a ledger of version 1 was brought over, and whether a write-ahead log lay beside it then."""
 
 
 def append(connection: sqlite3.Connection, *, seq: int, run: str, key: str, body: str, value: str | None, hash: str) -> None:
@@ -53,20 +62,24 @@ def create_file(path: Path, first_body: str) -> None:
     """A new ledger with its first entry. It appears under its name whole or not at all, and replaces nothing."""
     if path.exists():
         raise _exists(path)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    if left := leftovers(path):
+        raise LedgerExistsError(
+            path=path,
+            reason=f"{' and '.join(left)} of an earlier ledger of this name is left here, and would be applied to the new one.",
+            fix="It may hold charges of that ledger: put it beside that file, under its name. Or choose another name.",
+        )
+    draft = draft_of(path, uuid.uuid4().hex)
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_HEAD}COMMIT;")
+            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_HEAD}{_BROUGHT_OVER}COMMIT;")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT INTO head VALUES (1, -1, '')")
             append(connection, seq=0, run="", key="", body=first_body, value=None, hash=chained(START, first_body))
             connection.execute("COMMIT")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
         os.link(draft, path)
@@ -78,7 +91,7 @@ def create_file(path: Path, first_body: str) -> None:
     except OSError as error:
         raise LedgerStorageError(path=path, reason=f"it cannot be created ({error.strerror}).") from error
     finally:
-        for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+        for leftover in (draft, companion(draft, "-journal")):
             with suppress(OSError):
                 leftover.unlink()
 
@@ -90,34 +103,61 @@ def prepare(connection: LedgerConnection) -> None:
         application, version = _pragma(raw, "application_id"), _pragma(raw, "user_version")
         if application != APPLICATION:
             raise NotALedgerError(path=connection.path, reason="it is not a ledger of dpkit.", fix="Check the path.")
-        if version > VERSION:
+        if not 0 <= version <= VERSION:
             raise NotALedgerError(
                 path=connection.path,
                 reason=f"it is of version {version}, and this dpkit reads versions up to {VERSION}.",
                 fix="Install the dpkit that wrote it, or a newer one.",
             )
-        mode = raw.execute("PRAGMA journal_mode").fetchone()[0]
-        if mode != "wal" and not connection.read_only and raw.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
-            raise LedgerStorageError(path=connection.path, reason="its file system does not support SQLite's write-ahead log.")
+    if connection.read_only:
+        if version < READABLE:
+            raise NotALedgerError(
+                path=connection.path,
+                reason="it is of an older version, and was opened for reading only.",
+                fix="Open it once for writing, which migrates it.",
+            )
+        return
+    _leave_write_ahead(connection)
     if version < VERSION:
         _migrate(connection)
 
 
+def _leave_write_ahead(connection: LedgerConnection) -> None:
+    """Bring what is in a write-ahead log into the file, and keep it there from now on. Nobody else may have the file open."""
+    deadline = time.monotonic() + connection.timeout
+    while not _left_write_ahead(connection):
+        connection.close()  # two that both hold the file would wait for each other
+        if time.monotonic() >= deadline:
+            raise LedgerBusyError(
+                path=connection.path,
+                reason="another process holds it in write-ahead mode, as earlier versions of dpkit did.",
+                fix="Nothing was charged. Wait for that process to finish, then try again.",
+            )
+        time.sleep(random.uniform(0.001, 0.05))
+
+
+def _left_write_ahead(connection: LedgerConnection) -> bool:
+    with connection.translated():
+        raw = connection.current()
+        if raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            return True
+        try:
+            return bool(raw.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                return False
+            raise
+
+
 def _migrate(connection: LedgerConnection) -> None:
-    if connection.read_only:
-        raise NotALedgerError(
-            path=connection.path,
-            reason="it is of an older version, and was opened for reading only.",
-            fix="Open it once for writing, which migrates it.",
-        )
     with connection.writing() as raw:
         # another process may have migrated it while this one waited
         for version in range(_pragma(raw, "user_version"), VERSION):
-            MIGRATIONS[version](raw, connection.path)
+            MIGRATIONS[version](raw, connection)
             raw.execute(f"PRAGMA user_version = {version + 1}")
 
 
-def _from_0(raw: sqlite3.Connection, path: Path) -> None:
+def _from_0(raw: sqlite3.Connection, connection: LedgerConnection) -> None:
     """Add the look-up columns and the guards. The chain is checked first: what is broken is not carried over."""
     previous, last = START, -1
     raw.execute("ALTER TABLE entries RENAME TO entries_0")
@@ -126,7 +166,7 @@ def _from_0(raw: sqlite3.Connection, path: Path) -> None:
     for seq, body, value, hash in raw.execute("SELECT seq, body, value, hash FROM entries_0 ORDER BY seq").fetchall():
         if seq != last + 1 or hash != chained(previous, body):
             raise LedgerCorruptError(
-                path=path,
+                path=connection.path,
                 reason=f"it cannot be migrated: the chain is broken at entry {seq}.",
                 fix="Nothing was changed. Go back to a copy that verifies.",
             )
@@ -138,7 +178,22 @@ def _from_0(raw: sqlite3.Connection, path: Path) -> None:
     raw.execute("DROP TABLE entries_0")
 
 
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection, Path], None]] = {0: _from_0}
+def _from_1(raw: sqlite3.Connection, connection: LedgerConnection) -> None:
+    """Remember how it was found: one that comes without its write-ahead log was closed cleanly, or has lost charges."""
+    raw.execute(_BROUGHT_OVER)
+    raw.execute("INSERT INTO brought_over SELECT seq, ? FROM head", (connection.found_log,))
+
+
+def came_without_log(raw: sqlite3.Connection, connection: LedgerConnection) -> int | None:
+    """The entry up to which this ledger was of version 1, if no write-ahead log lay beside it in the end; None otherwise."""
+    if _pragma(raw, "user_version") < VERSION:
+        found = raw.execute("SELECT seq FROM head WHERE NOT ?", (connection.found_log,)).fetchone()
+    else:
+        found = raw.execute("SELECT seq FROM brought_over WHERE NOT with_log").fetchone()
+    return None if found is None else int(found[0])
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection, LedgerConnection], None]] = {0: _from_0, 1: _from_1}
 """From each older version to the next one."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
+import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from os import PathLike
@@ -23,9 +23,11 @@ from dpkit.running.ledger_log import run_record
 from dpkit.running.ledger_runs import RunAmounts, Totals
 
 CANNOT_FIND = (
-    "A rollback of the whole file to an earlier state, or a log rewritten with all its hashes, cannot be found from the file "
-    "alone: give a head that was exported earlier."
+    "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "
+    "with all its hashes cannot be found from the file alone: give the digest that an earlier run printed (--since), or a head "
+    "that was exported earlier (--head)."
 )
+_DIGEST = re.compile("[0-9a-f]{64}")
 _ROUNDING = 1 + Fraction(1, 10**9)
 """Two machines may round a price differently, each to the safe side; what is changed by hand breaks the chain anyway."""
 
@@ -43,12 +45,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was checked and found. `cannot_find` says what this verification could not have noticed; empty with a head."""
+    """What was checked and found. `cannot_find` says what this verification could not have noticed; empty with an anchor.
+
+    `since` is the entry whose digest was given.
+    """
 
     entries: int
     head: Head
     problems: tuple[Problem, ...]
     cannot_find: str
+    since: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -56,24 +62,45 @@ class Verification:
         return not self.problems
 
 
-def verify(ledger: Ledger, *, head: Head | None = None, registry: Registry | None = None) -> Verification:
-    """Recompute everything that the log states, at one moment; `head` is one that was exported earlier and kept elsewhere."""
+def verify(
+    ledger: Ledger, *, head: Head | None = None, since: str | None = None, registry: Registry | None = None
+) -> Verification:
+    """Recompute everything that the log states, at one moment.
+
+    Two anchors, kept outside the file, find a log that was cut back or rewritten before where they were taken: `head` is one
+    that was exported, `since` a digest that a run printed and its result keeps (`Result.digest`, `Ledger.head().hash`).
+    """
     replay = _Replay(ledger=ledger, registry=default_registry() if registry is None else registry)
-    with ledger.reading() as raw:
-        for (finding,) in raw.execute("PRAGMA integrity_check").fetchall():
-            if finding != "ok":
-                replay.report(None, "SQLite finds the file damaged.")
-        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq")
-        for row in rows:
-            replay.take(*row)
-        replay.finish(raw)
+    with ledger.reading() as raw:  # charges wait meanwhile: everything is read first, and replayed afterwards
+        damages = [finding for (finding,) in raw.execute("PRAGMA integrity_check") if finding != "ok"]
+        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq").fetchall()
+        end = raw.execute("SELECT seq, hash FROM head").fetchone()
+        without_log = ledger.came_without_log(raw)
+    for _ in damages:
+        replay.report(None, "SQLite finds the file damaged.")
+    for row in rows:
+        replay.take(*row)
+    replay.finish(end)
     if head is not None:
         replay.hold_against(head)
+    place = None if since is None else replay.place_of(since)
     return Verification(
         entries=replay.count,
         head=Head(ledger=ledger.id, seq=replay.expected - 1, hash=replay.previous),
         problems=tuple(replay.problems),
-        cannot_find="" if head is not None else CANNOT_FIND,
+        cannot_find="" if head is not None or since is not None else CANNOT_FIND + _without_log(without_log),
+        since=place,
+    )
+
+
+def _without_log(seq: int | None) -> str:
+    """What nobody can tell of a ledger that an earlier version kept."""
+    if seq is None:
+        return ""
+    return (
+        f" Up to entry {seq} an earlier dpkit kept this ledger with a write-ahead log beside it, FILE-wal, and there was none "
+        "when that ended: as it should be after a clean close. If it was moved or copied without it after a process was "
+        "killed, charges are missing, and only what was kept elsewhere can tell."
     )
 
 
@@ -179,9 +206,8 @@ class _Replay:
             self.report(entry.seq, "its event costs more than was charged for it.")
         return stated
 
-    def finish(self, raw: sqlite3.Connection) -> None:
+    def finish(self, head: tuple[int, str] | None) -> None:
         """The log ends where its head says."""
-        head = raw.execute("SELECT seq, hash FROM head").fetchone()
         if head is None or tuple(head) != (self.expected - 1, self.previous):
             self.report(None, "the log does not end where its head says: entries were removed from its end, or added.")
 
@@ -196,12 +222,31 @@ class _Replay:
         elif self.hashes[head.seq] != head.hash:
             self.report(head.seq, "it is not the entry that the head was exported at: the log was rewritten.")
 
+    def place_of(self, since: str) -> int | None:
+        """The entry that has this digest; a problem where none has."""
+        given = since.strip().lower()
+        if not _DIGEST.fullmatch(given):
+            self.report(
+                None, "what was given is no digest: 64 hexadecimal digits, as a run prints them and its result keeps them."
+            )
+        elif given not in self.hashes:
+            self.report(
+                None,
+                f"no entry has the digest {given[:12]}...: the log was cut back or rewritten since, or the digest is of "
+                "another ledger.",
+            )
+        else:
+            return self.hashes.index(given)
+        return None
 
-def verify_file(path: str | PathLike[str], *, head: Head | None = None, registry: Registry | None = None) -> Verification:
+
+def verify_file(
+    path: str | PathLike[str], *, head: Head | None = None, since: str | None = None, registry: Registry | None = None
+) -> Verification:
     """`verify`, for a file that may be too damaged to open: then that is the problem found."""
     try:
         with Ledger.open(path, registry=registry, read_only=not os.access(path, os.W_OK)) as ledger:
-            return verify(ledger, head=head, registry=registry)
+            return verify(ledger, head=head, since=since, registry=registry)
     except LedgerCorruptError as error:
         nowhere = Head(ledger="", seq=-1, hash=START)
         return Verification(entries=0, head=nowhere, problems=(Problem(seq=None, what=str(error)),), cannot_find=CANNOT_FIND)

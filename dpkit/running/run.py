@@ -25,7 +25,7 @@ class RunResult:
     """The outcome of each algorithm by its id, everything that was released, and the plan that was paid for.
 
     `resumed` is when the run began, if that was before: what it had released then was given back, not drawn again. It may have
-    been `finished_before`, and of `other_data` than there is now.
+    been `finished_before`, and of `other_data` than there is now. `digest` is where the ledger's log ended afterwards.
     """
 
     run: str
@@ -36,6 +36,7 @@ class RunResult:
     resumed: str = ""
     finished_before: bool = False
     other_data: bool = False
+    digest: str = ""
 
 
 def run_algorithms(
@@ -85,6 +86,7 @@ def run_algorithms(
         resumed="" if ledger_purse is None else ledger_purse.reserved.began,
         finished_before=ledger_purse is not None and not ledger_purse.reserved.is_open,
         other_data=ledger_purse is not None and ledger_purse.reserved.other_data,
+        digest="" if ledger is None else ledger.head().hash,
     )
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import random
+import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dpkit.core.events import Event, Repeat, ZCDPEvent
 from dpkit.core.losses import ZCDP
-from dpkit.errors import BudgetExceededError, DpkitError, LedgerCorruptError, LedgerError, PlanExceededError, RunStateError
+from dpkit.errors import (
+    BudgetExceededError,
+    DpkitError,
+    LedgerCorruptError,
+    LedgerError,
+    LedgerStorageError,
+    PlanExceededError,
+    RunStateError,
+)
 from dpkit.running.ledger import Ledger
-from dpkit.running.ledger_verify import verify
+from dpkit.running.ledger_chain import Head
+from dpkit.running.ledger_verify import verify, verify_file
 
 Law = Callable[[type[Ledger], Path], None]
 
@@ -155,6 +167,118 @@ def a_charge_trusts_no_changed_total(kind: type[Ledger], folder: Path) -> None:
         assert not verify(ledger).ok
 
 
+def a_cut_tail_is_found_by_its_digest(kind: type[Ledger], folder: Path) -> None:
+    """Who cuts the last entries off and moves the head back deceives the file, and nobody who kept a digest from before."""
+    path = new_ledger(kind, folder, releases=8)
+    with kind.open(path, durability="normal") as ledger:
+        ledger.reserve("run")
+        digests = [ledger.head().hash]
+        for step in range(4):
+            ledger.charge("run", UNIT, key=str(step))
+            digests.append(ledger.head().hash)
+        for place, digest in enumerate(digests, start=1):
+            found = verify_file(path, since=digest)
+            assert found.ok
+            assert found.since == place
+    tamper(
+        path, "DELETE FROM entries WHERE seq > 2", "UPDATE head SET seq = 2, hash = (SELECT hash FROM entries WHERE seq = 2)"
+    )
+    assert verify_file(path).ok, "this is what the file alone cannot show"
+    for place, digest in enumerate(digests, start=1):
+        assert verify_file(path, since=digest).ok == (place <= 2), "a tail that was cut off was not found by its digest"
+    with kind.open(path, durability="normal") as ledger:  # nor do new entries in the place of the old ones help
+        for step in range(1, 4):
+            ledger.charge("run", UNIT, key=str(step))
+        for digest in digests[2:]:
+            assert not verify(ledger, since=digest).ok, "a tail that was replaced was not found by its digest"
+
+
+def the_file_alone_holds_every_charge(kind: type[Ledger], folder: Path) -> None:
+    """Once a charge was granted, or a value recorded, a copy of the one file has it, whatever else lies in the folder."""
+    path, alone = new_ledger(kind, folder, releases=8), folder / "elsewhere" / "alone.ledger"
+    alone.parent.mkdir()
+    with kind.open(path) as ledger:
+        ledger.reserve("run")
+        for step in range(4):
+            charge = ledger.charge("run", UNIT, key=str(step))
+            for what in (lambda: None, lambda charge=charge, step=step: ledger.released(charge, step)):
+                what()
+                shutil.copy(path, alone)
+                with kind.open(alone) as copied:
+                    assert copied.head() == ledger.head(), "the file alone does not hold what was granted"
+                    assert copied.spent() == ZCDP(rho=(step + 1) / 1024)
+
+
+def a_torn_copy_loses_nothing_silently(kind: type[Ledger], folder: Path) -> None:
+    """A copy from the middle of a write, without its companion: all that was granted is there, or it is refused and found."""
+    path, torn, chance = new_ledger(kind, folder, releases=40), folder / "torn.ledger", random.Random(1)
+    with kind.open(path, durability="normal") as ledger:
+        granted, before = ledger.head(), path.read_bytes()
+        for _ in _writes(ledger, chance):
+            after = path.read_bytes()
+            for written in _unfinished(before, after, chance):
+                torn.write_bytes(written)
+                _whole_or_refused(kind, torn, granted)
+            granted, before = ledger.head(), after
+
+
+def _writes(ledger: Ledger, chance: random.Random) -> Iterator[None]:
+    """Entries of every kind, small and large, in an order that splits the pages of the log and of its indices."""
+    for run in ("m", "a"):
+        ledger.reserve(run)
+        yield
+        for step in range(4):
+            charge = ledger.charge(run, UNIT, key=f"{chance.random()}")
+            yield
+            if step % 3:
+                ledger.released(charge, [0.5] * chance.choice([1, 30, 900]))
+                yield
+
+
+_PAGE = 4096
+
+
+def _unfinished(before: bytes, after: bytes, chance: random.Random) -> Iterator[bytes]:
+    """A file between two states: the first of the pages that change, as after a kill; any of them, as after a power failure."""
+    changed = [at for at in range(0, len(after), _PAGE) if after[at : at + _PAGE] != before[at : at + _PAGE]]
+    some = chance.sample(changed, chance.randint(1, len(changed)))
+    for chosen in [*(changed[:count] for count in range(1, len(changed))), sorted(some)]:
+        file = bytearray(before)
+        for at in chosen:
+            file.extend(b"\0" * (at + _PAGE - len(file)))
+            file[at : at + _PAGE] = after[at : at + _PAGE]
+        yield bytes(file)
+
+
+def _whole_or_refused(kind: type[Ledger], path: Path, granted: Head) -> None:
+    try:
+        with kind.open(path, durability="normal") as ledger:
+            ledger.reserve("afterwards")
+    except LedgerError:
+        return
+    assert verify_file(path, head=granted).ok, "a copy that lost something, or is damaged, was charged"
+
+
+def one_file_has_one_name(kind: type[Ledger], folder: Path) -> None:
+    """A second hard link grants nothing, at once or while the file is open; a symbolic link leads to the same budget."""
+    path = new_ledger(kind, folder, releases=4)
+    first, second, soft = folder / "first", folder / "second", folder / "soft"
+    soft.symlink_to(path)
+    with kind.open(path) as ledger, kind.open(soft) as same:
+        ledger.reserve("run", times(2))
+        _refused(lambda: same.reserve("other", times(3)), BudgetExceededError)
+        os.link(path, second)
+        _refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerStorageError)
+        _refused(lambda: kind.open(second), LedgerStorageError)
+        second.unlink()
+        ledger.charge("run", UNIT, key="0")
+        path.rename(first)
+        shutil.copy(first, path)
+        _refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
+        ledger.close()
+        _refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
+
+
 def _refused(ask: Callable[[], object], error: type[DpkitError]) -> None:
     try:
         answer = ask()
@@ -172,4 +296,8 @@ LEDGER_LAWS: tuple[Law, ...] = (
     the_charge_precedes_the_release,
     what_was_released_comes_back_unpaid,
     a_charge_trusts_no_changed_total,
+    a_cut_tail_is_found_by_its_digest,
+    the_file_alone_holds_every_charge,
+    a_torn_copy_loses_nothing_silently,
+    one_file_has_one_name,
 )

@@ -9,6 +9,7 @@ import dpkit
 from dpkit.errors import LedgerDisagreementError, SourceError
 from dpkit.report.html import report_html
 from dpkit.running.ledger import Ledger
+from dpkit.running.ledger_verify import verify, verify_file
 
 LEDGER = ("  accountant: zcdp", "  accountant: zcdp\n  ledger: people.ledger")
 
@@ -42,6 +43,27 @@ def test_an_earlier_release_says_so_in_every_form(loaded, ledger):
         assert "EARLIER RELEASE" in text
         assert "--again" in text
         assert "CHANGED" not in text
+
+
+def test_every_run_keeps_the_digest_of_its_ledger(loaded, ledger):
+    spec = loaded(LEDGER)
+    first = spec.plan().run()
+    with Ledger.open(ledger) as found:
+        assert first.digest == found.head().hash
+        assert verify(found, since=first.digest).ok
+    for text in (str(first), json.dumps(first.as_json()), report_html(first)):
+        assert first.digest in text
+    assert spec.plan().run().digest == first.digest  # given back, nothing was written
+    fresh = spec.plan().run(again=True)
+    assert fresh.digest != first.digest
+    assert verify_file(ledger, since=first.digest).since < verify_file(ledger, since=fresh.digest).since
+
+
+def test_a_run_without_a_ledger_has_no_digest(loaded):
+    result = loaded().plan().run()
+    assert result.digest == ""
+    assert result.as_json()["ledger_digest"] is None
+    assert "digest" not in str(result)
 
 
 def test_changed_files_are_noticed_and_a_new_run_is_paid_by_name(loaded, ledger, folder):

@@ -106,6 +106,26 @@ def test_verify_is_0_when_fine_and_1_when_not(path, tmp_path):
     assert "not the head" in run("verify", path, "--head", later, code=2)
 
 
+def test_a_digest_that_was_kept_finds_a_log_that_was_cut_back(path):
+    early = json.loads(run("show", path, "--json"))["digest"]
+    assert f"digest      {early} (entry 3)" in run("show", path)
+    with Ledger.open(path) as ledger:
+        ledger.charge("first", UNIT, key="1")
+    late = json.loads(run("show", path, "--json"))["digest"]
+    assert "rollback" not in run("verify", path, "--since", late)
+    assert "entry 3; 1 came after it" in run("verify", path, "--since", f" {early.upper()} ")
+    assert json.loads(run("verify", path, "--since", early, "--json"))["since"] == 3
+    tamper(
+        path, "DELETE FROM entries WHERE seq > 3", "UPDATE head SET seq = 3, hash = (SELECT hash FROM entries WHERE seq = 3)"
+    )
+    run("verify", path)  # this is what cannot be found ...
+    assert "cut back" in run("verify", path, "--since", late, code=1)  # ... without a digest
+    assert json.loads(run("verify", path, "--since", late, "--json", code=1))["since"] is None
+    run("verify", path, "--since", early)
+    for wrong in ("", "no digest", late[:-1], "0" * 64):
+        assert "digest" in run("verify", path, "--since", wrong, code=1)
+
+
 def test_close_gives_back_what_an_abandoned_run_holds_once_it_is_told_to(path):
     with Ledger.open(path) as ledger:
         ledger.reserve("abandoned", Repeat(event=UNIT, times=100))

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.running import ledger_chain, ledger_schema
+from dpkit.running import ledger_chain, ledger_connection, ledger_schema
 from dpkit.running.ledger import Ledger
 from dpkit.running.ledger_connection import LedgerConnection
 from dpkit.running.ledger_entries import Charge
+from dpkit.running.ledger_file import Identity
 from dpkit.running.ledger_protocol import LedgerProtocol
 from dpkit.running.ledger_runs import RunAmounts
+from dpkit.running.ledger_verify import _Replay
 from dpkit.testing import ledger_laws as laws
 
 
@@ -94,3 +96,47 @@ def test_a_ledger_that_draws_again_for_nothing(monkeypatch, tmp_path):
 
     monkeypatch.setattr(LedgerProtocol, "charge", forgetful)
     caught(laws.what_was_released_comes_back_unpaid, Ledger, tmp_path)
+
+
+def test_charges_that_are_kept_beside_the_file(monkeypatch, tmp_path):
+    """A write-ahead log, as earlier versions had: what `kill -9` and a move leave behind holds nothing."""
+    connect = LedgerConnection._connect
+
+    def write_ahead(self):
+        connection = connect(self)
+        connection.execute("PRAGMA journal_mode = WAL")
+        return connection
+
+    monkeypatch.setattr(LedgerConnection, "_connect", write_ahead)
+    monkeypatch.setattr(LedgerConnection, "_check_journal", lambda self, connection: None)
+    monkeypatch.setattr(ledger_schema, "_leave_write_ahead", lambda connection: None)
+    caught(laws.the_file_alone_holds_every_charge, Ledger, tmp_path)
+
+
+def test_a_file_that_is_not_looked_through(monkeypatch, tmp_path):
+    monkeypatch.setattr(ledger_connection, "check_whole", lambda connection, path: None)
+    caught(laws.a_torn_copy_loses_nothing_silently, Ledger, tmp_path)
+
+
+@pytest.mark.parametrize("blind", ["st_nlink", "st_ino"])
+def test_a_ledger_that_looks_at_its_name_alone(monkeypatch, tmp_path, blind):
+    """By whichever name it comes: a second link, or another file in its place."""
+
+    def trusting(path, known=None):
+        if blind == "st_nlink":
+            return Identity(device=path.stat().st_dev, inode=path.stat().st_ino)
+        return honest(path)
+
+    honest = ledger_connection.identity
+    monkeypatch.setattr(ledger_connection, "identity", trusting)
+    caught(laws.one_file_has_one_name, Ledger, tmp_path)
+
+
+def test_a_verification_that_believes_any_digest(monkeypatch, tmp_path):
+    honest = _Replay.place_of
+
+    def trusting(self, since):
+        return honest(self, since) if since in self.hashes else len(self.hashes) - 1
+
+    monkeypatch.setattr(_Replay, "place_of", trusting)
+    caught(laws.a_cut_tail_is_found_by_its_digest, Ledger, tmp_path)

@@ -3,12 +3,14 @@
     python crashing.py FOLDER POINTS SEED
 
 Half of the points are lines of code (the process kills itself when it reaches the line), half are moments (its parent kills
-it), which also fall inside SQLite. Every value that goes out is appended to an outbox: what is there was seen by the world.
+it), which also fall inside SQLite. Every charge that is granted and every value that goes out is appended to an outbox: what is
+there was seen by the world. After each crash the one file is copied elsewhere, without what lies beside it; at last it moves.
 """
 
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -17,9 +19,10 @@ import traceback
 from pathlib import Path
 
 from dpkit import ZCDP, Repeat, ZCDPEvent
+from dpkit.errors import LedgerError
 from dpkit.running import ledger as ledger_module
 from dpkit.running.ledger import Ledger
-from dpkit.running.ledger_verify import verify
+from dpkit.running.ledger_verify import verify, verify_file
 
 UNIT = ZCDPEvent(rho=1.0 / 1024.0)
 STEPS, ROOM = 5, 40
@@ -32,6 +35,7 @@ def run_once(path, outbox):
         ledger.reserve("run", Repeat(event=UNIT, times=STEPS))
         for step in range(STEPS):
             charge = ledger.charge("run", UNIT, key=str(step))
+            os.write(outbox, f"granted {charge.seq}\n".encode())
             value = charge.value
             if not charge.is_released:
                 (value,) = struct.unpack("q", os.urandom(8))
@@ -92,7 +96,10 @@ def check(path, outbox_path, crashes, finished):
         released = {entry.key: entry.value for entry in entries if entry.kind == "release"}
         charged = [entry.key for entry in entries if entry.kind == "charge"]
         spent = ledger.spent()
-    out = [line.split() for line in Path(outbox_path).read_text().splitlines()] if os.path.exists(outbox_path) else []
+    lines = [line.split() for line in Path(outbox_path).read_text().splitlines()] if os.path.exists(outbox_path) else []
+    seen = {entry.seq for entry in entries if entry.kind == "charge"}
+    assert all(int(seq) in seen for key, seq in lines if key == "granted"), "a granted charge is lost"
+    out = [line for line in lines if line[0] != "granted"]
     for key, value in out:
         assert released.get(key) == value, "a value went out that the ledger did not record"
         assert key in charged, "a value went out that nobody paid for"
@@ -103,8 +110,24 @@ def check(path, outbox_path, crashes, finished):
     return len(charged) - len(set(charged))
 
 
+def check_alone(path, outbox_path, crashes):
+    """The one file, copied elsewhere before anybody has opened it again; 1 where that was in the middle of a write."""
+    alone = path.parent / "elsewhere" / "alone.ledger"
+    alone.parent.mkdir(exist_ok=True)
+    shutil.copy(path, alone)
+    if verify_file(alone).ok:
+        check(alone, outbox_path, crashes, finished=False)
+        return 0
+    assert os.path.exists(f"{path}-journal"), "a copy is damaged, and nothing was left unfinished"
+    try:
+        Ledger.open(alone).reserve("more")
+    except LedgerError:
+        return 1
+    raise AssertionError("a damaged copy was charged")
+
+
 def main(folder, points, seed):
-    chance, lost, kills = random.Random(int(seed)), 0, 0
+    chance, lost, kills, torn = random.Random(int(seed)), 0, 0, 0
     folder = Path(folder)
     # how long the protocol is, in lines and in seconds
     Ledger.create(folder / "whole", budget=ZCDP(rho=ROOM / 1024), dataset="crash").close()
@@ -127,11 +150,15 @@ def main(folder, points, seed):
             if child(path, outbox, **where):
                 break
             crashes += 1
+            torn += check_alone(path, outbox, crashes)
             check(path, outbox, crashes, finished=False)
-        assert child(path, outbox)
-        lost += check(path, outbox, crashes, finished=True)
+        moved = folder / "moved" / f"{point}.ledger"
+        moved.parent.mkdir(exist_ok=True)
+        os.rename(path, moved)
+        assert child(moved, outbox)
+        lost += check(moved, outbox, crashes, finished=True)
         kills += crashes
-    print(json.dumps({"points": point, "kills": kills, "lost": lost, "lines": lines}))
+    print(json.dumps({"points": point, "kills": kills, "lost": lost, "torn": torn, "lines": lines}))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,22 @@ def test_a_newer_version_is_refused(path):
         Ledger.open(path)
 
 
+def test_a_version_that_never_was_is_refused(path):
+    raw = sqlite3.connect(path)
+    raw.execute("PRAGMA user_version = -7")
+    raw.close()
+    with pytest.raises(dpkit.NotALedgerError, match="version -7"):
+        Ledger.open(path)
+
+
+def test_a_schema_that_is_no_text_is_damage(path):
+    """SQLite quotes the text in its error, and Python cannot read the quotation."""
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE head", b"CREATE TABL\xd4 head"))
+    with pytest.raises(dpkit.LedgerCorruptError, match="not UTF-8"):
+        Ledger.open(path)
+    assert not verify_file(path).ok
+
+
 def as_version_0(path):
     """A ledger as version 0 wrote it: the log and its head, without look-up columns, indices or guards."""
     raw = sqlite3.connect(path, isolation_level=None)
@@ -82,6 +98,7 @@ def as_version_0(path):
     raw.execute("INSERT INTO old SELECT seq, body, value, hash FROM entries")
     raw.execute("DROP TABLE entries")
     raw.execute("ALTER TABLE old RENAME TO entries")
+    raw.execute("DROP TABLE brought_over")
     raw.execute("PRAGMA user_version = 0")
     raw.close()
 
@@ -260,11 +277,11 @@ def test_an_error_while_committing_is_no_charge(path, monkeypatch):
 
 
 def test_sqlite_runs_as_the_promise_needs(path):
-    for durability, level in (("full", 2), ("normal", 1)):
+    for durability, level in (("full", 3), ("normal", 0)):
         with Ledger.open(path, durability=durability) as ledger:
             raw = ledger._connection.current()
             assert raw.execute("PRAGMA synchronous").fetchone() == (level,)
-            assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert raw.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     with pytest.raises(dpkit.InvalidValueError, match="durability"):
         Ledger.open(path, durability="off")
 

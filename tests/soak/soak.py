@@ -28,6 +28,7 @@ from invariants import BrokenError, check_ledger
 from jobs import INTERRUPTED, REFUSED, RUN_STATE, in_a_fork, in_a_shell, sent_out
 
 import dpkit
+from dpkit.running.ledger_verify import verify_file
 
 HERE = Path(__file__).parent
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 8
@@ -60,8 +61,10 @@ class Soak:
                 break
             analyses.append(write_analysis(folder, f"a{number}", self.chance, self.ledger))
             self.round(self.chance.choices(analyses, k=self.chance.randint(1, 4)))
+            self.check_alone()
             self.check()
         self.finish(analyses)
+        self.move()
         shutil.rmtree(folder)
 
     def round(self, chosen):
@@ -147,6 +150,26 @@ class Soak:
         self.head = check_ledger(self.ledger, seen=seen, launches=self.launches, head=self.head)
         self.done["values seen"] += len(seen)
         self.done["checks"] += 1
+
+    def check_alone(self):
+        """The one file, copied elsewhere while nobody has tidied up after those that were killed."""
+        alone = self.here / "elsewhere" / "alone.ledger"
+        alone.parent.mkdir(exist_ok=True)
+        shutil.copy(self.ledger, alone)
+        if verify_file(alone, head=self.head).ok:
+            check_ledger(alone, seen=sent_out(self.outbox, self.here), launches=self.launches, head=self.head)
+        elif not os.path.exists(f"{self.ledger}-journal"):
+            raise BrokenError("the file alone is damaged, and no write was left unfinished")
+        else:
+            self.done["torn copies found"] += 1
+
+    def move(self):
+        """The one file under another name in another folder has everything."""
+        moved = self.here / "moved" / "other.ledger"
+        moved.parent.mkdir()
+        os.rename(self.ledger, moved)
+        self.ledger = moved
+        self.check()
 
 
 def _waited(process):
