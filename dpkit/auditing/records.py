@@ -24,6 +24,7 @@ from dpkit.core.registry import Registry
 from dpkit.core.serialise import parse
 from dpkit.errors import DpkitError, PlanExceededError, SerialisationError
 from dpkit.hooks.manager import default_registry
+from dpkit.numerics.rounding import in_full
 from dpkit.running.coverage import PlanCoverage
 from dpkit.running.ledger import Ledger
 from dpkit.running.ledger_verify import verify
@@ -114,7 +115,7 @@ def _covered(
             words = f"what was charged cannot be priced: {type(error).__name__}"
         else:
             if spent > planned * (1.0 + _ROUNDING):
-                words = f"what was charged costs epsilon = {spent!r} at delta = {_DELTA:g}, and the plan {planned!r}"
+                words = f"what was charged costs epsilon = {spent!r} at delta = {in_full(_DELTA)}, and the plan {planned!r}"
     because = Citation(key="caller", locator=f"the plan of the run, by the accountant {accountant}")
     claim = Claim(loss=ApproxDP(epsilon=planned, delta=_DELTA), neighbours=neighbours, because=because)
     return _certificate(target, claim, "plan coverage", words, "PlanCoverage(plan).take(event)", "")
@@ -132,7 +133,10 @@ def _beyond(events: Sequence[Event], budget: Loss, neighbours: Neighbours, regis
         for point in points_of(budget):
             lower = exact.interval(delta=point.delta)[0]
             if lower > point.epsilon * (1.0 + 1e-9):
-                return f"everything charged has epsilon >= {lower!r} at delta = {point.delta:.3g}; the budget says {point}", ""
+                return (
+                    f"everything charged has epsilon >= {lower!r} at delta = {in_full(point.delta)}; the budget says {point}",
+                    "",
+                )
     except DpkitError as error:
         return "", f"not priced a second time: {type(error).__name__}"
     return "", ""

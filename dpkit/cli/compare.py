@@ -23,7 +23,7 @@ def compare(file: str, picture: Path | None, as_json: bool) -> None:
     from dpkit.analysis.comparison import compare_accountants
     from dpkit.analysis.load import load
     from dpkit.analysis.words import table
-    from dpkit.numerics.rounding import format_up
+    from dpkit.numerics.rounding import format_up, in_full
 
     found = compare_accountants(load(file).plan())
     if as_json:
@@ -32,9 +32,9 @@ def compare(file: str, picture: Path | None, as_json: bool) -> None:
         rows = []
         for row in found.rows:
             cells = [format_up(epsilon) if math.isfinite(epsilon) else "-" for epsilon in row.epsilons]
-            noise = "-" if row.noise is None else f"{row.noise:.4g}"
+            noise = "-" if row.noise is None else format_up(row.noise, digits=4)
             rows.append((row.accountant, *cells, noise, row.why))
-        head = ("accountant", *(f"eps({delta:g})" for delta in found.deltas), "relative noise", "")
+        head = ("accountant", *(f"eps({in_full(delta)})" for delta in found.deltas), "relative noise", "")
         click.echo("\n".join(table(head, rows)))
     if picture is not None:
         from dpkit.analysis.run import write_whole

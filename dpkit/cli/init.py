@@ -82,6 +82,7 @@ def init(
 
 def _rendered(*, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str) -> str:
     from dpkit.hooks.manager import installed_plugins
+    from dpkit.numerics.rounding import in_full
 
     algorithms = ", ".join(factory.name for factory in installed_plugins().registry.algorithms) or "none; see `dpkit plugins`"
     columns = "\n".join(f"    # {_quoted(name)}: [LOWER, UPPER]" for name in names) or "    # age: [0, 120]"
@@ -100,8 +101,8 @@ data:
 {columns}
 
 budget:
-  epsilon: {epsilon:g}          # smaller protects better and answers worse
-  delta: {delta:g}          # far below one in the number of rows
+  epsilon: {in_full(epsilon)}          # smaller protects better and answers worse
+  delta: {in_full(delta)}          # far below one in the number of rows
   accountant: best      # `dpkit compare` shows them all
   # ledger: data.ledger # the total that this run is taken from: `dpkit ledger create`
 

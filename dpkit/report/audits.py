@@ -15,6 +15,7 @@ from dpkit.analysis.spec import Spec
 from dpkit.auditing.analyses import AnalysisAudit
 from dpkit.auditing.certificate import AuditCertificate
 from dpkit.errors import SerialisationError
+from dpkit.numerics.rounding import format_down, format_up, in_full
 
 FILE = "audit.json"
 _SECTION = re.compile(r'<section id="audit">.*?</section>', flags=re.DOTALL)
@@ -70,7 +71,7 @@ def _verdicts(document: Mapping[str, object], certificates: list[AuditCertificat
             one.verdict,
             one.hypothesis,
             f"{one.samples:,}",
-            f"{one.epsilon_lower:.3g} at {one.delta:.2g}",
+            f"{format_down(one.epsilon_lower, digits=3)} at {in_full(one.delta)}",
             _power(one),
         )
         for one in certificates
@@ -87,7 +88,7 @@ def _verdicts(document: Mapping[str, object], certificates: list[AuditCertificat
 
 
 def _power(one: AuditCertificate) -> str:
-    return "-" if one.power is None or not math.isfinite(one.power) else f"epsilon {one.power:.3g}"
+    return "-" if one.power is None or not math.isfinite(one.power) else f"epsilon {format_up(one.power, digits=3)}"
 
 
 def _soft(text: str) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from dpkit._version import __version__
@@ -13,9 +14,9 @@ from dpkit.analysis.pieces import answers, html_table, releases_table, steps_tab
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.read_yaml import written_yaml
 from dpkit.analysis.run import Result, write_whole
-from dpkit.analysis.words import relied_rows
+from dpkit.analysis.words import factor_text, odds, relied_rows
 from dpkit.core.neighbours import Neighbours
-from dpkit.numerics.rounding import format_up
+from dpkit.numerics.rounding import in_full, percent_up, round_up
 from dpkit.report.audits import audit_piece
 from dpkit.report.figures import (
     accountants_figure,
@@ -115,16 +116,24 @@ def _guarantee(plan: Plan) -> Markup:
     who = "row" if unit.column is None else "person"
     replaced = plan.guarantee.neighbours is Neighbours.REPLACE_ONE
     change = f"one {who} replaced by any other" if replaced else f"one {who} more or less"
-    odds = math.exp(min(epsilon, 700.0))
-    power = min(1.0, odds * 0.05 + delta, 1.0 - (0.95 - delta) / odds)
+    power = most_power(epsilon, delta)
     means = [
         f"Take two datasets that differ in {change}. No test, by anybody, with any knowledge and any computer, tells which of "
-        f"them was used with power above {power:.1%} at a false-alarm rate of 5%.",
-        f"Whatever has probability p with one of them has at most {format_up(odds, digits=3)} p + {delta:g} with the other: "
+        f"them was used with power above {percent_up(power)} at a false-alarm rate of 5%.",
+        f"Whatever has probability p with one of them has at most {factor_text(epsilon)} p + {in_full(delta)} with the other: "
         f"so it goes for everything that could ever happen to one {who} because of what is released.",
         "It does not say that nothing can be learnt about groups: what holds for many is what an analysis is for.",
     ]
     return joined([element("p", plan.sentence, cls="lead"), element("ul", *(element("li", text) for text in means))])
+
+
+def most_power(epsilon: float, delta: float, *, false_alarms: Fraction = Fraction(5, 100)) -> float:
+    """A bound on the power of any test at this false-alarm rate, rounded up (Wasserman and Zhou 2010; KOV17)."""
+    factor = odds(epsilon)
+    if math.isinf(factor):
+        return 1.0
+    grown = Fraction(factor)
+    return round_up(min(Fraction(1), grown * false_alarms + Fraction(delta), 1 - (1 - false_alarms - Fraction(delta)) / grown))
 
 
 def _claims(plan: Plan) -> Markup:
