@@ -14,6 +14,7 @@ import click
 
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_plugin import audit_plugin, plugin_named
+from dpkit.cli.errors import outside_option
 
 if TYPE_CHECKING:
     from dpkit.core.losses import Loss
@@ -73,6 +74,7 @@ def audit_group() -> None:
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
+@outside_option
 def run(
     target: str | None,
     zoo: bool,
@@ -91,6 +93,7 @@ def run(
     junit: str | None,
     sarif: str | None,
     html: str | None,
+    outside: bool,
 ) -> None:
     """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
 
@@ -99,8 +102,9 @@ def run(
     output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
+    output.check()
     if target is not None and target.endswith((".yaml", ".yml")):
-        sys.exit(_analysis(target, confidence, samples, seconds, seed, output))
+        sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.naming import distance_of
@@ -210,13 +214,25 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
     return 1 if wrong else 0
 
 
-def _analysis(file: str, confidence: float, samples: int, seconds: float | None, seed: int | None, output: Output) -> int:
+def _analysis(
+    file: str,
+    confidence: float,
+    samples: int,
+    seconds: float | None,
+    seed: int | None,
+    output: Output,
+    *,
+    outside: bool,
+) -> int:
     from dpkit.analysis.load import load
+    from dpkit.analysis.outputs import check_outputs
     from dpkit.analysis.run import check_writable
     from dpkit.auditing.analyses import audit_plan
-    from dpkit.report.audits import write_audit
+    from dpkit.report.audits import FILE, KIND, write_audit
 
-    plan = load(file).plan()
+    spec = load(file, outside=outside)
+    check_outputs(spec, {"report": spec.report, KIND: spec.report.parent / FILE, **output.paths})
+    plan = spec.plan()
     check_writable(plan.spec.report)
     found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file))
     written = write_audit(found, plan.spec)

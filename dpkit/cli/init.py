@@ -31,7 +31,7 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 @click.option("--person", help="The column that names persons. [default: each row is somebody of their own]")
 @click.option("--at-most", type=int, default=1, show_default=True, help="The most rows of one person that are used.")
 @click.option("--replace-one", is_flag=True, help="The number of rows is public, and neighbours differ in one of them.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an analysis that is there.")
 @answers_in_json
 def init(
     source: str | None,
@@ -50,10 +50,12 @@ def init(
 
     Example: dpkit init people.csv --epsilon 1 --to analysis.yaml
     """
-    from dpkit.analysis.run import write_whole
+    from dpkit.analysis.outputs import check_replaceable, write_output
     from dpkit.data.opening import open_table
 
-    if to.exists() and not force:
+    if force:
+        check_replaceable(to, "analysis")
+    elif os.path.lexists(to):
         raise OutputError(path=to, reason="it is there already.", fix="Name another file with --to, or say --force.")
     asking = sys.stdin.isatty() and not as_json
     if source is None:
@@ -73,7 +75,7 @@ def init(
         unit="row" if person is None else f"{{column: {_quoted(person)}, at_most: {at_most}}}",
         relation="replace-one" if replace_one else "add-remove",
     )
-    write_whole(to, text)
+    write_output(to, text)
     if as_json:
         click.echo(json.dumps({"wrote": str(to), "columns": list(names)}, indent=2))
     else:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpkit.analysis.markup import Markup, element, joined
+from dpkit.analysis.outputs import check_outputs, write_output
 from dpkit.analysis.pieces import html_table
-from dpkit.analysis.run import write_whole
 from dpkit.analysis.spec import Spec
 from dpkit.auditing.analyses import AnalysisAudit
 from dpkit.auditing.certificate import AuditCertificate
@@ -18,6 +18,7 @@ from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import format_down, format_up, in_full
 
 FILE = "audit.json"
+KIND = "audit of an analysis"
 _SECTION = re.compile(r'<section id="audit">.*?</section>', flags=re.DOTALL)
 
 
@@ -27,12 +28,13 @@ def write_audit(found: AnalysisAudit, spec: Spec) -> tuple[Path, ...]:
     The fingerprint says which analysis it is of: no other report shows it.
     """
     path = spec.report.parent / FILE
-    write_whole(path, json.dumps({"dpkit-analysis-audit": 1, "analysis": spec.fingerprint, **found.as_json()}, indent=2))
+    check_outputs(spec, {KIND: path})
+    write_output(path, json.dumps({"dpkit-analysis-audit": 1, "analysis": spec.fingerprint, **found.as_json()}, indent=2))
     page = spec.report.read_text(encoding="utf-8") if spec.report.is_file() else ""
     if f"analysis {spec.fingerprint}" not in page or not _SECTION.search(page):
         return (path,)
     section = str(element("section", element("h2", "Audit"), audit_piece(spec), id="audit"))
-    write_whole(spec.report, _SECTION.sub(lambda _: section, page, count=1))
+    write_output(spec.report, _SECTION.sub(lambda _: section, page, count=1))
     return path, spec.report
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from dpkit._version import __version__
 from dpkit.analysis.documents import plugins_document
 from dpkit.analysis.markup import Markup, element, joined, trusted
+from dpkit.analysis.outputs import check_outputs, write_output
 from dpkit.analysis.pieces import answers, html_table, releases_table, steps_table
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.read_yaml import written_yaml
-from dpkit.analysis.run import Result, write_whole
+from dpkit.analysis.run import Result
 from dpkit.analysis.words import factor_text, odds, relied_rows
 from dpkit.core.neighbours import Neighbours
 from dpkit.numerics.rounding import in_full, percent_up, round_up
@@ -53,8 +54,9 @@ pre { background: var(--card); padding: .8rem; border-radius: 4px; white-space: 
 
 
 def write_report(result: Result, path: Path) -> Path:
-    """Write the report; `OutputError` where it cannot be written."""
-    write_whole(path, report_html(result))
+    """Write the report; `OutputError` where it cannot be written, or where something else stands."""
+    check_outputs(result.plan.spec, {"report": path})
+    write_output(path, report_html(result))
     return path
 
 
@@ -65,6 +67,7 @@ def report_html(result: Result) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", name="generator", content=f"dpkit {__version__}"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
         element("title", title),
