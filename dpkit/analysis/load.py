@@ -12,7 +12,7 @@ from dpkit.analysis import keys
 from dpkit.analysis.columns import read_columns
 from dpkit.analysis.engines import DEFAULT_ENGINE, read_engine
 from dpkit.analysis.outputs import leads_outside, objection, outputs_of
-from dpkit.analysis.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml
+from dpkit.analysis.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading import Reading, described, joined, nearest, parameters
 from dpkit.analysis.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.core.neighbours import Neighbours
@@ -61,6 +61,10 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None,
         steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries)
     report = reading.value(top, "", keys.REPORT)
     if reading.failed or found is None or data is None or budget is None or engine is None or steps is None:
+        return None
+    for place, value in without_end(top):
+        reading.problem(place, "", f"found {value!r}", "a finite number, or a text in quotes")
+    if reading.failed:
         return None
     document = plain(top)
     return Spec(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpkit.analysis.answers import Coefficient, coefficients_of, without_coefficients
 from dpkit.core.neighbours import Neighbours
+from dpkit.errors import visible
 from dpkit.numerics.rounding import format_down, format_up, in_full, outward
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def guarantee_sentence(plan: Plan) -> str:
     """The guarantee in one sentence, or that there is none."""
     found, unit, explained = plan.guarantee, plan.spec.data.unit, plan.explanation
-    who = "one row" if unit.column is None else f"one person (`{unit.column}`, at most {unit.at_most} rows)"
+    who = "one row" if unit.column is None else f"one person (`{one_line(unit.column)}`, at most {unit.at_most} rows)"
     how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
     claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {in_full(plan.delta)})-differentially private"
     if not found.holds:
@@ -70,9 +71,15 @@ def at_least(value: float | None) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines in columns: the first flush left, the others as they come."""
-    widths = [max(len(str(row[place])) for row in (head, *rows)) for place in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
+    """Lines in columns, one a row whatever a name holds: the first flush left, the others as they come."""
+    shown = [[one_line(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[place]) for row in shown) for place in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def one_line(text: str) -> str:
+    """A text that cannot begin a line of its own."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def plan_text(plan: Plan) -> str:
@@ -80,8 +87,12 @@ def plan_text(plan: Plan) -> str:
     spec, budget = plan.spec, plan.spec.budget
     lines = [
         f"analysis    {spec.path}",
-        f"data        {spec.data.name}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
-        + ("unit row" if spec.data.unit.column is None else f"unit {spec.data.unit.column}, at most {spec.data.unit.at_most}"),
+        f"data        {one_line(spec.data.name)}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
+        + (
+            "unit row"
+            if spec.data.unit.column is None
+            else f"unit {one_line(spec.data.unit.column)}, at most {spec.data.unit.at_most}"
+        ),
         f"budget      epsilon {in_full(budget.epsilon)}, delta {in_full(budget.delta)}, accountant {budget.accountant}",
         f"price       epsilon {format_up(plan.epsilon)} at delta {in_full(plan.delta)}",
         "",
@@ -96,7 +107,7 @@ def plan_text(plan: Plan) -> str:
     if warnings:
         lines += ["", *warnings]
     lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
-    return "\n".join([*lines, plan.sentence])
+    return visible("\n".join([*lines, plan.sentence]))
 
 
 def _step_row(step: PlannedStep) -> tuple[str, ...]:
@@ -209,10 +220,10 @@ def result_text(result: Result) -> str:
         found = coefficients_of(answer)
         if found:
             lines += [f"  {line}" for line in table(*coefficients_table(found))]
-        lines += [f"  {name}: {shown}" for name, shown in flat(without_coefficients(answer))]
+        lines += [f"  {one_line(name)}: {one_line(shown)}" for name, shown in flat(without_coefficients(answer))]
         for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {at_most(error)}")
-    return "\n".join([*lines, "", result.sentence])
+    return visible("\n".join([*lines, "", result.sentence]))
 
 
 def foretold_errors(step: PlannedStep, found: Sequence[Coefficient]) -> Mapping[str, float]:

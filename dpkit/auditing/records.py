@@ -21,7 +21,7 @@ from dpkit.core.events import Event, as_event, flatten
 from dpkit.core.losses import ApproxDP, Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
-from dpkit.core.serialise import parse
+from dpkit.core.serialise import parse, strict_json
 from dpkit.errors import DpkitError, PlanExceededError, SerialisationError
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.rounding import in_full
@@ -49,13 +49,13 @@ def audit_trace(path: str | PathLike[str], *, registry: Registry | None = None) 
     """Plan coverage, from the file that `trace_json` was written to."""
     known = default_registry() if registry is None else registry
     try:
-        body = json.loads(Path(path).read_text(encoding="utf-8"))
+        body = strict_json(Path(path).read_bytes())
         if body["dpkit-trace"] != 1:
             raise SerialisationError(reason=f"it is a trace of version {body['dpkit-trace']!r}.")
         plan = _event(body["plan"], known)
         events = [(str(release["key"]), _event(release["event"], known)) for release in body["releases"]]
         neighbours, accountant = Neighbours(body["neighbours"]), str(body["accountant"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, SerialisationError):
             raise
         raise SerialisationError(reason=f"it is not the trace of a run ({type(error).__name__}).") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dpkit.errors import visible
 from dpkit.numerics.rounding import format_down, format_up, in_full
 
 if TYPE_CHECKING:
@@ -67,4 +68,4 @@ def as_text(certificate: AuditCertificate) -> str:
         lines.append(f"  note        {certificate.note}")
     software = ", ".join(f"{name} {version}" for name, version in certificate.software)
     lines.append(f"  confidence  {in_full(certificate.confidence)} over the whole audit; seed {certificate.seed}; {software}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))

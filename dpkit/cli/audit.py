@@ -15,6 +15,7 @@ import click
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_plugin import audit_plugin, plugin_named
 from dpkit.cli.errors import outside_option
+from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
     from dpkit.core.losses import Loss
@@ -169,12 +170,16 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
     from dpkit.auditing.certificate import AuditCertificate
     from dpkit.auditing.replay import function_path
     from dpkit.auditing.replay import replay as rerun
+    from dpkit.core.serialise import strict_json
+    from dpkit.errors import SerialisationError
 
     try:
-        document = json.loads(Path(certificate).read_text(encoding="utf-8"))
-    except ValueError:
+        document = strict_json(Path(certificate).read_bytes())
+    except SerialisationError:
         raise click.UsageError(f"{certificate} is not JSON: a certificate is what `dpkit audit --json` printed.") from None
     texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
+    if not isinstance(texts, list):
+        raise click.UsageError(f"{certificate} holds no list of certificates.")
     read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
     results = []
     for one in read:
@@ -291,6 +296,6 @@ def _progress(name: str = "") -> Callable[[int, float], None] | None:
         return None
 
     def watch(samples: int, log_e: float) -> None:
-        click.echo(f"\r{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}", nl=False, err=True)
+        progress(f"{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}")
 
     return watch

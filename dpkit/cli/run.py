@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from dpkit.cli.errors import answers_in_json, file_argument, outside_option
+from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan
@@ -64,7 +65,7 @@ def run(
         _confirm(priced, yes=yes, again=again)
         result = run_plan(priced, source=source, progress=_progress(), again=again)
         if is_terminal(sys.stderr):
-            click.echo("\r\033[K", nl=False, err=True)
+            progress("")
     _write(result, report, as_json=as_json, prefix=prefix)
     context.exit(0 if result.is_complete else 1)
 
@@ -101,6 +102,6 @@ def _progress() -> Callable[[str, int], None] | None:
         return None
 
     def show(step: str, count: int) -> None:
-        click.echo(f"\r{step}: iteration {count}\033[K", nl=False, err=True)
+        progress(f"{step}: iteration {count}")
 
     return show

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
+from typing import Any
 
 from dpkit.core import claims, distances, events, gaussian_pair, guarantee, loss_pairs, losses, renyi_curves
 from dpkit.core.assess import assess
@@ -31,10 +33,7 @@ def dump(value: object) -> str:
 
 def parse(text: str, *, registry: Registry) -> object:
     """The value that was written; raises `SerialisationError` for anything else."""
-    try:
-        document = json.loads(text, parse_constant=_no_constants, object_pairs_hook=_no_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
+    document = strict_json(text)
     if not isinstance(document, dict) or "dpkit" not in document or "value" not in document:
         raise SerialisationError(reason='it is not an object with the keys "dpkit" and "value".')
     if document["dpkit"] != VERSION or isinstance(document["dpkit"], bool):
@@ -46,6 +45,14 @@ def parse(text: str, *, registry: Registry) -> object:
         return _decode(document["value"], _known_classes(registry), registry)
     except RecursionError:
         raise SerialisationError(reason="it is nested too deeply.") from None
+
+
+def strict_json(text: str | bytes) -> Any:
+    """The document of a JSON text in which each key is there once and each number finite; else `SerialisationError`."""
+    try:
+        return json.loads(text, parse_constant=_no_constants, parse_float=_finite, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
 
 
 def _encode(value: object) -> object:
@@ -146,10 +153,10 @@ def _non_finite(text: object) -> float:
 
 
 def _fraction(text: object) -> Fraction:
-    try:
-        return Fraction(str(text))
-    except (ValueError, ZeroDivisionError):
-        raise SerialisationError(reason="a fraction is malformed.") from None
+    """As it was written, two whole numbers; `Fraction` itself reads exponents, however large."""
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise SerialisationError(reason="a fraction is malformed.")
+    return Fraction(text)
 
 
 def _neighbours(text: object) -> Neighbours:
@@ -168,3 +175,14 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constants(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+_FRACTION = re.compile(r"-?[0-9]{1,4300}/0*[1-9][0-9]{0,4299}")
+"""Python reads and writes whole numbers of up to so many digits."""

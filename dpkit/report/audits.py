@@ -14,6 +14,7 @@ from dpkit.analysis.pieces import html_table
 from dpkit.analysis.spec import Spec
 from dpkit.auditing.analyses import AnalysisAudit
 from dpkit.auditing.certificate import AuditCertificate
+from dpkit.core.serialise import strict_json
 from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import format_down, format_up, in_full
 
@@ -44,7 +45,7 @@ def audit_piece(spec: Spec) -> Markup:
     if not path.is_file():
         return _soft(f"No audit belongs to this run. `dpkit audit {spec.path.name}` tries to falsify what it relies on.")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = strict_json(path.read_bytes())
         if document["analysis"] != spec.fingerprint:
             return _soft(f"{FILE} is of another analysis. `dpkit audit {spec.path.name}` audits this one.")
         certificates = [AuditCertificate.from_json(json.dumps(one)) for one in document["certificates"]]
