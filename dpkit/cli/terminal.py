@@ -31,9 +31,9 @@ class VisibleStream(io.TextIOBase):
         """How the stream writes what its encoding does not have."""
         return self.stream.errors
 
-    def write(self, text: str) -> int:
-        """Write the text as it can be seen; what the encoding does not have is written as an escape, too."""
-        shown = visible(text)
+    def write(self, text: str | bytes) -> int:
+        """Write the text (or click's bytes) as it can be seen; what the encoding does not have becomes an escape, too."""
+        shown = visible(text if isinstance(text, str) else text.decode("utf-8", "backslashreplace"))
         encoding = self.stream.encoding or "utf-8"
         self.stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
