@@ -300,6 +300,11 @@ class ReleaseFailedError(DpkitError):
         )
 
 
+def _shortened(text: str) -> str:
+    """What a file holds may be a megabyte long; its place says where to look."""
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
 class Problem:
     """One thing that is wrong in an analysis: where it stands, what was found, what is allowed, and the nearest right name."""
 
@@ -309,8 +314,8 @@ class Problem:
         self.file = file
         self.line = line
         self.column = column
-        self.path = path
-        self.found = found
+        self.path = _shortened(path)
+        self.found = _shortened(found)
         self.allowed = allowed
         self.hint = hint
 

@@ -85,6 +85,7 @@ def parse_yaml(content: bytes, *, file: str) -> Node:
     if len(content) > LARGEST_FILE:
         raise _broken(file, start, "the file is larger than 1 MB", "an analysis; is this the data?")
     text = _decoded(content, file)
+    loader = None
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
@@ -96,6 +97,9 @@ def parse_yaml(content: bytes, *, file: str) -> Node:
         said = " ".join(part for part in (error.problem, error.context) if part)
         hint = "Indent by spaces; YAML allows no tabs." if "\\t" in said else ""
         raise _broken(file, place, f"this is not YAML: {said}", hint=hint) from None
+    except (ValueError, OverflowError):  # PyYAML makes a character of any number
+        mark = start if loader is None else Place(line=loader.line + 1, column=loader.column + 1)
+        raise _broken(file, mark, "this is not YAML: an escape for a character that there is not") from None
     except yaml.YAMLError:
         raise _broken(file, start, "it holds characters that YAML does not allow", "printable text") from None
     if root is None:

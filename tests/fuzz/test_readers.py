@@ -5,6 +5,7 @@ A short run in CI; `make audit-all` goes on for DPKIT_FUZZ_MINUTES in all (an ho
 """
 
 import contextlib
+import copy
 import json
 import os
 import signal
@@ -130,7 +131,7 @@ def broken_documents(draw, documents):
     document = json.loads(json.dumps(draw(st.sampled_from(documents))))
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(list(nodes(document))))
-        word = draw(st.sampled_from(JSON_WORDS))
+        word = copy.deepcopy(draw(st.sampled_from(JSON_WORDS)))
         if not path:
             if draw(st.integers(0, 9)) == 0:
                 document = word
@@ -248,6 +249,8 @@ def read_value(text):
         repr(value)
         if isinstance(value, Event):
             dpkit.account(value, "zcdp").epsilon(delta=1e-6)
+        if isinstance(value, dpkit.Guarantee):
+            is_seen(str(value))
 
 
 def read_certificate(text):
