@@ -117,3 +117,42 @@ def test_a_file_keeps_its_mode_and_a_failed_write_leaves_nothing(tmp_path):
         write_whole(path, "\ud800")
     assert [item.name for item in tmp_path.iterdir()] == ["result.json"]
     assert path.read_text() == "new"
+
+
+MUTANTS = {
+    "files are told apart by their names": ("_is_same", lambda one, other: one == other),
+    "whatever is there is replaced": ("occupied", lambda path, kind: None),
+    "any file of dpkit's will do": ("kind_of_file", lambda path: "report"),
+}
+
+
+def lost(loaded, folder):
+    """What a run would replace of what is not its own."""
+    places = ("hard.html", "mine.html", "out/../people.csv")
+    os.link(folder / "people.csv", folder / "hard.html")
+    (folder / "mine.html").write_text(FOREIGN)
+    taken = []
+    for place in places:
+        try:
+            loaded(("report: out/report.html", f"report: {place}"))
+        except SpecError:
+            continue
+        taken.append(place)
+    return taken
+
+
+def test_nothing_is_lost(loaded, folder):
+    assert lost(loaded, folder) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_check_that_looks_away_is_caught(loaded, folder, monkeypatch, name):
+    from dpkit.analysis import outputs
+
+    function, mutant = MUTANTS[name]
+    monkeypatch.setattr(outputs, function, mutant)
+    if name.startswith("files"):
+        monkeypatch.setattr(outputs, "occupied", lambda path, kind: None)  # the second net would catch it, too
+        assert "hard.html" in lost(loaded, folder)
+    else:
+        assert lost(loaded, folder) == ["mine.html"]
