@@ -36,9 +36,10 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet "mkdocs-material>=9.5"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f .ci/mkdocs.yml
 
-# The long statistical suites, too slow for every commit.
+# The long statistical suites, too slow for every commit, and an hour of broken files for the readers.
+DPKIT_FUZZ_MINUTES ?= 60
 audit-all: $(STAMP)
-	$(BIN)/pytest -n 2
+	DPKIT_FUZZ_MINUTES=$(DPKIT_FUZZ_MINUTES) $(BIN)/pytest -n 2
 
 # Analyses that are killed, interrupted and resumed on shared ledgers, for so many minutes; SOAK_SEED repeats the choices of another time.
 SOAK_MINUTES ?= 60

@@ -9,8 +9,28 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 
+def visible(text: str) -> str:
+    """A text as a terminal may show it: controls, marks of direction and other invisible characters as `\\x1b` and the like.
+
+    Line ends and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _LEFT else _escape(c) for c in text)
+
+
+_LEFT = "\n\t\u00a0\u202f\u3000"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
 class DpkitError(Exception):
     """The root of everything that dpkit raises on purpose."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt, (type(self), self.args, self.__dict__)
@@ -280,6 +300,11 @@ class ReleaseFailedError(DpkitError):
         )
 
 
+def _shortened(text: str) -> str:
+    """What a file holds may be a megabyte long; its place says where to look."""
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
 class Problem:
     """One thing that is wrong in an analysis: where it stands, what was found, what is allowed, and the nearest right name."""
 
@@ -289,8 +314,8 @@ class Problem:
         self.file = file
         self.line = line
         self.column = column
-        self.path = path
-        self.found = found
+        self.path = _shortened(path)
+        self.found = _shortened(found)
         self.allowed = allowed
         self.hint = hint
 

@@ -24,7 +24,7 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
 from dpkit.core.slack import slack_total
 from dpkit.errors import BudgetExceededError, NoFilterTheoremError
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_up
 
 S = TypeVar("S")
 
@@ -78,7 +78,7 @@ class PrivacyOdometer:
             covered = slack_total(state.log_slack) <= self.slack
         if not covered:
             raise BudgetExceededError(
-                budget=f"slack {self.slack:g}", spent="a sum of deltas within it", asked="a sum of deltas above it"
+                budget=f"slack {in_full(self.slack)}", spent="a sum of deltas within it", asked="a sum of deltas above it"
             )
         return replace(self, state=state)
 

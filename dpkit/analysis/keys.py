@@ -13,7 +13,7 @@ ROOT = {
     "budget": "What this run may cost.",
     "engine": "Where the data is read and added up: the name of an engine, or {NAME: {...}} with its parameters.",
     "steps": "What is computed, in this order.",
-    "report": "Where the report is written; result.json and trace.json are written beside it.",
+    "report": "Where the report is written, in this folder or below it; result.json and trace.json are written beside it.",
 }
 DATA = {
     "source": "CSV or Parquet: a path, a glob or a list; or a plugin's, {run: NAME, with: {...}}. Relative to this file.",

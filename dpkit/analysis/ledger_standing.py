@@ -12,6 +12,7 @@ from dpkit.core.events import Event
 from dpkit.core.losses import Loss
 from dpkit.errors import PlanRefusedError, RunStateError
 from dpkit.numerics.bracketing import first_true
+from dpkit.numerics.rounding import format_down, in_full
 from dpkit.running.ledger import Balance, Ledger
 from dpkit.running.ledger_terms import ExpectedTerms, fingerprint
 
@@ -109,12 +110,9 @@ def _nearest(ledger: Ledger, rescaled: Callable[[float], tuple[Event, float]]) -
     if bracket is None or bracket[1] >= _MOST_NOISE:
         return "Nothing is left for any plan of this kind."
     epsilon = rounded_down(rescaled(bracket[1])[1])
-    return f"The nearest plan that fits: set `budget.epsilon` to {epsilon:g}."
+    return f"The nearest plan that fits: set `budget.epsilon` to {in_full(epsilon)}."
 
 
 def rounded_down(value: float, digits: int = 3) -> float:
     """A number with so many digits that is not larger."""
-    text = f"{value:.{digits - 1}e}"
-    rounded = float(text)
-    mantissa, exponent = text.split("e")
-    return rounded if rounded <= value else float(f"{float(mantissa) - 10 ** (1 - digits):.{digits - 1}f}e{exponent}")
+    return float(format_down(value, digits=digits))

@@ -11,7 +11,8 @@ from pathlib import Path
 from dpkit.analysis import keys
 from dpkit.analysis.columns import read_columns
 from dpkit.analysis.engines import DEFAULT_ENGINE, read_engine
-from dpkit.analysis.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml
+from dpkit.analysis.outputs import leads_outside, objection, outputs_of
+from dpkit.analysis.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading import Reading, described, joined, nearest, parameters
 from dpkit.analysis.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.core.neighbours import Neighbours
@@ -24,21 +25,24 @@ from dpkit.hooks.specs import PROJECT
 from dpkit.running.ledger_terms import fingerprint
 
 
-def load(path: str | os.PathLike[str], *, installed: Installed | None = None) -> Spec:
+def load(path: str | os.PathLike[str], *, installed: Installed | None = None, outside: bool = False) -> Spec:
     """The analysis of a YAML file, checked against what is installed (or against `installed`). Reads no data.
 
     `SpecError` lists every problem with its file, line and column, what was found, what is allowed and the nearest right name.
+    Results go into the folder of the file, or below it; `outside` allows any other place.
     """
     file = Path(path)
     root = read_yaml(file)
     reading = Reading(str(path))
-    spec = _read(reading, root, file, installed)
+    spec = _read(reading, root, file, installed, outside=outside)
+    if spec is not None:
+        _check_report(reading, root, spec)
     reading.finish()
     assert spec is not None
     return spec
 
 
-def _read(reading: Reading, root: Node, file: Path, installed: Installed | None) -> Spec | None:
+def _read(reading: Reading, root: Node, file: Path, installed: Installed | None, *, outside: bool) -> Spec | None:
     top = reading.mapping(root, "", "a mapping that begins with `dpkit: 1`")
     if top is None or not _version(reading, top):
         return None
@@ -58,6 +62,10 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None)
     report = reading.value(top, "", keys.REPORT)
     if reading.failed or found is None or data is None or budget is None or engine is None or steps is None:
         return None
+    for place, value in without_end(top):
+        reading.problem(place, "", f"found {value!r}", "a finite number, or a text in quotes")
+    if reading.failed:
+        return None
     document = plain(top)
     return Spec(
         path=file,
@@ -68,8 +76,26 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None)
         report=folder / str(report),
         fingerprint=fingerprint({key: value for key, value in _as_dict(document).items() if key not in ("report", "engine")}),
         document=document,
+        outside=outside,
         installed=found,
     )
+
+
+def _check_report(reading: Reading, root: Node, spec: Spec) -> None:
+    """Results must not replace what the analysis reads, nor what dpkit did not write, nor leave its folder."""
+    place = root.entries.get("report", root) if isinstance(root, Entries) else root
+    allowed = "a file in the folder of the analysis, or below it, that is not there or that dpkit wrote"
+    outputs = outputs_of(spec.report)
+    for kind, path in outputs.items():
+        if not spec.outside and leads_outside(spec, path):
+            found = f"{str(path)!r} is outside of the folder of the analysis"
+            reading.problem(place, "report", found, allowed, "`--outside`, or load(..., outside=True), allows it.")
+            return
+        reason = objection(spec, path, kind)
+        if reason is not None:
+            reading.problem(place, "report", f"cannot write {str(path)!r}: {reason}", allowed)
+    if spec.report in (outputs["result"], outputs["trace"]):
+        reading.problem(place, "report", f"{spec.report.name!r} is written beside the report", "another name for the report")
 
 
 def _version(reading: Reading, top: Entries) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpkit.analysis.answers import coefficients_of, without_coefficients
 from dpkit.analysis.documents import jsonable
 from dpkit.analysis.markup import Markup, element, joined
-from dpkit.analysis.words import coefficients_table, flat, foretold_errors, number, release_rows
+from dpkit.analysis.words import at_most, coefficients_table, flat, foretold_errors, release_rows
 from dpkit.numerics.rounding import format_up
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def answers(result: Result) -> Markup:
         parts.append(html_table(("answer", "value"), flat(without_coefficients(answer), most=100)))
         parts += [element("p", f"Warning: {text}", cls="stamp") for text in step.advice]
         for name, error in foretold_errors(step, found).items():
-            foretold = f"Expected error{'' if name == 'answer' else f' of {name}'} at 95%, before the run: {number(error)}."
+            foretold = f"Expected error{'' if name == 'answer' else f' of {name}'} at 95%, before the run: {at_most(error)}."
             parts.append(element("p", foretold, cls="soft"))
     return joined(parts)
 

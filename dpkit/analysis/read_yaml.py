@@ -7,8 +7,9 @@ Norway), and `1e-6` is a number.
 from __future__ import annotations
 
 import codecs
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import yaml
 
 from dpkit.errors import Problem, SpecError
 
-LARGEST_FILE = 10_000_000
-"""Bytes. An analysis is a page of text; something this large is a mistake, often the data itself."""
+LARGEST_FILE = 1_000_000
+"""Bytes. An analysis is a page of text; something this large is a mistake, often the data itself, and slow to refuse."""
 
 MOST_NODES = 100_000
 """Nodes after aliases are written out, so that a small file cannot unfold into a large one."""
@@ -92,8 +93,9 @@ def parse_yaml(content: bytes, *, file: str) -> Node:
     """The document of these bytes; `file` is how messages call them."""
     start = Place(line=1, column=1)
     if len(content) > LARGEST_FILE:
-        raise _broken(file, start, "the file is larger than 10 MB", "an analysis; is this the data?")
+        raise _broken(file, start, "the file is larger than 1 MB", "an analysis; is this the data?")
     text = _decoded(content, file)
+    loader = None
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
@@ -105,6 +107,9 @@ def parse_yaml(content: bytes, *, file: str) -> Node:
         said = " ".join(part for part in (error.problem, error.context) if part)
         hint = "Indent by spaces; YAML allows no tabs." if "\\t" in said else ""
         raise _broken(file, place, f"this is not YAML: {said}", hint=hint) from None
+    except (ValueError, OverflowError):  # PyYAML makes a character of any number
+        mark = start if loader is None else Place(line=loader.line + 1, column=loader.column + 1)
+        raise _broken(file, mark, "this is not YAML: an escape for a character that there is not") from None
     except yaml.YAMLError:
         raise _broken(file, start, "it holds characters that YAML does not allow", "printable text") from None
     if root is None:
@@ -119,6 +124,16 @@ def plain(node: Node) -> object:
     if isinstance(node, Items):
         return [plain(item) for item in node.items]
     return {key: plain(value) for key, value in node.entries.items()}
+
+
+def without_end(node: Node) -> Iterator[tuple[Place, float]]:
+    """Where numbers stand that are not finite, which no declaration allows."""
+    if isinstance(node, Scalar):
+        if isinstance(node.value, float) and not math.isfinite(node.value):
+            yield node.place, node.value
+        return
+    for inner in node.items if isinstance(node, Items) else node.entries.values():
+        yield from without_end(inner)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -166,7 +181,7 @@ class _Conversion:
             key_place = _place(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _broken(self._file, key_place, "a key is a list or a mapping", "texts as keys")
-            key = str(key_node.value)
+            key = self._text(str(key_node.value), key_place)
             if key == "<<" and key_node.style is None:
                 for other in self._merged(value_node, depth):
                     for name, value in other.entries.items():
@@ -192,15 +207,23 @@ class _Conversion:
         quoted = node.style is not None
         if node.tag not in _SCALAR_TAGS:
             raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
+        self._text(str(node.value), place)
         if quoted or _is_called_a_text(node):
             return Scalar(value=node.value, place=place, quoted=quoted)
         return Scalar(value=resolve(node.value), place=place)
+
+    def _text(self, text: str, place: Place) -> str:
+        """A text that files, ledgers and other programs can hold: by escapes YAML can write what is none."""
+        if _NO_TEXT.search(text):
+            raise _broken(self._file, place, "a character that no text holds: NUL, or half of a surrogate pair", "other texts")
+        return text
 
     def _check_tag(self, node: yaml.Node, wanted: str, place: Place) -> None:
         if node.tag != wanted:
             raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
 
 
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?")
 _WORDS: Mapping[str, Plain] = {
@@ -239,9 +262,12 @@ def resolve(text: str) -> Plain:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
+_RESOLVER = yaml.resolver.Resolver()
+
+
 def _is_called_a_text(node: yaml.ScalarNode) -> bool:
     """Whether `!!str` stands before it: PyYAML itself would have taken it for something else."""
-    implicit = yaml.resolver.Resolver().resolve(yaml.ScalarNode, node.value, (True, False))
+    implicit = _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False))
     return bool(node.tag == _TAG + "str" and implicit != node.tag)
 
 

@@ -43,7 +43,7 @@ Paths are relative to the file. `dpkit check` lists every mistake at once, each 
 does `dpkit plan`. `dpkit schema` prints the same as JSON Schema, with the parameters of the installed plugins, for editors.
 
 Unquoted words mean what YAML 1.2 says: only `true` and `false` are booleans (`yes` and `no` are texts), and `1e-6` is a number.
-Anchors, aliases and `<<` work; tags, keys that are there twice, more than 10 MB and more than 100,000 values are refused.
+Anchors, aliases and `<<` work; tags, keys that are there twice, more than 1 MB and more than 100,000 values are refused.
 
 This page is generated from `dpkit/analysis/keys.py`.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from dpkit.analysis.engines import opened_engine
 from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
+from dpkit.analysis.outputs import check_outputs, check_writable, write_output, write_whole
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
@@ -22,7 +22,6 @@ from dpkit.data.source import DataSource
 from dpkit.errors import (
     DpkitError,
     MissingExtraError,
-    OutputError,
     SourceError,
     UnknownNameError,
     kind_of,
@@ -36,6 +35,8 @@ from dpkit.running.trace import trace_json
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["Progress", "Result", "check_writable", "open_data", "rows_of", "run_plan", "simulate_plan", "write_whole"]
 
 Progress = Callable[[str, int], None]
 
@@ -102,11 +103,12 @@ class Result:
         )
 
     def write(self, folder: str | os.PathLike[str], *, prefix: str = "") -> tuple[Path, Path]:
-        """Write result.json and trace.json; a file that is there is replaced as a whole or not at all."""
+        """Write result.json and trace.json; earlier ones are replaced as a whole or not at all, and nothing else is."""
         where = Path(folder)
         paths = where / f"{prefix}result.json", where / f"{prefix}trace.json"
+        check_outputs(self.plan.spec, {"result": paths[0], "trace": paths[1]})
         for path, text in zip(paths, (json.dumps(self.as_json(), indent=2), self.trace()), strict=True):
-            write_whole(path, text)
+            write_output(path, text)
         return paths
 
     def __str__(self) -> str:
@@ -246,28 +248,3 @@ def rows_of(value: object, name: str = "") -> list[tuple[str, object]]:
     if isinstance(value, list):
         return [row for place, inner in enumerate(value) for row in rows_of(inner, f"{name}[{place}]")]
     return [(name or "answer", value)]
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there as a whole or not at all; `OutputError` where it cannot be written."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".dpkit-", delete=False) as file:
-            temporary = file.name
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        raise OutputError(path=path, reason=f"{error.strerror or type(error).__name__}.") from None
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a place for results before anything is spent on them."""
-    if path.is_dir():
-        raise OutputError(path=path, reason="it is a folder.", fix="Name a file: `report: out/report.html`.")
-    probe = path.parent / ".dpkit-probe"
-    write_whole(probe, "")
-    probe.unlink(missing_ok=True)

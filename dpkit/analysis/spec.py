@@ -82,7 +82,8 @@ class StepSpec:
 class Spec:
     """A checked analysis. `document` is what was written, as plain values; `fingerprint` is that of what matters in it.
 
-    Where the report goes and which engine computes do not matter: every engine gives the same totals, to the bit.
+    Results stay in the folder of the analysis, unless `outside` allows others. Where the report goes and which engine computes
+    do not matter: every engine gives the same totals, to the bit.
     """
 
     path: Path
@@ -93,6 +94,7 @@ class Spec:
     report: Path
     fingerprint: str
     document: object = field(repr=False)
+    outside: bool = field(default=False, compare=False)
     installed: Installed = field(repr=False, compare=False)
 
     @property

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from dpkit.analysis.answers import Coefficient, coefficients_of, without_coefficients
 from dpkit.core.neighbours import Neighbours
-from dpkit.numerics.rounding import format_up
+from dpkit.errors import visible
+from dpkit.numerics.rounding import format_down, format_up, in_full, outward
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan, PlannedStep
@@ -20,57 +21,97 @@ if TYPE_CHECKING:
 def guarantee_sentence(plan: Plan) -> str:
     """The guarantee in one sentence, or that there is none."""
     found, unit, explained = plan.guarantee, plan.spec.data.unit, plan.explanation
-    who = "one row" if unit.column is None else f"one person (`{unit.column}`, at most {unit.at_most} rows)"
+    who = "one row" if unit.column is None else f"one person (`{one_line(unit.column)}`, at most {unit.at_most} rows)"
     how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
-    claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {plan.delta:g})-differentially private"
+    claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {in_full(plan.delta)})-differentially private"
     if not found.holds:
         return f"NO GUARANTEE: {claim} is what rules say that are not proved ({', '.join(found.unsound)})."
     reader = f"by the accountant {explained.accountant!r} ({explained.because})"
-    factor = format_up(math.exp(min(plan.epsilon, 700.0)), digits=3)
-    rest = f" and an addition of {plan.delta:g}" if plan.delta else ""
-    changed = f"whether {who} {how} changes the probability of any outcome by a factor of at most {factor}{rest}"
+    rest = f" and an addition of {in_full(plan.delta)}" if plan.delta else ""
+    changed = (
+        f"whether {who} {how} changes the probability of any outcome by a factor of at most {factor_text(plan.epsilon)}{rest}"
+    )
     return f"What is released is {claim}: {changed}, {reader}."
 
 
+def odds(epsilon: float) -> float:
+    """e^epsilon, rounded up; infinity where no float holds it."""
+    try:
+        grown = math.exp(epsilon)
+    except OverflowError:
+        return math.inf
+    return outward(grown, magnitude=grown, ulps=4.0) if epsilon > 0.0 else 1.0
+
+
+def factor_text(epsilon: float) -> str:
+    """The factor e^epsilon as a number that is not below it, or as a power where no float holds it."""
+    factor = odds(epsilon)
+    return format_up(factor, digits=3) if math.isfinite(factor) else f"e^{format_up(epsilon)}"
+
+
 def number(value: float | None) -> str:
-    """A number for a table; a dash where there is none."""
+    """A number for a table that is no bound, such as an answer; a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
+def at_most(value: float | None) -> str:
+    """An upper bound for a table: an error, an upper end; also noise, so that a scale that is read here never overspends."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{math.ceil(value):,}" if 1e4 <= abs(value) < 1e7 else format_up(value, digits=4)
+
+
+def at_least(value: float | None) -> str:
+    """A lower bound for a table."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{math.floor(value):,}" if 1e4 <= abs(value) < 1e7 else format_down(value, digits=4)
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines in columns: the first flush left, the others as they come."""
-    widths = [max(len(str(row[place])) for row in (head, *rows)) for place in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
+    """Lines in columns, one a row whatever a name holds: the first flush left, the others as they come."""
+    shown = [[one_line(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[place]) for row in shown) for place in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def one_line(text: str) -> str:
+    """A text that cannot begin a line of its own."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def plan_text(plan: Plan) -> str:
     """What `dpkit plan` prints."""
-    spec = plan.spec
+    spec, budget = plan.spec, plan.spec.budget
     lines = [
         f"analysis    {spec.path}",
-        f"data        {spec.data.name}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
-        + ("unit row" if spec.data.unit.column is None else f"unit {spec.data.unit.column}, at most {spec.data.unit.at_most}"),
-        f"budget      epsilon {spec.budget.epsilon:g}, delta {spec.budget.delta:g}, accountant {spec.budget.accountant}",
-        f"price       epsilon {format_up(plan.epsilon)} at delta {plan.delta:g}",
+        f"data        {one_line(spec.data.name)}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
+        + (
+            "unit row"
+            if spec.data.unit.column is None
+            else f"unit {one_line(spec.data.unit.column)}, at most {spec.data.unit.at_most}"
+        ),
+        f"budget      epsilon {in_full(budget.epsilon)}, delta {in_full(budget.delta)}, accountant {budget.accountant}",
+        f"price       epsilon {format_up(plan.epsilon)} at delta {in_full(plan.delta)}",
         "",
         *table(("step", "runs", "share", "part", "epsilon alone", "noise"), [_step_row(step) for step in plan.steps]),
         "",
         *table(("release", "mechanism", "scale", "times", "error at 95%"), _release_rows(plan)),
     ]
-    errors = [(step.id, name, number(error)) for step in plan.steps for name, error in step.errors.items()]
+    errors = [(step.id, name, at_most(error)) for step in plan.steps for name, error in step.errors.items()]
     if errors:
         lines += ["", *table(("step", "answer", "expected error at 95%"), errors)]
     warnings = [f"WARNING     {step.id}: {text}" for step in plan.steps for text in step.advice]
     if warnings:
         lines += ["", *warnings]
     lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
-    return "\n".join([*lines, plan.sentence])
+    return visible("\n".join([*lines, plan.sentence]))
 
 
 def _step_row(step: PlannedStep) -> tuple[str, ...]:
-    return step.id, step.run, f"{step.share:g}", f"{step.part:.1%}", format_up(step.epsilon), number(step.noise)
+    return step.id, step.run, in_full(step.share), f"{step.part:.1%}", format_up(step.epsilon), at_most(step.noise)
 
 
 def _release_rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -94,7 +135,7 @@ def release_rows(step: PlannedStep) -> list[tuple[str, str, str, str, str]]:
     for (query, mechanism), found in kinds.items():
         scale = span([one.scale for one in found])
         error = max((one.error for one in found if one.error is not None), default=None)
-        rows.append((query, mechanism, scale, str(sum(one.times for one in found)), number(error)))
+        rows.append((query, mechanism, scale, str(sum(one.times for one in found)), at_most(error)))
     return rows
 
 
@@ -103,7 +144,7 @@ def span(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "-"
-    ends = dict.fromkeys((number(min(known)), number(max(known))))
+    ends = dict.fromkeys((at_most(min(known)), at_most(max(known))))
     return " to ".join(ends)
 
 
@@ -179,11 +220,11 @@ def result_text(result: Result) -> str:
         found = coefficients_of(answer)
         if found:
             lines += [f"  {line}" for line in table(*coefficients_table(found))]
-        lines += [f"  {name}: {shown}" for name, shown in flat(without_coefficients(answer))]
+        lines += [f"  {one_line(name)}: {one_line(shown)}" for name, shown in flat(without_coefficients(answer))]
         for name, error in foretold_errors(step, found).items():
-            lines.append(f"  expected error of {name} at 95%: {number(error)}")
+            lines.append(f"  expected error of {name} at 95%: {at_most(error)}")
     anchor = [f"Ledger digest {result.digest}: keep it, for `dpkit ledger verify FILE --since`."] if result.digest else []
-    return "\n".join([*lines, "", result.sentence, *anchor])
+    return visible("\n".join([*lines, "", result.sentence, *anchor]))
 
 
 def foretold_errors(step: PlannedStep, found: Sequence[Coefficient]) -> Mapping[str, float]:
@@ -195,7 +236,7 @@ def coefficients_table(found: Sequence[Coefficient]) -> tuple[tuple[str, ...], l
     """Head and rows; without a column of intervals where the algorithm states none."""
     if all(one.lower is None for one in found):
         return ("coefficient", "value"), [(one.name, number(one.value)) for one in found]
-    rows = [(one.name, number(one.value), f"{number(one.lower)} to {number(one.upper)}") for one in found]
+    rows = [(one.name, number(one.value), f"{at_least(one.lower)} to {at_most(one.upper)}") for one in found]
     return ("coefficient", "value", "95% interval"), [tuple(row) for row in rows]
 
 
@@ -208,14 +249,22 @@ def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str,
     if value is None or value == []:
         return []
     if isinstance(value, list):
-        shown = ", ".join(_short(item) for item in value[:most])
+        shown = ", ".join(_short(item, name) for item in value[:most])
         return [(name, f"[{shown}{', ...' if len(value) > most else ''}]")]
-    return [(name, _short(value))]
+    return [(name, _short(value, name))]
 
 
-def _short(value: object) -> str:
+_UP = ("error", "errors", "upper", "epsilon", "delta", "rho", "mu", "resolution", "width")
+_DOWN = ("lower", "confidence")
+
+
+def _short(value: object, name: str) -> str:
+    """One value of an answer. What its name says is a bound is rounded to the safe side; an answer itself to the nearest."""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        said = name.rsplit(".", 1)[-1].rsplit("_", 1)[-1]
+        return format_up(value) if said in _UP else format_down(value) if said in _DOWN else f"{value:.6g}"
     if isinstance(value, list):
-        return "[" + ", ".join(_short(item) for item in value[:12]) + (", ..." if len(value) > 12 else "") + "]"
+        if name.endswith("intervals") and len(value) == 2:
+            return f"[{_short(value[0], 'lower')}, {_short(value[1], 'upper')}]"
+        return "[" + ", ".join(_short(item, name) for item in value[:12]) + (", ..." if len(value) > 12 else "") + "]"
     return str(value)

@@ -19,6 +19,7 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Block, Query
 from dpkit.core.setting import Setting
 from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_down
 from dpkit.running.curator import planned_event
 
 TRIES = 2000
@@ -58,7 +59,7 @@ class AnalysisAudit:
         wrong = {excess.query for excess in self.excesses}
         lines += [f"query {name}: {'REFUTED' if name in wrong else f'stands after {TRIES} pairs'}" for name in self.queries]
         lines += [f"query {name}: its distance in the metric {metric!r} was not tried" for name, metric in self.unmeasured]
-        lines += [f"  {one.query} moves by {one.found:g}, claimed {one.claimed}" for one in self.excesses]
+        lines += [f"  {one.query} moves by {format_down(one.found)}, claimed {one.claimed}" for one in self.excesses]
         return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dpkit.core.claims import Claim
-from dpkit.core.serialise import dump
+from dpkit.core.serialise import dump, strict_json
 from dpkit.errors import SerialisationError
 from dpkit.interchange import from_json as value_from_json
 
@@ -138,23 +139,78 @@ def _plain(value: object) -> object:
 
 
 def _read(text: str) -> AuditCertificate:
+    document = strict_json(text)
     try:
-        document = json.loads(text)
         if document["dpkit_audit"] != VERSION:
             raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
         body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name not in _LATER}
         body |= {name: document[name] for name in _LATER if name in document}
         claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
         witness = {name: _tuples(value) for name, value in body["witness"].items()}
-        numbers = {
-            name: _number(body[name]) for name in ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
-        }
+        numbers = {name: _number(body[name]) for name in _NUMBERS if name in body}
         rest = {name: _tuples(body[name]) for name in ("tried", "software")}
-        return AuditCertificate(**{**body, **numbers, **rest, "claim": claim, "witness": Witness(**witness)})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        read = AuditCertificate(**{**body, **numbers, **rest, "claim": claim, "witness": Witness(**witness)})
+        wrong = next((name for name, fits in _SHAPES.items() if not fits(_field(read, name))), None)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         if isinstance(error, SerialisationError):
             raise
         raise SerialisationError(reason=f"it is not an audit certificate ({type(error).__name__}).") from None
+    if wrong is not None:
+        raise SerialisationError(reason=f"it is not an audit certificate: its {wrong!r} is not as certificates have it.")
+    return read
+
+
+def _field(certificate: AuditCertificate, name: str) -> object:
+    part, _, inner = name.partition(".")
+    value: object = getattr(certificate, part)
+    return getattr(value, inner) if inner else value
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, float) and not math.isnan(value)
+
+
+def _counts(value: object) -> bool:
+    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_count, value)))
+
+
+def _pairs(value: object) -> bool:
+    return isinstance(value, tuple) and all(_texts(item) and len(item) == 2 for item in value)
+
+
+_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
+_SHAPES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("target", "falsifier", "note", "recipe", "digest", "witness.event", "witness.code"), _text),
+    **dict.fromkeys(("epsilon_lower", "delta", "log_e_value"), _real),
+    **dict.fromkeys(("samples", "bound_samples", "budget", "witness.trials"), _count),
+    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "claim": lambda value: isinstance(value, Claim),
+    "hypothesis": lambda value: value in get_args(Arithmetic),
+    "verdict": lambda value: value in get_args(Verdict),
+    "tried": _texts,
+    "software": _pairs,
+    "confidence": lambda value: _real(value) and 0.0 <= value <= 1.0,
+    "level": lambda value: _real(value) and 0.0 < value <= 1.0,
+    "power": lambda value: value is None or _real(value),
+    "power_event": lambda value: value is None or _real(value),
+    "floating_point": lambda value: isinstance(value, bool),
+    "witness.pair": lambda value: _texts(value) and len(value) == 2,
+    "witness.hits": _counts,
+    "witness.output": lambda value: isinstance(value, tuple) and all(isinstance(item, int | float) for item in value),
+}
+"""What each field must be: a text may be sealed anew by anybody, so the seal says nothing of it."""
 
 
 def _tuples(value: Any) -> Any:

@@ -14,6 +14,7 @@ from dpkit.auditing.profile import implied_delta
 from dpkit.auditing.subject import Subject
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
 
 Check = Callable[[Subject], Finding | None]
@@ -88,7 +89,8 @@ def accountants_agree(subject: Subject) -> Finding | None:
             except DpkitError:
                 continue
             if upper < lower:
-                words = f"the accountant {name} says epsilon = {upper!r} at delta = {delta:g}; the truth is at least {lower!r}"
+                said = f"the accountant {name} says epsilon = {upper!r} at delta = {in_full(delta)}"
+                words = f"{said}; the truth is at least {lower!r}"
                 event_found = Event(
                     words=words, code=f"account(event, accountant={name!r}).epsilon(delta={delta!r})", forward=True
                 )
@@ -114,7 +116,7 @@ def _compared(subject: Subject, name: str, masses: list[Array], *, margin: float
     _, epsilon, delta, forward = worst
     one, two = ("d1", "d2") if forward else ("d2", "d1")
     found = Event(
-        words=f"the declared law has delta = {delta:.6g} at epsilon = {epsilon:.6g}, more than is claimed there",
+        words=f"the declared law has delta = {format_down(delta)} at epsilon = {in_full(epsilon)}, more than is claimed there",
         code=f"lambda y: log_density(y, {one}) - log_density(y, {two}) >= {epsilon!r}",
         forward=forward,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 
 from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.text import TITLES, power_in_words
+from dpkit.auditing.text import TITLES, evidence_in_words, lower_bound_in_words, power_in_words
+from dpkit.numerics.rounding import in_full
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em;color:#222}"
@@ -46,7 +46,6 @@ def _article(one: AuditCertificate) -> str:
 
 def _rows(one: AuditCertificate) -> list[tuple[str, str]]:
     witness = one.witness
-    evidence = "proof" if one.log_e_value == math.inf else f"e-value {one.e_value:.4g}"
     power = "" if one.power is None else power_in_words(one)
     counted = "" if witness.hits is None else f"{witness.hits[0]} against {witness.hits[1]} of {witness.trials} each"
     return [
@@ -60,10 +59,10 @@ def _rows(one: AuditCertificate) -> list[tuple[str, str]]:
         ("as code", witness.code),
         ("output", ", ".join(map(repr, witness.output))),
         ("counted", counted),
-        ("evidence", f"{evidence} from {one.samples} samples; refuted at {1.0 / one.level:.4g}"),
-        ("lower bound", f"epsilon >= {one.epsilon_lower:.6g} at delta = {one.delta:.3g}"),
+        ("evidence", evidence_in_words(one)),
+        ("lower bound", lower_bound_in_words(one)),
         ("power", power and f"smallest violation found with probability 0.95 (approximately): {power}"),
-        ("confidence", f"{one.confidence:.12g} over the whole audit"),
+        ("confidence", f"{in_full(one.confidence)} over the whole audit"),
         ("seed", str(one.seed)),
         ("software", ", ".join(f"{name} {version}" for name, version in one.software)),
         ("note", one.note),

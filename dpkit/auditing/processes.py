@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from dpkit.auditing.betting import Bet
+from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array
 
 
@@ -58,8 +59,8 @@ def event_of(bet: Bet, names: tuple[str, ...]) -> Event:
     sign = ">=" if bet.upper else "<="
     one, two = ("first", "second") if bet.forward else ("second", "first")
     words = (
-        f"outputs with {names[bet.column]} {sign} {bet.cut:.6g} are more likely under the {one} dataset than "
-        f"e^{bet.point.epsilon:.6g} times their probability under the {two}"
-        + (f" plus {bet.point.delta:.3g}" if bet.point.delta else "")
+        f"outputs with {names[bet.column]} {sign} {in_full(bet.cut)} are more likely under the {one} dataset than "
+        f"e^{in_full(bet.point.epsilon)} times their probability under the {two}"
+        + (f" plus {in_full(bet.point.delta)}" if bet.point.delta else "")
     )
     return Event(words=words, code=f"lambda y: {names[bet.column]} {sign} {bet.cut!r}", forward=bet.forward)

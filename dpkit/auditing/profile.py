@@ -13,6 +13,7 @@ from dpkit.core.conversions.concentrated import zcdp_to_renyi
 from dpkit.core.loss_pairs import LossPair
 from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.rounding import in_full
 
 _DELTAS = (0.3, 0.1, 0.02, 1e-3)
 """Where curves are read: a violation shows best where an event has some probability."""
@@ -37,7 +38,7 @@ class Point:
         return 1.0 / (self.ratio + self.delta)
 
     def __str__(self) -> str:
-        return f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g}"
+        return f"epsilon = {in_full(self.epsilon)}, delta = {in_full(self.delta)}"
 
 
 @lru_cache(maxsize=256)

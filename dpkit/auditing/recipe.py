@@ -12,6 +12,7 @@ import numpy as np
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.registry import Registry
+from dpkit.core.serialise import strict_json
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 
 LONGEST = 4_000
@@ -27,8 +28,8 @@ def written_recipe(parts: Recipe) -> str:
 def read_recipe(text: str) -> dict[str, Any]:
     """The parts of a recipe; empty where a certificate has none."""
     try:
-        found = json.loads(text) if text else {}
-    except ValueError:
+        found = strict_json(text) if text else {}
+    except SerialisationError:
         found = None
     if not isinstance(found, dict):
         raise SerialisationError(reason="the recipe of the certificate is not a JSON object.")
@@ -102,7 +103,7 @@ def decoded(node: object) -> Any:
                 return [decoded(item) for item in value] if kind == "list" else tuple(decoded(item) for item in value)
             case "dict":
                 return {str(key): decoded(item) for key, item in value.items()}
-    except (AssertionError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (AssertionError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise SerialisationError(reason=f"the recipe holds a value that cannot be read ({type(error).__name__}).") from None
     raise SerialisationError(reason="the recipe holds a value of an unknown kind.")
 

@@ -22,9 +22,10 @@ from dpkit.core.events import Event, as_event, flatten
 from dpkit.core.losses import ApproxDP, Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
-from dpkit.core.serialise import parse
+from dpkit.core.serialise import parse, strict_json
 from dpkit.errors import DpkitError, PlanExceededError, SerialisationError
 from dpkit.hooks.manager import default_registry
+from dpkit.numerics.rounding import in_full
 from dpkit.running.coverage import PlanCoverage
 from dpkit.running.ledger import Ledger
 from dpkit.running.ledger_verify import verify
@@ -49,13 +50,13 @@ def audit_trace(path: str | PathLike[str], *, registry: Registry | None = None) 
     """Plan coverage, from the file that `trace_json` was written to."""
     known = default_registry() if registry is None else registry
     try:
-        body = json.loads(Path(path).read_text(encoding="utf-8"))
+        body = strict_json(Path(path).read_bytes())
         if body["dpkit-trace"] != 1:
             raise SerialisationError(reason=f"it is a trace of version {body['dpkit-trace']!r}.")
         plan = _event(body["plan"], known)
         events = [(str(release["key"]), _event(release["event"], known)) for release in body["releases"]]
         neighbours, accountant = Neighbours(body["neighbours"]), str(body["accountant"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, SerialisationError):
             raise
         raise SerialisationError(reason=f"it is not the trace of a run ({type(error).__name__}).") from None
@@ -115,7 +116,7 @@ def _covered(
             words = f"what was charged cannot be priced: {type(error).__name__}"
         else:
             if spent > planned * (1.0 + _ROUNDING):
-                words = f"what was charged costs epsilon = {spent!r} at delta = {_DELTA:g}, and the plan {planned!r}"
+                words = f"what was charged costs epsilon = {spent!r} at delta = {in_full(_DELTA)}, and the plan {planned!r}"
     because = Citation(key="caller", locator=f"the plan of the run, by the accountant {accountant}")
     claim = Claim(loss=ApproxDP(epsilon=planned, delta=_DELTA), neighbours=neighbours, because=because)
     return _certificate(target, claim, "plan coverage", words, "PlanCoverage(plan).take(event)", "")
@@ -133,7 +134,10 @@ def _beyond(events: Sequence[Event], budget: Loss, neighbours: Neighbours, regis
         for point in points_of(budget):
             lower = exact.interval(delta=point.delta)[0]
             if lower > point.epsilon * (1.0 + 1e-9):
-                return f"everything charged has epsilon >= {lower!r} at delta = {point.delta:.3g}; the budget says {point}", ""
+                return (
+                    f"everything charged has epsilon >= {lower!r} at delta = {in_full(point.delta)}; the budget says {point}",
+                    "",
+                )
     except DpkitError as error:
         return "", f"not priced a second time: {type(error).__name__}"
     return "", ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dpkit.analysis.markup import Markup
+from dpkit.analysis.outputs import write_whole
 from dpkit.errors import InvalidValueError
 
 
@@ -74,7 +75,7 @@ def has_section(page: str, name: str) -> bool:
 def replace_section(page: str, name: str, text: str) -> None:
     """Put the text between `<!-- bench:name -->` and `<!-- /bench:name -->` on a page."""
     before, after = check_section(page, name)
-    Path(page).write_text(f"{before}\n{text}\n{after}", encoding="utf-8")
+    write_whole(Path(page).resolve(), f"{before}\n{text}\n{after}")
 
 
 def check_section(page: str, name: str) -> tuple[str, str]:

@@ -14,6 +14,8 @@ import click
 
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_plugin import audit_plugin, plugin_named
+from dpkit.cli.errors import outside_option
+from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
     from dpkit.core.losses import Loss
@@ -73,6 +75,7 @@ def audit_group() -> None:
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
+@outside_option
 def run(
     target: str | None,
     zoo: bool,
@@ -91,6 +94,7 @@ def run(
     junit: str | None,
     sarif: str | None,
     html: str | None,
+    outside: bool,
 ) -> None:
     """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
 
@@ -99,8 +103,9 @@ def run(
     output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
+    output.check()
     if target is not None and target.endswith((".yaml", ".yml")):
-        sys.exit(_analysis(target, confidence, samples, seconds, seed, output))
+        sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.naming import distance_of
@@ -165,12 +170,16 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
     from dpkit.auditing.certificate import AuditCertificate
     from dpkit.auditing.replay import function_path
     from dpkit.auditing.replay import replay as rerun
+    from dpkit.core.serialise import strict_json
+    from dpkit.errors import SerialisationError
 
     try:
-        document = json.loads(Path(certificate).read_text(encoding="utf-8"))
-    except ValueError:
+        document = strict_json(Path(certificate).read_bytes())
+    except SerialisationError:
         raise click.UsageError(f"{certificate} is not JSON: a certificate is what `dpkit audit --json` printed.") from None
     texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
+    if not isinstance(texts, list):
+        raise click.UsageError(f"{certificate} holds no list of certificates.")
     read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
     results = []
     for one in read:
@@ -210,13 +219,25 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
     return 1 if wrong else 0
 
 
-def _analysis(file: str, confidence: float, samples: int, seconds: float | None, seed: int | None, output: Output) -> int:
+def _analysis(
+    file: str,
+    confidence: float,
+    samples: int,
+    seconds: float | None,
+    seed: int | None,
+    output: Output,
+    *,
+    outside: bool,
+) -> int:
     from dpkit.analysis.load import load
+    from dpkit.analysis.outputs import check_outputs
     from dpkit.analysis.run import check_writable
     from dpkit.auditing.analyses import audit_plan
-    from dpkit.report.audits import write_audit
+    from dpkit.report.audits import FILE, KIND, write_audit
 
-    plan = load(file).plan()
+    spec = load(file, outside=outside)
+    check_outputs(spec, {"report": spec.report, KIND: spec.report.parent / FILE, **output.paths})
+    plan = spec.plan()
     check_writable(plan.spec.report)
     found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file))
     written = write_audit(found, plan.spec)
@@ -275,6 +296,6 @@ def _progress(name: str = "") -> Callable[[int, float], None] | None:
         return None
 
     def watch(samples: int, log_e: float) -> None:
-        click.echo(f"\r{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}", nl=False, err=True)
+        progress(f"{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}")
 
     return watch

@@ -23,6 +23,24 @@ class Output:
     sarif: str | None
     html: str | None
 
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The files that were asked for, by what they are."""
+        asked = {"JUnit file": self.junit, "SARIF file": self.sarif, "audit page": self.html}
+        return {kind: Path(path) for kind, path in asked.items() if path is not None}
+
+    def check(self) -> None:
+        """Refuse, before what may take an hour, a file that dpkit did not write, and one name for two files."""
+        from dpkit.analysis.outputs import check_replaceable, check_writable
+        from dpkit.errors import OutputError
+
+        for kind, path in self.paths.items():
+            check_replaceable(path, kind)
+            check_writable(path)
+        places = [path.resolve() for path in self.paths.values()]
+        if len(set(places)) < len(places):
+            raise OutputError(path=places[0], reason="two files are asked for under one name.")
+
     def write(self, found: Sequence[AuditCertificate], *, text: bool = True) -> None:
         """Everything that was asked for; `text=False` where the lines were printed one by one."""
         if self.as_json:
@@ -33,9 +51,10 @@ class Output:
 
     def files(self, found: Sequence[AuditCertificate]) -> None:
         """The files that were asked for, and nothing on the screen."""
+        from dpkit.analysis.outputs import write_output
         from dpkit.auditing.formats import as_junit, as_sarif
         from dpkit.auditing.html import as_html
 
-        for path, form in ((self.junit, as_junit), (self.sarif, as_sarif), (self.html, as_html)):
-            if path is not None:
-                Path(path).write_text(form(found), encoding="utf-8")
+        forms = {"JUnit file": as_junit, "SARIF file": as_sarif, "audit page": as_html}
+        for kind, path in self.paths.items():
+            write_output(path, forms[kind](found))

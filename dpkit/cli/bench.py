@@ -48,6 +48,7 @@ def measurement(name: str, *extras: Callable[[Any], Any], **sizes: Size) -> Call
                 from dpkit.bench.tables import check_section
 
                 check_section(into, name)  # before what may take an hour
+            _check_plot(plot)
             _show(measure(quick=quick, **_sized(sizes, chosen, quick=quick)), as_json, into, plot, quick)
 
         verb.__doc__ = measure.__doc__
@@ -102,10 +103,19 @@ def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: st
     if plot is not None:
         from pathlib import Path
 
-        from dpkit.analysis.run import write_whole
+        from dpkit.analysis.outputs import write_output
         from dpkit.bench.plots import picture_of
 
-        write_whole(Path(plot), picture_of(sections).text)
+        write_output(Path(plot), picture_of(sections).text)
+
+
+def _check_plot(plot: str | None) -> None:
+    if plot is not None:
+        from pathlib import Path
+
+        from dpkit.analysis.outputs import check_replaceable
+
+        check_replaceable(Path(plot), "picture")
 
 
 def _on_a_page(section: Section, *, quick: bool) -> str:
@@ -122,6 +132,7 @@ def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -
     """
     from dpkit.bench.tables import has_section
 
+    _check_plot(plot)
     sections = [
         section
         for measure, sizes in MEASUREMENTS.values()

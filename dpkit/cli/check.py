@@ -6,13 +6,14 @@ import json
 
 import click
 
-from dpkit.cli.errors import answers_in_json, file_argument
+from dpkit.cli.errors import answers_in_json, file_argument, outside_option
 
 
 @click.command()
 @file_argument
+@outside_option
 @answers_in_json
-def check(file: str, as_json: bool) -> None:
+def check(file: str, outside: bool, as_json: bool) -> None:
     """Check an analysis; every mistake is listed with its line. Reads no data, spends nothing.
 
     Example: dpkit check analysis.yaml
@@ -20,7 +21,7 @@ def check(file: str, as_json: bool) -> None:
     from dpkit.analysis.ledger_standing import schema_fingerprint
     from dpkit.analysis.load import load
 
-    spec = load(file)
+    spec = load(file, outside=outside)
     if as_json:
         document = {
             "ok": True,

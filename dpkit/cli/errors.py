@@ -53,6 +53,7 @@ def refused(error: DpkitError, *, as_json: bool = False) -> Refused:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+outside_option = click.option("--outside", is_flag=True, help="Results may go outside of the folder of the analysis.")
 file_argument = click.argument("file", type=click.Path(dir_okay=False))
 
 

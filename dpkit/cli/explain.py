@@ -6,20 +6,21 @@ import json
 
 import click
 
-from dpkit.cli.errors import answers_in_json, file_argument
+from dpkit.cli.errors import answers_in_json, file_argument, outside_option
 
 
 @click.command()
 @file_argument
+@outside_option
 @answers_in_json
-def explain(file: str, as_json: bool) -> None:
+def explain(file: str, outside: bool, as_json: bool) -> None:
     """Where epsilon goes, theorem by theorem, for the plan of an analysis. Reads no data, spends nothing.
 
     Example: dpkit explain analysis.yaml
     """
     from dpkit.analysis.load import load
 
-    priced = load(file).plan()
+    priced = load(file, outside=outside).plan()
     if as_json:
         document = priced.as_json()
         wanted = ("epsilon", "delta", "guarantee", "steps", "relies_on", "claims", "accountants", "cannot_price")

@@ -36,7 +36,7 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 @click.option("--person", help="The column that names persons. [default: each row is somebody of their own]")
 @click.option("--at-most", type=int, default=1, show_default=True, help="The most rows of one person that are used.")
 @click.option("--replace-one", is_flag=True, help="The number of rows is public, and neighbours differ in one of them.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an analysis that is there.")
 @answers_in_json
 def init(
     source: str | None,
@@ -58,9 +58,11 @@ def init(
 
     Example: dpkit init people.csv --header --epsilon 1 --to analysis.yaml
     """
-    from dpkit.analysis.run import write_whole
+    from dpkit.analysis.outputs import check_replaceable, write_output
 
-    if to.exists() and not force:
+    if force:
+        check_replaceable(to, "analysis")
+    elif os.path.lexists(to):
         raise OutputError(path=to, reason="it is there already.", fix="Name another file with --to, or say --force.")
     asking = sys.stdin.isatty() and not as_json
     names: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ def init(
         unit="row" if person is None else f"{{column: {_quoted(person)}, at_most: {at_most}}}",
         relation="replace-one" if replace_one else "add-remove",
     )
-    write_whole(to, text)
+    write_output(to, text)
     if as_json:
         click.echo(json.dumps({"wrote": str(to), "columns": list(names)}, indent=2))
     else:
@@ -111,6 +113,7 @@ def _names(source: str) -> tuple[str, ...]:
 
 def _rendered(*, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str) -> str:
     from dpkit.hooks.manager import installed_plugins
+    from dpkit.numerics.rounding import in_full
 
     algorithms = ", ".join(factory.name for factory in installed_plugins().registry.algorithms) or "none; see `dpkit plugins`"
     columns = "\n".join(f"    # {_quoted(name)}: [LOWER, UPPER]" for name in names) or "    # age: [0, 120]"
@@ -129,8 +132,8 @@ data:
 {columns}
 
 budget:
-  epsilon: {epsilon:g}          # smaller protects better and answers worse
-  delta: {delta:g}          # far below one in the number of rows
+  epsilon: {in_full(epsilon)}          # smaller protects better and answers worse
+  delta: {in_full(delta)}          # far below one in the number of rows
   accountant: best      # `dpkit compare` shows them all
   # ledger: data.ledger # the total that this run is taken from: `dpkit ledger create`
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -164,15 +165,17 @@ def export(path: str, to: str | None, head_only: bool, as_json: bool) -> None:
 
     Example: dpkit ledger export flights.ledger --head-only --to flights.head
     """
+    from dpkit.analysis.outputs import check_replaceable, write_output
     from dpkit.running.ledger_export import export_lines
 
+    if to is not None:
+        check_replaceable(Path(to), "export of a ledger")
     with _opened(path) as opened:
         text = "\n".join([opened.head().as_json()] if head_only else export_lines(opened))
     if to is None:
         click.echo(text)
     else:
-        with click.open_file(to, "w", encoding="utf-8", atomic=True) as file:
-            file.write(text + "\n")
+        write_output(Path(to), text + "\n")
 
 
 def _opened(path: str) -> Ledger:

@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from dpkit.cli.errors import answers_in_json, file_argument
+from dpkit.cli.errors import answers_in_json, file_argument, outside_option
+from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan
@@ -24,10 +25,19 @@ if TYPE_CHECKING:
 @click.option("--simulate", is_flag=True, help="On made-up data of the declared columns, with seeded noise; stamped, and free.")
 @click.option("--seed", default=0, show_default=True, help="The seed of a simulation.")
 @click.option("--again", is_flag=True, help="Pay for a new draw of an analysis that the ledger has seen already.")
+@outside_option
 @answers_in_json
 @click.pass_context
 def run(
-    context: click.Context, file: str, yes: bool, dry_run: bool, simulate: bool, seed: int, again: bool, as_json: bool
+    context: click.Context,
+    file: str,
+    yes: bool,
+    dry_run: bool,
+    simulate: bool,
+    seed: int,
+    again: bool,
+    outside: bool,
+    as_json: bool,
 ) -> None:
     """Run an analysis: plan, charge, then release. Writes result.json, trace.json and the report.
 
@@ -37,13 +47,16 @@ def run(
     Example: dpkit run analysis.yaml --yes
     """
     from dpkit.analysis.load import load
+    from dpkit.analysis.outputs import check_outputs, outputs_of
     from dpkit.analysis.run import check_writable, open_data, run_plan
 
-    priced = load(file).plan()
+    priced = load(file, outside=outside).plan()
     if dry_run:
         click.echo(json.dumps(priced.as_json(), indent=2) if as_json else f"{priced}\nDry run: nothing was charged or read.")
         return
     report = priced.spec.report.with_name(f"simulation-{priced.spec.report.name}") if simulate else priced.spec.report
+    prefix = "simulation-" if simulate else ""
+    check_outputs(priced.spec, outputs_of(report, prefix=prefix))
     check_writable(report)
     if simulate:
         result = priced.simulate(seed=seed)
@@ -52,8 +65,8 @@ def run(
         _confirm(priced, yes=yes, again=again)
         result = run_plan(priced, source=source, progress=_progress(), again=again)
         if is_terminal(sys.stderr):
-            click.echo("\r\033[K", nl=False, err=True)
-    _write(result, report, as_json=as_json, prefix="simulation-" if simulate else "")
+            progress("")
+    _write(result, report, as_json=as_json, prefix=prefix)
     context.exit(0 if result.is_complete else 1)
 
 
@@ -89,6 +102,6 @@ def _progress() -> Callable[[str, int], None] | None:
         return None
 
     def show(step: str, count: int) -> None:
-        click.echo(f"\r{step}: iteration {count}\033[K", nl=False, err=True)
+        progress(f"{step}: iteration {count}")
 
     return show

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import keyword
+import os
 from pathlib import Path
 
+from dpkit.analysis.outputs import write_whole
 from dpkit.core.factories import checked_name
 from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import load_plugins
@@ -42,12 +44,10 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     """Write the distribution `dpkit-NAME` into a new folder of that name; nothing that exists is touched."""
     root = folder / f"dpkit-{name}"
     files = rendered(name)
-    if root.exists():
+    if os.path.lexists(root):
         raise InvalidValueError(
             field="name", found=name, allowed=f"a name whose folder {root.name} does not exist yet", where="new-plugin"
         )
     for target, text in files.items():
-        path = root / target
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(root / target, text)
     return [root / target for target in files]

@@ -36,6 +36,13 @@ class LazyVerbs(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, _, text) in self._verbs.items()])
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """As click does it, with nothing but visible text on the terminal."""
+        from dpkit.cli.terminal import visible_streams
+
+        with visible_streams():
+            return super().main(*arguments, **options)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that was asked for, or the nearest one in the message."""
         asked = args[0] if args else ""

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable
 
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.rounding import in_full
 
 
 def finite_number(
@@ -83,6 +84,6 @@ def one_of(value: object, options: tuple[str, ...], *, field: str, where: str) -
 
 
 def _interval(minimum: float, below: float, strict: bool) -> str:
-    low = "" if minimum == -math.inf else f" {'>' if strict else '>='} {minimum:g}"
-    high = "" if below == math.inf else f" and < {below:g}" if low else f" < {below:g}"
+    low = "" if minimum == -math.inf else f" {'>' if strict else '>='} {in_full(minimum)}"
+    high = "" if below == math.inf else f" and < {in_full(below)}" if low else f" < {in_full(below)}"
     return f"a finite number{low}{high}"

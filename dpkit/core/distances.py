@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpkit.core.checks import nonempty_text, nonnegative, whole_number
-from dpkit.numerics.rounding import round_up
+from dpkit.numerics.rounding import in_full, round_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Distance:
         return Distance(metric=self.metric, value=round_up(Fraction(self.value) * count))
 
     def __str__(self) -> str:
-        return f"{self.metric}({self.value:g})"
+        return f"{self.metric}({in_full(self.value)})"
 
 
 def l1(value: float) -> Distance:

@@ -10,7 +10,7 @@ from dpkit.core.claims import Citation, Status
 from dpkit.core.guarantee import Guarantee
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError
-from dpkit.numerics.rounding import format_up
+from dpkit.numerics.rounding import format_up, in_full
 
 _SHOWN = 20
 """So many parts are printed one by one; the rest are summed up. The value holds them all."""
@@ -66,7 +66,8 @@ class Explanation:
     def _text(self) -> list[str]:
         note = f" ({self.note})" if self.note else ""
         lines = [
-            f"epsilon = {format_up(self.epsilon)} at delta = {self.delta:g}, {self.neighbours}, accountant {self.accountant!r}",
+            f"epsilon = {format_up(self.epsilon)} at delta = {in_full(self.delta)}, {self.neighbours}, "
+            f"accountant {self.accountant!r}",
             f"  read by {self.because}{note}",
         ]
         if self.unsound:

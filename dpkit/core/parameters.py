@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from dpkit.core.checks import finite_number, nonempty_text, one_of, whole_number
 from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.numerics.rounding import in_full
 
 Kind = Literal["number", "integer", "boolean", "text", "choice", "numbers", "texts"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -65,7 +66,9 @@ class Parameter:
             if isinstance(limit, bool) or not isinstance(limit, int | float):
                 raise InvalidValueError(field=field, found=limit, allowed="a number, or infinity", where=where)
         if not self.minimum <= self.maximum:
-            raise InvalidValueError(field="minimum", found=self.minimum, allowed=f"at most {self.maximum:g}", where=where)
+            raise InvalidValueError(
+                field="minimum", found=self.minimum, allowed=f"at most {in_full(self.maximum)}", where=where
+            )
         if not self.required:
             object.__setattr__(self, "default", self.check(self.default, where=where))
         object.__setattr__(self, "examples", tuple(self.check(example, where=where) for example in self.examples))
@@ -112,8 +115,8 @@ class Parameter:
             "numbers": "a list of finite numbers",
             "texts": "a list of non-empty texts",
         }[self.kind]
-        low = "" if self.minimum == -math.inf else f" {'>' if self.exclusive else '>='} {self.minimum:g}"
-        high = "" if self.maximum == math.inf else f"{' and' if low else ''} <= {self.maximum:g}"
+        low = "" if self.minimum == -math.inf else f" {'>' if self.exclusive else '>='} {in_full(self.minimum)}"
+        high = "" if self.maximum == math.inf else f"{' and' if low else ''} <= {in_full(self.maximum)}"
         none = " or nothing" if self.default is None else ""
         return f"{noun}{' each' if (low or high) and self.kind == 'numbers' else ''}{low}{high}{none}"
 

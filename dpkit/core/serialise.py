@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from dpkit.core import claims, distances, events, gaussian_pair, guarantee, loss_pairs, losses, renyi_curves
 from dpkit.core.assess import assess
@@ -31,21 +35,26 @@ def dump(value: object) -> str:
 
 def parse(text: str, *, registry: Registry) -> object:
     """The value that was written; raises `SerialisationError` for anything else."""
-    try:
-        document = json.loads(text, parse_constant=_no_constants, object_pairs_hook=_no_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
+    document = strict_json(text)
     if not isinstance(document, dict) or "dpkit" not in document or "value" not in document:
         raise SerialisationError(reason='it is not an object with the keys "dpkit" and "value".')
     if document["dpkit"] != VERSION or isinstance(document["dpkit"], bool):
         raise SerialisationError(
-            reason=f"it is of version {document['dpkit']!r}, and this dpkit reads version {VERSION}.",
+            reason=f"it is of version {repr(document['dpkit'])[:20]}, and this dpkit reads version {VERSION}.",
             fix="Install the dpkit that wrote it.",
         )
     try:
         return _decode(document["value"], _known_classes(registry), registry)
     except RecursionError:
         raise SerialisationError(reason="it is nested too deeply.") from None
+
+
+def strict_json(text: str | bytes) -> Any:
+    """The document of a JSON text in which each key is there once and each number finite; else `SerialisationError`."""
+    try:
+        return json.loads(text, parse_constant=_no_constants, parse_float=_finite, object_pairs_hook=_no_duplicates)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise SerialisationError(reason=f"it is not JSON ({type(error).__name__}).") from None
 
 
 def _encode(value: object) -> object:
@@ -88,13 +97,50 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
     if body.keys() != names:
         odd = ", ".join(sorted(body.keys() ^ names))
         raise SerialisationError(reason=f"the fields of {kind} do not fit ({odd}).")
+    wrong = ", ".join(name for name, hint in _hints(cls).items() if name in body and not _fits(body[name], hint))
+    if wrong:
+        raise SerialisationError(reason=f"{kind} refuses its fields: another type is declared for {wrong}.")
     if cls is guarantee.Guarantee:
         body["registry"] = registry
     try:
         value: object = cls(**body)
         return _repriced(value, registry) if isinstance(value, guarantee.Guarantee) else value
-    except (InvalidValueError, TypeError) as error:
+    except SerialisationError:
+        raise
+    except InvalidValueError as error:
         raise SerialisationError(reason=f"{kind} refuses its fields: {error}") from None
+    except (DpkitError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
+        raise SerialisationError(reason=f"{kind} refuses its fields ({type(error).__name__}).") from None
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """What types the fields of a class are declared with; nothing where they cannot be resolved."""
+    try:
+        return get_type_hints(cls)
+    except (NameError, TypeError):
+        return {}
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value is of a declared type, as far as it is one that JSON carries; a class checks the rest itself."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return all(_fits(item, arguments[0]) for item in value)
+        return len(value) == len(arguments) and all(map(_fits, value, arguments))
+    if hint is None or hint is type(None):
+        return value is None
+    if hint in (float, int):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    known = isinstance(hint, type) and origin is None and hint is not Any and not getattr(hint, "_is_protocol", False)
+    return isinstance(value, hint) if known else True
 
 
 def _repriced(read: guarantee.Guarantee, registry: Registry) -> guarantee.Guarantee:
@@ -146,10 +192,10 @@ def _non_finite(text: object) -> float:
 
 
 def _fraction(text: object) -> Fraction:
-    try:
-        return Fraction(str(text))
-    except (ValueError, ZeroDivisionError):
-        raise SerialisationError(reason="a fraction is malformed.") from None
+    """As it was written, two whole numbers; `Fraction` itself reads exponents, however large."""
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise SerialisationError(reason="a fraction is malformed.")
+    return Fraction(text)
 
 
 def _neighbours(text: object) -> Neighbours:
@@ -168,3 +214,14 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constants(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+_FRACTION = re.compile(r"-?[0-9]{1,4300}/0*[1-9][0-9]{0,4299}")
+"""Python reads and writes whole numbers of up to so many digits."""

@@ -18,6 +18,7 @@ from dpkit.core.source import Cells
 from dpkit.data.cells import FloatArray, Kind, read_numbers, read_texts, text_of
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
+from dpkit.numerics.rounding import in_full
 
 _FLOAT32_WHOLE = 2.0**24
 
@@ -96,7 +97,7 @@ class Number:
             if given is policy or given == policy.value:
                 return policy
         named = " or ".join(repr(policy.value) for policy in options)
-        allowed = f"{named}, or a {'whole ' if self.whole else ''}number from {self.lower:g} to {self.upper:g}"
+        allowed = f"{named}, or a {'whole ' if self.whole else ''}number from {in_full(self.lower)} to {in_full(self.upper)}"
         if isinstance(given, str | Policy):
             raise InvalidValueError(field=field, found=str(given), allowed=allowed, where=where)
         number = finite_number(given, field=field, where=where)

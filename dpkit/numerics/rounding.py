@@ -104,9 +104,41 @@ def sqrt_down(exact: Fraction) -> float:
 _LARGEST = math.ldexp(1.0 - 2.0**-53, 1024)
 
 
+# How bounds are printed: a printed bound is a bound, too. Text and HTML go through these; JSON carries the floats themselves.
+
+
 def format_up(value: float, *, digits: int = 6) -> str:
-    """The value in so many significant digits, never below it: a printed bound is a bound, too."""
+    """An upper bound in so many significant digits: never below the value, in decimal, exactly."""
+    return _formatted(value, digits, decimal.ROUND_CEILING)
+
+
+def format_down(value: float, *, digits: int = 6) -> str:
+    """A lower bound in so many significant digits: never above the value, in decimal, exactly."""
+    return _formatted(value, digits, decimal.ROUND_FLOOR)
+
+
+def percent_up(share: float, *, places: int = 1) -> str:
+    """An upper bound as a percentage with so many decimals."""
+    return _percent(math.ceil(Fraction(share) * 100 * 10**places), places)
+
+
+def percent_down(share: float, *, places: int = 1) -> str:
+    """A lower bound as a percentage with so many decimals."""
+    return _percent(math.floor(Fraction(share) * 100 * 10**places), places)
+
+
+def in_full(value: float) -> str:
+    """A number that somebody declared, as declared: the shortest text that reads back as this very float."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _formatted(value: float, digits: int, side: str) -> str:
     if not math.isfinite(value):
         return str(value)
-    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
-    return f"{context.create_decimal(decimal.Decimal(value)).normalize(context):g}"
+    context = decimal.Context(prec=digits, rounding=side)
+    rounded = context.create_decimal(decimal.Decimal(value + 0.0)).normalize(context)
+    return f"{rounded:f}" if -5 < rounded.adjusted() < 7 else f"{rounded:e}"
+
+
+def _percent(units: int, places: int) -> str:
+    return f"{decimal.Decimal(units).scaleb(-places):f}%"

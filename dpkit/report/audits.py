@@ -9,14 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpkit.analysis.markup import Markup, element, joined
+from dpkit.analysis.outputs import check_outputs, write_output
 from dpkit.analysis.pieces import html_table
-from dpkit.analysis.run import write_whole
 from dpkit.analysis.spec import Spec
 from dpkit.auditing.analyses import AnalysisAudit
 from dpkit.auditing.certificate import AuditCertificate
+from dpkit.core.serialise import strict_json
 from dpkit.errors import SerialisationError
+from dpkit.numerics.rounding import format_down, format_up, in_full
 
 FILE = "audit.json"
+KIND = "audit of an analysis"
 _SECTION = re.compile(r'<section id="audit">.*?</section>', flags=re.DOTALL)
 
 
@@ -26,12 +29,13 @@ def write_audit(found: AnalysisAudit, spec: Spec) -> tuple[Path, ...]:
     The fingerprint says which analysis it is of: no other report shows it.
     """
     path = spec.report.parent / FILE
-    write_whole(path, json.dumps({"dpkit-analysis-audit": 1, "analysis": spec.fingerprint, **found.as_json()}, indent=2))
+    check_outputs(spec, {KIND: path})
+    write_output(path, json.dumps({"dpkit-analysis-audit": 1, "analysis": spec.fingerprint, **found.as_json()}, indent=2))
     page = spec.report.read_text(encoding="utf-8") if spec.report.is_file() else ""
     if f"analysis {spec.fingerprint}" not in page or not _SECTION.search(page):
         return (path,)
     section = str(element("section", element("h2", "Audit"), audit_piece(spec), id="audit"))
-    write_whole(spec.report, _SECTION.sub(lambda _: section, page, count=1))
+    write_output(spec.report, _SECTION.sub(lambda _: section, page, count=1))
     return path, spec.report
 
 
@@ -41,7 +45,7 @@ def audit_piece(spec: Spec) -> Markup:
     if not path.is_file():
         return _soft(f"No audit belongs to this run. `dpkit audit {spec.path.name}` tries to falsify what it relies on.")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = strict_json(path.read_bytes())
         if document["analysis"] != spec.fingerprint:
             return _soft(f"{FILE} is of another analysis. `dpkit audit {spec.path.name}` audits this one.")
         certificates = [AuditCertificate.from_json(json.dumps(one)) for one in document["certificates"]]
@@ -70,7 +74,7 @@ def _verdicts(document: Mapping[str, object], certificates: list[AuditCertificat
             one.verdict,
             one.hypothesis,
             f"{one.samples:,}",
-            f"{one.epsilon_lower:.3g} at {one.delta:.2g}",
+            f"{format_down(one.epsilon_lower, digits=3)} at {in_full(one.delta)}",
             _power(one),
         )
         for one in certificates
@@ -87,7 +91,7 @@ def _verdicts(document: Mapping[str, object], certificates: list[AuditCertificat
 
 
 def _power(one: AuditCertificate) -> str:
-    return "-" if one.power is None or not math.isfinite(one.power) else f"epsilon {one.power:.3g}"
+    return "-" if one.power is None or not math.isfinite(one.power) else f"epsilon {format_up(one.power, digits=3)}"
 
 
 def _soft(text: str) -> Markup:

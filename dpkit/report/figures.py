@@ -12,6 +12,8 @@ from dpkit.analysis.documents import jsonable
 from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.run import Result
+from dpkit.analysis.words import at_most
+from dpkit.numerics.rounding import in_full
 from dpkit.report.pictures import bars, curves, intervals
 
 _POINTS = 25
@@ -113,8 +115,8 @@ def accountants_figure(plan: Plan) -> Markup:
     """What each accountant would have charged."""
     charged = [(plan.explanation.accountant, plan.explanation.epsilon), *plan.explanation.others]
     rows = sorted((row for row in charged if math.isfinite(row[1])), key=lambda row: row[1])
-    caption = f"epsilon at delta = {plan.delta:g}, as each accountant would have charged it"
-    return _figure(caption, bars(rows, title="epsilon by accountant"))
+    caption = f"epsilon at delta = {in_full(plan.delta)}, as each accountant would have charged it"
+    return _figure(caption, bars(rows, title="epsilon by accountant", shown=at_most))
 
 
 def profile_figure(plan: Plan) -> Markup:

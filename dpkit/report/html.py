@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from dpkit._version import __version__
 from dpkit.analysis.documents import plugins_document
 from dpkit.analysis.markup import Markup, element, joined, trusted
+from dpkit.analysis.outputs import check_outputs, write_output
 from dpkit.analysis.pieces import answers, html_table, releases_table, steps_table
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.read_yaml import written_yaml
-from dpkit.analysis.run import Result, write_whole
-from dpkit.analysis.words import relied_rows
+from dpkit.analysis.run import Result
+from dpkit.analysis.words import factor_text, odds, relied_rows
 from dpkit.core.neighbours import Neighbours
-from dpkit.numerics.rounding import format_up
+from dpkit.numerics.rounding import in_full, percent_up, round_up
 from dpkit.report.audits import audit_piece
 from dpkit.report.figures import (
     accountants_figure,
@@ -52,8 +54,9 @@ pre { background: var(--card); padding: .8rem; border-radius: 4px; white-space: 
 
 
 def write_report(result: Result, path: Path) -> Path:
-    """Write the report; `OutputError` where it cannot be written."""
-    write_whole(path, report_html(result))
+    """Write the report; `OutputError` where it cannot be written, or where something else stands."""
+    check_outputs(result.plan.spec, {"report": path})
+    write_output(path, report_html(result))
     return path
 
 
@@ -64,6 +67,7 @@ def report_html(result: Result) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", name="generator", content=f"dpkit {__version__}"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
         element("title", title),
@@ -115,16 +119,24 @@ def _guarantee(plan: Plan) -> Markup:
     who = "row" if unit.column is None else "person"
     replaced = plan.guarantee.neighbours is Neighbours.REPLACE_ONE
     change = f"one {who} replaced by any other" if replaced else f"one {who} more or less"
-    odds = math.exp(min(epsilon, 700.0))
-    power = min(1.0, odds * 0.05 + delta, 1.0 - (0.95 - delta) / odds)
+    power = most_power(epsilon, delta)
     means = [
         f"Take two datasets that differ in {change}. No test, by anybody, with any knowledge and any computer, tells which of "
-        f"them was used with power above {power:.1%} at a false-alarm rate of 5%.",
-        f"Whatever has probability p with one of them has at most {format_up(odds, digits=3)} p + {delta:g} with the other: "
+        f"them was used with power above {percent_up(power)} at a false-alarm rate of 5%.",
+        f"Whatever has probability p with one of them has at most {factor_text(epsilon)} p + {in_full(delta)} with the other: "
         f"so it goes for everything that could ever happen to one {who} because of what is released.",
         "It does not say that nothing can be learnt about groups: what holds for many is what an analysis is for.",
     ]
     return joined([element("p", plan.sentence, cls="lead"), element("ul", *(element("li", text) for text in means))])
+
+
+def most_power(epsilon: float, delta: float, *, false_alarms: Fraction = Fraction(5, 100)) -> float:
+    """A bound on the power of any test at this false-alarm rate, rounded up (Wasserman and Zhou 2010; KOV17)."""
+    factor = odds(epsilon)
+    if math.isinf(factor):
+        return 1.0
+    grown = Fraction(factor)
+    return round_up(min(Fraction(1), grown * false_alarms + Fraction(delta), 1 - (1 - false_alarms - Fraction(delta)) / grown))
 
 
 def _claims(plan: Plan) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpkit.analysis.comparison import Comparison
 from dpkit.analysis.markup import Markup, element, joined
@@ -24,8 +24,17 @@ Point = tuple[float, float]
 _BOX = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 
 
-def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "", headed: bool = False) -> Markup:
-    """One bar a row, with its number; names stand beside the bars, or above them where one is long; `headed` by the title."""
+def bars(
+    rows: Sequence[tuple[str, float]],
+    *,
+    title: str,
+    unit: str = "",
+    headed: bool = False,
+    shown: Callable[[float], str] = number,
+) -> Markup:
+    """One bar a row, with its number (bounds are `shown` by `at_most` or `at_least`); names stand beside the bars, or above
+    them where one is long; `headed` by the title.
+    """
     largest = max((value for _, value in rows if math.isfinite(value)), default=0.0) or 1.0
     above = any(_cut(name) != name for name, _ in rows)
     left, step, drop = (4.0, 42.0, 14.0) if above else (LEFT, 28.0, 0.0)
@@ -35,7 +44,7 @@ def bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str = "", heade
         length = (WIDTH - left - RIGHT - 64.0) * (value / largest if math.isfinite(value) else 0.0)
         inner.append(_text(left, y + 11, _cut(name, 74)) if above else _text(left - 8, y + 15, name, anchor="end"))
         inner.append(element("rect", cls="bar", x=_n(left), y=_n(y + 2 + drop), width=_n(max(length, 0.5)), height=18, rx=2))
-        inner.append(_text(left + length + 8, y + 15 + drop, f"{number(value)}{unit}"))
+        inner.append(_text(left + length + 8, y + 15 + drop, f"{shown(value)}{unit}"))
     return _svg(inner, TOP + step * len(rows) + 6.0, title)
 
 

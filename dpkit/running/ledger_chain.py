@@ -73,7 +73,7 @@ class Head:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
             document = json.loads(lines[-1]) if lines else None
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or document.get("dpkit-ledger-head") != HEAD_VERSION:
             raise SerialisationError(

@@ -113,7 +113,7 @@ def test_usual_encodings_are_read(encoding):
 
 
 def test_a_large_file_is_refused_before_it_is_parsed():
-    assert "10 MB" in refused(b"#" * (LARGEST_FILE + 1)).found
+    assert "1 MB" in refused(b"#" * (LARGEST_FILE + 1)).found
     assert "more than" in refused("[" + "1," * 200_000 + "]").found
 
 

@@ -144,7 +144,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if not hasattr(self, "guarantee_"):
             return f"PrivateRobustRegressor({told})"
         stamp = "; simulation: protects nobody" if self.simulation_ else ""
-        return f"PrivateRobustRegressor({told}) [({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}{stamp}]"
+        return f"PrivateRobustRegressor({told}) [({self.epsilon!r}, {self.delta!r})-DP, {self.neighbours}{stamp}]"
 
     def __sklearn_tags__(self) -> Any:
         """Noisy by design, not scored on tiny data; a missing cell is mapped and never raises."""

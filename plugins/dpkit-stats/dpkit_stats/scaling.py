@@ -29,7 +29,7 @@ class Interval:
         lower = finite_number(self.lower, field="lower", where="bounds")
         upper = finite_number(self.upper, field="upper", where="bounds")
         if not upper - lower >= _NARROWEST or not np.isfinite(upper - lower):
-            allowed = f"a number above the lower bound, {lower:g}, by at least 2**-400"
+            allowed = f"a number above the lower bound, {lower!r}, by at least 2**-400"
             raise dpkit.InvalidValueError(field="upper", found=self.upper, allowed=allowed, where="bounds")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)

@@ -66,7 +66,7 @@ def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] |
     elif edges is None:
         lower, upper = setting.range(column)
         allowed = f"increasing numbers, since {column!r} has no levels"
-        fix = f"For example [{lower:g}, {0.5 * lower + 0.5 * upper:g}, {upper:g}]."
+        fix = f"For example [{_edge(lower)}, {_edge(0.5 * lower + 0.5 * upper)}, {_edge(upper)}]."
         raise dpkit.InvalidValueError(field="edges", found="nothing", allowed=allowed, where="histogram", fix=fix)
     else:
         statistic = Cells(query=counting.histogram_query(column, edges), cells=_cell_names(edges))
@@ -76,4 +76,11 @@ def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] |
 def _cell_names(edges: tuple[float, ...]) -> tuple[str, ...]:
     """From one edge up to the next, which the last cell includes."""
     last = len(edges) - 2
-    return tuple(f"[{low:g}, {high:g}{']' if place == last else ')'}" for place, (low, high) in enumerate(pairwise(edges)))
+    return tuple(
+        f"[{_edge(low)}, {_edge(high)}{']' if place == last else ')'}" for place, (low, high) in enumerate(pairwise(edges))
+    )
+
+
+def _edge(value: float) -> str:
+    """An edge in full: cells with edges that differ have names that differ."""
+    return repr(float(value)).removesuffix(".0")

@@ -1,0 +1,207 @@
+"""Where results may go. Nothing is replaced that dpkit did not write, nothing that an analysis reads is an output, and a
+file is there as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpkit.errors import OutputError
+
+if TYPE_CHECKING:
+    from dpkit.analysis.spec import Spec
+
+_HTML = rb'\A<!doctype html>\s*<html lang="en"><head>(?:<meta [^<>]*>)*<title>'
+_SARIF = rb'\A\{\s*"\$schema": "https://json\.schemastore\.org/sarif-2\.1\.0\.json",\s*"version": "2\.1\.0",\s*"runs": \[\s*\{'
+KINDS: Mapping[str, re.Pattern[bytes]] = {
+    "report": re.compile(_HTML + rb"[^<]*: a private analysis of "),
+    "result": re.compile(rb'\A\{\s*"dpkit-result": [0-9]'),
+    "trace": re.compile(rb'\A\{\s*"accountant": "[^"]*",\s*"dpkit": "[^"]*",\s*"dpkit-trace": [0-9]'),
+    "audit of an analysis": re.compile(rb'\A\{\s*"dpkit-analysis-audit": [0-9]'),
+    "audit page": re.compile(_HTML + rb"dpkit audit: "),
+    "JUnit file": re.compile(rb'\A(?:<\?xml[^<>]*\?>\s*)?<testsuite name="dpkit audit"'),
+    "SARIF file": re.compile(_SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"'),
+    "picture": re.compile(rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px"),
+    "export of a ledger": re.compile(rb'\A\{"(?:dpkit-ledger-head":[0-9]|body":"\{)'),
+    "analysis": re.compile(rb"^dpkit: *[0-9]", flags=re.MULTILINE),
+}
+"""How a file of dpkit's begins, by its kind: what this version writes, and what earlier ones wrote."""
+
+_BEGINNING = 1 << 16
+_COMPANIONS = ("", "-wal", "-journal", "-shm")
+
+
+def kind_of_text(beginning: bytes) -> str | None:
+    """Which kind of dpkit's files begins like this; None where none does."""
+    return next((kind for kind, pattern in KINDS.items() if pattern.search(beginning)), None)
+
+
+def kind_of_file(path: Path) -> str | None:
+    """Which kind of dpkit's files this is; None where it is somebody else's."""
+    with path.open("rb") as file:
+        return kind_of_text(file.read(_BEGINNING))
+
+
+def check_replaceable(path: Path, kind: str) -> None:
+    """Refuse a path where something stands that dpkit did not write as this kind of file."""
+    reason = occupied(path, kind)
+    if reason is not None:
+        raise OutputError(path=path, reason=reason, fix="Name another file, or move that one away.")
+
+
+def occupied(path: Path, kind: str) -> str | None:
+    """Why this path cannot become a file of this kind: what stands there; None where nothing does, or an earlier one."""
+    try:
+        if not os.path.lexists(path) or (path.is_symlink() and not path.exists()):
+            return None
+        if path.is_dir():
+            return "it is a folder."
+        if not path.is_file():
+            return "it is not a regular file."
+        found = kind_of_file(path)
+    except OSError as error:
+        return f"{error.strerror or type(error).__name__}."
+    except ValueError:
+        return "it is not the name of a file."
+    if found == kind:
+        return None
+    there = "dpkit did not write it" if found is None else f"it is dpkit's {found}"
+    return f"it is there already, and {there}."
+
+
+def outputs_of(report: Path, *, prefix: str = "") -> dict[str, Path]:
+    """What a run writes, by kind; the audit of an analysis goes beside it."""
+    folder = report.parent
+    return {"report": report, "result": folder / f"{prefix}result.json", "trace": folder / f"{prefix}trace.json"}
+
+
+def objection(spec: Spec, path: Path, kind: str) -> str | None:
+    """Why this must not be an output of an analysis; None where it may."""
+    read = next((what for what, other in inputs_of(spec) if _is_same(path, other)), None)
+    if read is not None:
+        return f"it is {read}."
+    if spec.data.source_parameters is None and any(_matches(path, pattern) for pattern in _patterns(spec)):
+        return "the pattern of `data.source` takes it for data."
+    return occupied(path, kind)
+
+
+def leads_outside(spec: Spec, path: Path) -> bool:
+    """Whether a file is outside of the folder of its analysis, wherever links lead."""
+    folder = spec.path.absolute().parent.resolve()
+    return not path.resolve().is_relative_to(folder)
+
+
+def check_outputs(spec: Spec, outputs: Mapping[str, Path]) -> None:
+    """Refuse, before anything is charged, outputs that would replace what dpkit did not write, or that are one file."""
+    for kind, path in outputs.items():
+        reason = objection(spec, path, kind)
+        if reason is not None:
+            raise OutputError(path=path, reason=reason, fix="Name another place: `report: out/report.html`.")
+    places = [os.path.realpath(path) for path in outputs.values()]
+    for kind, path in outputs.items():
+        if places.count(os.path.realpath(path)) > 1:
+            raise OutputError(path=path, reason=f"several results would be written there, the {kind} among them.")
+
+
+def inputs_of(spec: Spec) -> Iterator[tuple[str, Path]]:
+    """Every file that an analysis reads or charges, with what it is."""
+    yield "the analysis itself", spec.path
+    if spec.budget.ledger is not None:
+        for ending in _COMPANIONS:
+            what = "the ledger" if not ending else "a companion of the ledger"
+            yield what, spec.budget.ledger.with_name(spec.budget.ledger.name + ending)
+    for path in _source_files(spec):
+        yield "the data", path
+
+
+def _source_files(spec: Spec) -> Iterator[Path]:
+    """The files of the source. Of a plugin's source: whatever its parameters name that is a file."""
+    if spec.data.source_parameters is None:
+        for pattern in _patterns(spec):
+            yield Path(pattern)
+            if glob.has_magic(pattern):
+                yield from map(Path, glob.iglob(pattern, recursive=True))
+        return
+    folder = spec.path.absolute().parent
+    for value in spec.data.source_parameters.values():
+        for text in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(text, str) and text.strip() and "\0" not in text:
+                yield from (folder / text, Path(text))
+
+
+def _patterns(spec: Spec) -> tuple[str, ...]:
+    source = spec.data.source
+    return (source,) if isinstance(source, str) else source
+
+
+def _matches(path: Path, pattern: str) -> bool:
+    """Whether a file of this name would be found by a glob, once it is there."""
+    if not glob.has_magic(pattern) or os.path.exists(pattern):
+        return False
+    parts, wanted = Path(os.path.abspath(path)).parts, Path(os.path.abspath(pattern)).parts
+    if "**" in wanted:
+        return fnmatch.fnmatchcase("/".join(parts), "/".join(part for part in wanted if part != "**")) or fnmatch.fnmatchcase(
+            "/".join(parts), "/".join(wanted)
+        )
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, by name, by a link of any kind, or once it is there."""
+    try:
+        if os.path.realpath(one) == os.path.realpath(other):
+            return True
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write one of dpkit's files, in place of nothing or of an earlier one of its kind."""
+    kind = kind_of_text(text[:_BEGINNING].encode("utf-8", "replace"))
+    assert kind is not None, "a file of dpkit's says what it is"
+    check_replaceable(path, kind)
+    write_whole(path, text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there as a whole or not at all; `OutputError` where it cannot be written."""
+    temporary = None
+    try:
+        mode = path.stat().st_mode & 0o777 if path.is_file() else 0o644
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".dpkit-", delete=False) as file:
+            temporary = file.name
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        raise OutputError(path=path, reason=f"{error.strerror or type(error).__name__}.") from None
+    except ValueError as error:
+        raise OutputError(path=path, reason=f"{type(error).__name__}.") from None
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place for results before anything is spent on them."""
+    if path.is_dir():
+        raise OutputError(path=path, reason="it is a folder.", fix="Name a file: `report: out/report.html`.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".dpkit-"):
+            pass
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise OutputError(path=path, reason=f"{reason or type(error).__name__}.") from None

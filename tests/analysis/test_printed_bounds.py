@@ -1,0 +1,209 @@
+"""Printed bounds are bounds: in text, explanations, pages and JSON; and a formatter that rounds to nearest is caught."""
+
+import ast
+import importlib.util
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dpkit
+from dpkit.analysis.words import at_least, at_most, factor_text, flat, odds
+from dpkit.auditing.certificate import AuditCertificate, Witness
+from dpkit.numerics import rounding
+from dpkit.numerics.rounding import format_down, format_up, in_full, percent_down, percent_up
+from dpkit.report.html import most_power
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+def laws():
+    spec = importlib.util.spec_from_file_location("printed_bounds", HERE / "printed_bounds.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LAWS = laws()
+finite = st.floats(allow_nan=False, allow_infinity=False)
+ODD = st.floats(1e-9, 1e-3).filter(lambda delta: len(repr(delta)) > 12)
+
+
+@given(value=finite, digits=st.integers(1, 12))
+def test_a_formatted_bound_is_on_its_side_and_near(value, digits):
+    low, high = Fraction(format_down(value, digits=digits)), Fraction(format_up(value, digits=digits))
+    assert low <= Fraction(value) <= high
+    assert high - low <= abs(Fraction(value)) * Fraction(10) ** (1 - digits)
+    assert float(in_full(value)) == value
+
+
+@given(share=st.floats(0.0, 1e6), places=st.integers(0, 6))
+def test_a_percentage_is_on_its_side_and_near(share, places):
+    low, high = (Fraction(form(share, places=places).rstrip("%")) for form in (percent_down, percent_up))
+    assert low <= 100 * Fraction(share) <= high
+    assert high - low <= Fraction(1, 10**places)
+
+
+@given(value=finite)
+def test_a_bound_in_a_table_is_on_its_side(value):
+    low, high = (Fraction(form(value).replace(",", "")) for form in (at_least, at_most))
+    assert low <= Fraction(value) <= high
+
+
+@given(epsilon=st.floats(0.0, 800.0), delta=st.floats(0.0, 0.5))
+def test_odds_and_power_are_not_below_the_truth(epsilon, delta):
+    truth, power = LAWS.odds_and_power(epsilon, delta)
+    assert odds(epsilon) >= truth
+    assert power <= Fraction(most_power(epsilon, delta)) <= power + Fraction(1, 10**12)
+    shown = factor_text(epsilon)
+    assert Fraction(shown.removeprefix("e^")) >= (Fraction(epsilon) if shown.startswith("e^") else truth)
+
+
+@given(value=finite)
+def test_the_bounds_of_an_answer_are_rounded_by_their_names(value):
+    answer = {"error": value, "confidence": value, "intercept_error": value, "intervals": [[value, value]], "lower": value}
+    shown = dict(flat(answer))
+    assert Fraction(shown["error"]) >= Fraction(value) >= Fraction(shown["confidence"])
+    assert Fraction(shown["intercept_error"]) >= Fraction(value) >= Fraction(shown["lower"])
+    low, high = map(Fraction, shown["intervals"].strip("[]").split(", "))
+    assert low <= Fraction(value) <= high
+
+
+CERTIFICATE = AuditCertificate(
+    target="t",
+    claim=dpkit.Claim(
+        loss=dpkit.PureDP(epsilon=1.0), neighbours=dpkit.Neighbours.ADD_REMOVE, because=dpkit.Citation(key="k", locator="l")
+    ),
+    hypothesis="real arithmetic",
+    verdict="not refuted",
+    falsifier="f",
+    tried=("f",),
+    epsilon_lower=0.1234567,
+    delta=1.23456789e-7,
+    samples=100,
+    bound_samples=10,
+    confidence=0.9990000001,
+    log_e_value=1.23456789,
+    level=0.00123456789,
+    witness=Witness(pair=("0", "1"), event="e", code="c"),
+    power=1.2345678,
+    note="",
+    seed=1,
+    budget=100,
+    floating_point=False,
+    software=(("dpkit", "0"),),
+    power_event=0.0123456,
+)
+
+
+def printed_plan(loaded, delta=1.0000004e-6, epsilon=0.8000007):
+    plan = loaded(("delta: 1e-6", f"delta: {delta!r}"), ("epsilon: 1.0", f"epsilon: {epsilon!r}")).plan()
+    return plan, plan.simulate()
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(delta=ODD, epsilon=st.floats(0.01, 20.0))
+def test_every_bound_of_a_plan_is_printed_on_the_safe_side(loaded, delta, epsilon):
+    LAWS.assert_a_plan_prints_bounds(*printed_plan(loaded, delta, epsilon))
+
+
+@settings(max_examples=30)
+@given(
+    lower=st.floats(0.0, 50.0),
+    delta=ODD,
+    confidence=st.floats(0.5, 1.0),
+    level=st.floats(1e-9, 1.0),
+    log_e=st.floats(-9.0, 30.0),
+)
+def test_every_bound_of_a_certificate_is_printed_on_the_safe_side(lower, delta, confidence, level, log_e):
+    from dataclasses import replace
+
+    changes = {"epsilon_lower": lower, "delta": delta, "confidence": confidence, "level": level, "log_e_value": log_e}
+    LAWS.assert_a_certificate_prints_bounds(replace(CERTIFICATE, digest="", **changes))
+
+
+def nearest(value, digits, side):
+    return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
+
+
+MUTANTS = {
+    "digits to nearest": ("_formatted", nearest),
+    "upper bounds down": ("format_up", format_down),
+    "lower bounds up": ("format_down", format_up),
+    "percentages to nearest": ("percent_up", lambda share, places=1: f"{share:.{places}%}"),
+    "declared numbers cut to six digits": ("in_full", lambda value: f"{value:g}"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_formatter_that_rounds_otherwise_is_caught(name, monkeypatch, loaded):
+    import sys
+
+    function, mutant = MUTANTS[name]
+    plan, result = printed_plan(loaded)
+    right = getattr(rounding, function)
+    for module in [module for key, module in sys.modules.items() if key.startswith("dpkit")]:
+        if vars(module).get(function) is right:
+            monkeypatch.setattr(module, function, mutant)
+    with pytest.raises(AssertionError, match="is printed for the"):
+        assert_both_print_bounds(plan, result)
+
+
+def assert_both_print_bounds(plan, result):
+    LAWS.assert_a_plan_prints_bounds(plan, result)
+    LAWS.assert_a_certificate_prints_bounds(CERTIFICATE)
+
+
+# What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress.
+NEAREST = {
+    "MOST_DRAWS",
+    "MOST_REPETITIONS",
+    "line.share",
+    "log_e",
+    "needed / size",
+    "now",
+    "order",
+    "period / wanted",
+    "power",
+    "scale",
+    "self.excess",
+    "share",
+    "step",
+    "step.part",
+    "sum((line.share for line in rest))",
+    "timeout",
+    "value",
+}
+FLOAT_SPEC = re.compile(r"[^{}]*[0-9.,]*[gGeEfF%]$")
+QUIET = (
+    "dpkit/bench/",
+    "dpkit/testing/",
+    "plugins/dpkit-irls/dpkit_irls/bars.py",
+    "plugins/dpkit-irls/dpkit_irls/measuring.py",
+)
+
+
+def float_formats(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            spec = "".join(str(part.value) for part in node.format_spec.values if isinstance(part, ast.Constant))
+            if FLOAT_SPEC.fullmatch(spec):
+                yield ast.unparse(node.value), f"{path.name}:{node.lineno}"
+
+
+def test_no_other_float_is_formatted_where_bounds_are_printed():
+    files = [*ROOT.glob("dpkit/**/*.py"), *ROOT.glob("plugins/*/dpkit_*/**/*.py")]
+    shown = [file for file in files if not file.relative_to(ROOT).as_posix().startswith(QUIET)]
+    found = {(value, where) for file in shown if file.name != "rounding.py" for value, where in float_formats(file)}
+    assert {pair for pair in found if pair[0] not in NEAREST} == set()
+
+
+def test_decimal_is_exact():
+    assert Fraction(format_up(1.0000004e-6)) >= Fraction(1.0000004e-6)
+    assert percent_up(0.11128) == "11.2%"
+    assert factor_text(800.0) == "e^800"
