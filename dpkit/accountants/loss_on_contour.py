@@ -102,7 +102,7 @@ class _Falls:
             within = 1.0 + np.sqrt(math.pi / self.rates) * period / (2.0 * math.pi)
             returns = 2.0 / period * within * math.pi**2 / 8.0 / self.reaches**2
         seldom = returns[self.periodic & (self.reaches <= end)]
-        return min(found, float(np.min(seldom, initial=math.inf)) * (1.0 + 1e-9))
+        return min(found, float(np.min(seldom, initial=math.inf)) * (1.0 + 1e-9) + 1e-300)
 
     def _log_decay(self, height: float) -> float:
         return sum(count * direction.log_decay(self.tilt, height) for direction, count in self.terms)

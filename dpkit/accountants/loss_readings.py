@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +23,8 @@ PairTerms = Sequence[tuple[LossPair, int]]
 
 _FIRST_LOOK = 1e-3
 """The width at which directions are compared before the larger one is looked at closely."""
+
+_LARGEST = sys.float_info.max
 
 _FAR = 1e6
 """An epsilon beyond which deltas are not told apart."""
@@ -191,9 +194,11 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
         return math.inf
     high = max(start, 1e-300)
     value_high = delta_of(high)
+    factor = 1.5
     while not value_high <= delta:
-        high *= 1.5
-        if high > 1e6 * max(start, 1.0):
+        high *= factor
+        factor = min(1.1 * factor, 1e6)  # from the smallest float to the largest in a hundred strides
+        if not high <= min(1e6 * max(start, 1.0), _LARGEST):
             return math.inf
         value_high = delta_of(high)
     low, value_low, stride = high, value_high, 0.02 * high

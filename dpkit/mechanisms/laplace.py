@@ -55,6 +55,7 @@ class LaplaceCurve(RenyiCurve):
         return broadcast_total(laplace_divergence, [curve.ratio for curve in curves], counts, orders)
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def laplace_divergence(ratio: Array, orders: Array) -> Array:
     """Rényi divergence of Laplace noise (Mironov 2017, Proposition 6); arrays broadcast.
 
@@ -67,8 +68,7 @@ def laplace_divergence(ratio: Array, orders: Array) -> Array:
     small = rise < 1.0
     near_ratio = np.where(small, ratio, 0.0)
     near = np.log1p(heavy * expm1_minus(excess * near_ratio) + light * expm1_minus(-orders * near_ratio))
-    with np.errstate(over="ignore", under="ignore"):
-        far = rise + np.log(heavy) + np.log1p(excess / orders * np.exp(-(2.0 * orders - 1.0) * ratio))
+    far = rise + np.log(heavy) + np.log1p(excess / orders * np.exp(-(2.0 * orders - 1.0) * ratio))
     return np.minimum(np.where(small, near, far) / excess, ratio)
 
 

@@ -58,4 +58,4 @@ class ContourSum:
 
 def kernel_beyond(height: float, period: float) -> float:
     """The sum of (2/period)/y^2 over the nodes y >= height: at most (2/T)(1/height^2 + T/(2 pi height))."""
-    return 2.0 / period * (1.0 / height**2 + period / (2.0 * math.pi * height))
+    return 2.0 / period / height * (1.0 / height + period / (2.0 * math.pi)) + 1e-300  # it must not underflow

@@ -41,6 +41,8 @@ def gaussian_delta(mu: float, *, epsilon: float) -> float:
     """
     if mu == 0.0:
         return 0.0
+    if math.isinf(mu):
+        return 1.0
     value, relative = _profile(mu, epsilon)
     return min(1.0, next_up(value * (1.0 + relative)))
 
