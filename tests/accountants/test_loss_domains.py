@@ -8,6 +8,7 @@ import pytest
 
 from dpkit import (
     Compose,
+    DpkitError,
     GaussianEvent,
     LaplaceEvent,
     Neighbours,
@@ -168,3 +169,24 @@ def test_a_reading_ends_where_a_moment_is_no_number():
         guarantee = account(event, accountant)
         assert guarantee.epsilon(delta=1e-6) == math.inf
         assert guarantee.delta(epsilon=1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Repeat(event=PureEvent(epsilon=1.7e308), times=43_687),
+        Repeat(event=GaussianEvent(ratio=1.7e308), times=10**9),
+        Parallel(events=(LaplaceEvent(ratio=1.7e308), GaussianEvent(ratio=2.5e-31))),
+        Compose(events=(LaplaceEvent(ratio=9e-158), RandomizedResponseEvent(epsilon=17.5, categories=2))),
+        Repeat(event=PureEvent(epsilon=408.2), times=6_733_087),
+    ],
+    ids=repr,
+)
+def test_whatever_a_field_holds_a_reading_is_a_number_or_infinite(event):
+    for accountant in ("advanced", "rdp", "pld", "best"):
+        try:
+            guarantee = account(event, accountant)
+        except DpkitError:
+            continue
+        assert guarantee.epsilon(delta=1e-9) >= 0.0
+        assert 0.0 <= guarantee.delta(epsilon=1.0) <= 1.0
