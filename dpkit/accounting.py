@@ -28,8 +28,8 @@ def account(
 ) -> Guarantee:
     """Price an event, or the composition of several, under an accountant (by name, or an accountant object).
 
-    `accept` names loss rules that are refuted or unproved and shall price all the same; the guarantee then says that it
-    does not hold.
+    `accept` names loss rules that are refuted or unproved, or a plugin's about an event of somebody else, and shall price all
+    the same; the guarantee then says that it does not hold.
     """
     known = default_registry() if registry is None else registry
     return assess(

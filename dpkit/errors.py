@@ -196,12 +196,13 @@ class PluginWarning(UserWarning):
 
 
 class NoIntervalError(DpkitError):
-    """A certified interval was asked of an accountant that proves an upper bound only."""
+    """A certified interval was asked where only an upper bound is proved: by the accountant, or for one of the events."""
 
     def __init__(self, *, accountant: str) -> None:
         self.accountant = accountant
         super().__init__(
-            f"The accountant {accountant!r} proves an upper bound and no lower one: use .epsilon(delta=...) for it."
+            f"The accountant {accountant!r} proves an upper bound and no lower one here: `pld` and `best` have a lower one for "
+            "events whose worst pair is attained. Use .epsilon(delta=...) for the upper bound."
         )
 
 

@@ -64,6 +64,10 @@ class BestAccountant(Accountant[BestState]):
             raise UnpricedLossError(loss=loss, accountant=self.name, reason="none of its components can take it.")
         return BestState(states=states)
 
+    def marked(self, state: BestState, *, attained: bool) -> BestState:
+        """Component by component."""
+        return self._each(lambda component, parts: component.marked(parts[0], attained=attained), [state])
+
     def combine(self, *states: BestState) -> BestState:
         """Component by component; what one part lacks, the whole lacks."""
         return self._each(lambda component, parts: component.combine(*parts), states)
@@ -100,7 +104,8 @@ class BestAccountant(Accountant[BestState]):
         certified = [bounds for bounds in found if bounds is not None]
         if not certified:
             return None
-        return max(lower for lower, _ in certified), self.epsilon(state, delta=delta)
+        upper = self.epsilon(state, delta=delta)
+        return min(max(lower for lower, _ in certified), upper), upper
 
     def weight(self, state: BestState, total: BestState, *, delta: float) -> float | Fraction:
         """The winner's weight."""

@@ -39,15 +39,24 @@ from dpkit.numerics.special import asfloat
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
 _SLACK_ROUNDING = 2.0**-47
 """How far a slack may have been rounded up, relatively: what is left of delta is larger by that for a lower bound."""
-_PROBES = asfloat(np.array([0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0]))
+_SHARES = asfloat(np.array([0.0, 0.01, 0.1, 0.3, 0.6, 0.9]))
+_BELOW = asfloat(np.array([10.0, 5.0, 2.0, 1.0, 0.5, 0.1]))
+"""Where proofs are compared: at shares of the largest loss, and so far below it; profiles of large losses differ only there."""
+_PROBED_TAIL = 1e-6
+"""The largest loss of an unbounded law, for that purpose: less than this is above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossState:
-    """A multiset of dominating pairs, and the sum of -ln(1 - mass at infinity)."""
+    """A multiset of dominating pairs, and the sum of -ln(1 - mass at infinity).
+
+    `attained`: each pair is that of some mechanism and neighbours, all in one direction, so that a lower bound on the
+    composition of the pairs is one on the events.
+    """
 
     terms: tuple[tuple[LossPair, int], ...]
     log_slack: Fraction
+    attained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +90,12 @@ class LossDistributionAccountant(Accountant[LossState]):
 
     def zero(self) -> LossState:
         """Nothing spent."""
-        return LossState(terms=(), log_slack=Fraction(0))
+        return LossState(terms=(), log_slack=Fraction(0), attained=True)
+
+    def marked(self, state: LossState, *, attained: bool) -> LossState:
+        """Never for an envelope of two directions, nor where one direction has less at infinity than is counted."""
+        held = all(pair.balanced and not isinstance(pair, SymmetricPair) for pair, _ in state.terms)
+        return replace(state, attained=attained and held)
 
     def lift(self, loss: Loss) -> LossState:
         """The pair of the loss; what is at infinity apart."""
@@ -109,15 +123,19 @@ class LossDistributionAccountant(Accountant[LossState]):
         for state in states:
             for pair, count in state.terms:
                 counts[pair] = counts.get(pair, 0) + count
-        return LossState(terms=_ordered(counts), log_slack=exact_sum((state.log_slack, 1) for state in states))
+        slack = exact_sum((state.log_slack, 1) for state in states)
+        return LossState(terms=_ordered(counts), log_slack=slack, attained=all(state.attained for state in states))
 
     def repeat(self, state: LossState, times: int) -> LossState:
         """Every count multiplied."""
         terms = tuple((pair, count * times) for pair, count in state.terms if times)
-        return LossState(terms=terms, log_slack=state.log_slack * times)
+        return LossState(terms=terms, log_slack=state.log_slack * times, attained=state.attained or not times)
 
     def join(self, *states: LossState) -> LossState:
-        """Rank by rank the stronger pair of each class that is ordered by strength; all pairs of the others."""
+        """Rank by rank the stronger pair of each class that is ordered by strength; all pairs of the others.
+
+        Attained where it is one of these states, and that one is: a record may be in its cell.
+        """
         counts: dict[LossPair, int] = {}
         for kind in {type(pair) for state in states for pair, _ in state.terms}:
             ranked: list[tuple[LossPair, int]] = []
@@ -125,15 +143,21 @@ class LossDistributionAccountant(Accountant[LossState]):
                 ranked = _stronger(ranked, [(pair, n) for pair, n in state.terms if type(pair) is kind])
             for pair, count in ranked:
                 counts[pair] = counts.get(pair, 0) + count
-        return LossState(terms=_ordered(counts), log_slack=max((s.log_slack for s in states), default=Fraction(0)))
+        slack = max((s.log_slack for s in states), default=Fraction(0))
+        joined = LossState(terms=_ordered(counts), log_slack=slack, attained=True)
+        return joined if joined in states or not states else replace(joined, attained=False)
 
     def best(self, *states: LossState) -> LossState:
-        """The smaller slack first, then the smaller profile at a few epsilons; which one is kept affects tightness only."""
+        """The smaller slack first, then the smaller profile at a few epsilons, then one that is attained; which one is kept
+        affects tightness only.
+        """
+        largest = max((_largest_loss(pair) for state in states for pair, _ in state.terms), default=0.0)
+        probes = np.concatenate((largest * _SHARES, np.maximum(largest - _BELOW, 0.0)))
 
         def size(state: LossState) -> float:
-            return sum(n * float(np.sum(pair.forward().profile(_PROBES)[0])) for pair, n in state.terms)
+            return sum(n * float(np.sum(pair.forward().profile(probes)[0])) for pair, n in state.terms)
 
-        return min(states, key=lambda state: (state.log_slack, size(state)))
+        return min(states, key=lambda state: (state.log_slack, size(state), not state.attained))
 
     def reading(self, state: LossState, *, delta: float) -> Reading:
         """The upper end of the interval, with the route that certified it."""
@@ -150,7 +174,11 @@ class LossDistributionAccountant(Accountant[LossState]):
         if left < 0.0:
             return self.reading(state, delta=delta)
         bounds = self._epsilon(state, left, both=False)
-        lower = (self.interval(state, delta=delta) or (0.0, 0.0))[0]
+        certified = self.interval(state, delta=delta)
+        if certified is None:
+            note = f"{bounds.describe()}; no lower end: not every pair is attained"
+            return Reading(epsilon=bounds.upper, because=_PROOF, note=note)
+        lower = certified[0]
         printed = format_up(-lower, digits=10).lstrip("-")  # rounded down
         found = f"between {printed} and {format_up(bounds.upper, digits=10)}; {bounds.describe()}"
         if bounds.upper - lower > 2.0 * self.width:
@@ -158,7 +186,9 @@ class LossDistributionAccountant(Accountant[LossState]):
         return Reading(epsilon=bounds.upper, because=_PROOF, note=found)
 
     def interval(self, state: LossState, *, delta: float) -> tuple[float, float] | None:
-        """Certified from both sides."""
+        """Certified from both sides, where every pair is attained; a pair that only dominates has no lower end."""
+        if not state.attained:
+            return None
         slack = slack_total(state.log_slack)
         left = delta_left(delta, slack)
         most = delta_left(delta, slack * (1.0 - _SLACK_ROUNDING))
@@ -166,8 +196,6 @@ class LossDistributionAccountant(Accountant[LossState]):
             # between the two roundings of the slack nothing is known from below
             return (math.inf if most < 0.0 else 0.0), math.inf
         bounds = self._epsilon(state, left, both=True)
-        if not all(pair.balanced for pair, _ in state.terms):
-            return 0.0, bounds.upper  # one direction has less at infinity, and nothing is known of it from below
         lower = bounds.lower if slack == 0.0 else self._epsilon(state, most, both=True).lower
         return min(lower, bounds.upper), bounds.upper
 
@@ -203,6 +231,13 @@ class LossDistributionAccountant(Accountant[LossState]):
         return worst(
             [partial(read_delta, terms, epsilon, both=False) for terms in loss_directions(state.terms)], width=self.width
         )
+
+
+def _largest_loss(pair: LossPair) -> float:
+    """The largest loss of a pair, or one that is hardly ever exceeded; 0 where that is no number."""
+    top = pair.forward().top()
+    largest = top if math.isfinite(top) else pair.forward().reach(_PROBED_TAIL)[1]
+    return largest if math.isfinite(largest) else 0.0
 
 
 def _ordered(counts: Mapping[LossPair, int]) -> tuple[tuple[LossPair, int], ...]:

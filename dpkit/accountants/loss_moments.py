@@ -7,20 +7,23 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpkit.core.loss_pairs import Complex, LossDirection
+from dpkit.core.loss_pairs import LossDirection, Moments
 from dpkit.numerics.bracketing import minimise
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, upper_masses
-from dpkit.numerics.special import Array, asfloat
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, Complex, asfloat
 
 Terms = Sequence[tuple[LossDirection, int]]
 RealMoments = Callable[[Array], Array]
-"""Tilts -> ln E[e^(tilt L)] of the whole composition."""
+"""Tilts -> ln E[e^(tilt L)] of the whole composition, from above: the error of its evaluation is added."""
 
 ALIAS = 3e-9
 """What an alias may add, relatively to delta."""
 
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])
 _COARSE = 2000
+_FARTHEST = 2.0**40
+"""A lattice point that is more steps away from 0 would be rounded by what a step is made of."""
 _CLOSE_ENOUGH = 0.3
 """The relative width at which the search for a tilt stops: any tilt is valid, and near the best one little depends on it."""
 
@@ -35,52 +38,65 @@ def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection]
     return [(kind, directions, counts) for kind, (directions, counts) in classes.items()]
 
 
-def complex_log_moment(terms: Terms, z: Complex) -> Complex | None:
-    """ln E[e^(zL)] of the composition; None where some part's is not known in closed form."""
-    total = np.zeros(z.shape, dtype=np.complex128)
+def complex_log_moment(terms: Terms, z: Complex) -> Moments | None:
+    """ln E[e^(zL)] of the composition with bounds on its error; None where some part's is not known in closed form."""
+    total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
     with np.errstate(all="ignore"):
         for kind, directions, counts in grouped(terms):
             part = kind.total_log_moment(directions, counts, z)
             if part is None:
                 return None
-            total = total + part
-    return total
+            total, errors = total + part[0], errors + part[1] + 4.0 * UNIT_ROUNDOFF * np.abs(part[0])
+    return total, errors
 
 
 def real_moments(terms: Terms, *, tail: float) -> RealMoments:
-    """Log moments for real tilts: closed forms where they are known, a coarse lattice (from above) elsewhere."""
+    """Log moments for real tilts, rounded up: closed forms where they are known, a coarse lattice (from above) elsewhere."""
     known: list[tuple[LossDirection, int]] = []
     bounded: list[tuple[LossDirection, int]] = []
     laws: list[tuple[LatticeLaw, float, int]] = []
-    for kind, directions, counts in grouped(terms):
+    unknown = 0.0
+    for _, directions, counts in grouped(terms):
         members = list(zip(directions, counts, strict=True))
-        if kind.total_log_moment(directions, counts, np.ones(1, dtype=np.complex128)) is not None:
+        if complex_log_moment(members, np.ones(1, dtype=np.complex128)) is not None:
             known += members
             continue
         for direction, count in members:
             if direction.real_log_moment(np.ones(1)) is not None:
                 bounded.append((direction, count))
             else:
-                laws.append((*coarse_law(direction, tail), count))
+                law = coarse_law(direction, tail)
+                if law is None:
+                    unknown = math.inf  # no moment is known to be finite
+                else:
+                    laws.append((*law, count))
 
     def log_moment(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
             closed = complex_log_moment(known, tilts.astype(np.complex128)) if known else None
-            total = np.zeros(tilts.shape) if closed is None else np.asarray(closed.real, dtype=np.float64)
+            total = unknown + (np.zeros(tilts.shape) if closed is None else asfloat(closed[0].real + closed[1]))
             for direction, count in bounded:
                 part = direction.real_log_moment(tilts)
-                total = total + (math.inf if part is None else count * part)
+                total = total + (math.inf if part is None else count * part * (1.0 + 16.0 * UNIT_ROUNDOFF))
             for law, step, count in laws:
-                total = total + count * log_moments(law, step, tilts)
+                total = total + count * (log_moments(law, step, tilts) + _law_error(law, step, tilts))
         return np.where(np.isnan(total), np.inf, total)
 
     return log_moment
 
 
-def coarse_law(direction: LossDirection, tail: float) -> tuple[LatticeLaw, float]:
-    """A law of some two thousand points that dominates the direction, and its step."""
+def _law_error(law: LatticeLaw, step: float, tilts: Array) -> Array:
+    """How far `log_moments` may be off: a sum of so many positive terms, each an exponential."""
+    span = step * (abs(law.first) + law.masses.size)
+    return asfloat(UNIT_ROUNDOFF * (64.0 + law.masses.size + 8.0 * tilts * span))
+
+
+def coarse_law(direction: LossDirection, tail: float) -> tuple[LatticeLaw, float] | None:
+    """A law of some two thousand points that dominates the direction, and its step; None where floats hold no such lattice."""
     low, high = direction.reach(tail)
     step = max((high - low) / _COARSE, 1e-12)
+    if not max(abs(low), abs(high)) < _FARTHEST * step:
+        return None
     first, last = math.floor(low / step), math.ceil(high / step)
     profile, errors = direction.profile(asfloat(np.arange(first - 1, last + 1) * step))
     return upper_masses(profile, errors, first=first, step=step), step

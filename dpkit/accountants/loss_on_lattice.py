@@ -68,6 +68,8 @@ def _lattice_bounds(
     cache: list[tuple[LatticeSum, RealMoments] | None] = []
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
+        if not spent.readable(at):
+            return 1.0, (("too far from where the lattice was tuned", 1.0),)
         value, error, log_scale = spent.scaled_delta(at)
         bound = scaled(value + error, log_scale + spent.log_error, size=tilt * abs(at)) + lost
         sizes = (("rounding", error / max(value, 1e-300) + spent.log_error), ("truncated tail", lost / max(bound, 1e-300)))
@@ -79,6 +81,8 @@ def _lattice_bounds(
         if cache[0] is None:
             return 0.0
         total, moments = cache[0]
+        if not total.readable(at):
+            return 0.0
         value, error, log_scale = total.scaled_delta(at)
         alias = alias_bound(moments, tilt=tilt, epsilon=at, period=fine_size * fine)
         return scaled(value - error, log_scale - total.log_error, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpkit.accountants.loss_composition import reader
+from dpkit.accountants.loss_composition import reader, tuned
 from dpkit.accountants.loss_moments import Terms, chernoff_delta, real_moments
 from dpkit.accountants.loss_reader import ErrorTerms
-from dpkit.core.compositions import OPTIMAL_COUNT_LIMIT, optimal_delta, optimal_epsilon
+from dpkit.accountants.loss_routes import binomial_holds, profile_holds
+from dpkit.core.compositions import optimal_delta, optimal_epsilon
 from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
 from dpkit.core.loss_pairs import LossDirection, LossPair, Profile, PurePair
@@ -22,11 +24,10 @@ PairTerms = Sequence[tuple[LossPair, int]]
 _FIRST_LOOK = 1e-3
 """The width at which directions are compared before the larger one is looked at closely."""
 
+_LARGEST = sys.float_info.max
+
 _FAR = 1e6
 """An epsilon beyond which deltas are not told apart."""
-
-_SMALL_ERROR = 1e-9
-"""A profile in closed form is taken where its error is at most this, relatively; elsewhere the releases are composed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +106,10 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
     known = _known_profile(terms)
     if known is not None:
         closed = _inverted(known, terms, delta, both=both)
-        if terms[0][1] == 1 or closed.errors[0][1] <= _SMALL_ERROR:
+        if profile_holds(terms[0][1], closed.errors[0][1]):
             return closed
+    if tuned(tuple(terms), min(delta, 0.5))[2] <= 0.0:
+        return Bounds(lower=0.0, upper=0.0, route="chernoff", note="delta(0) is at most this delta")
     found = reader(terms, delta=min(delta, 0.5), width=width)  # a lattice for a larger delta is a worse one
     if found.route == "chernoff" and delta > 0.5:
         found = reader(terms, delta=delta, width=width)
@@ -124,7 +127,7 @@ def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bou
     known = _known_profile(terms)
     if known is not None:
         value, error = (float(part[0]) for part in known(asfloat([epsilon])))
-        if terms[0][1] == 1 or error <= _SMALL_ERROR * value:
+        if profile_holds(terms[0][1], error / value if value > 0.0 else math.inf):
             low, high = max(0.0, value - error), min(1.0, value + error)
             return Bounds(lower=low, upper=high, route="closed form", note=_copies(terms))
     guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
@@ -187,11 +190,15 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
 
     The end that is returned was seen to be on its side, whatever the function does elsewhere.
     """
+    if not math.isfinite(start):
+        return math.inf
     high = max(start, 1e-300)
     value_high = delta_of(high)
+    factor = 1.5
     while not value_high <= delta:
-        high *= 1.5
-        if high > 1e6 * max(start, 1.0):
+        high *= factor
+        factor = min(1.1 * factor, 1e6)  # from the smallest float to the largest in a hundred strides
+        if not high <= min(1e6 * max(start, 1.0), _LARGEST):
             return math.inf
         value_high = delta_of(high)
     low, value_low, stride = high, value_high, 0.02 * high
@@ -247,9 +254,8 @@ def _gaussian(terms: PairTerms) -> float | None:
 
 
 def _identical_pure(terms: PairTerms) -> tuple[float, int] | None:
-    if len(terms) != 1 or not isinstance(terms[0][0], PurePair) or terms[0][1] > OPTIMAL_COUNT_LIMIT:
-        return None
-    return terms[0][0].epsilon, terms[0][1]
+    pair, count = terms[0]
+    return (pair.epsilon, count) if isinstance(pair, PurePair) and binomial_holds(terms) else None
 
 
 def _bounded(terms: Terms) -> bool:

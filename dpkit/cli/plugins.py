@@ -100,6 +100,7 @@ def _as_dict(plugin: Plugin) -> dict[str, object]:
         "adds": {kind: list(names) for kind, names in plugin.adds.items()},
         "healthy": plugin.healthy,
         "problems": list(plugin.problems),
+        "unused": list(plugin.unused),
     }
 
 
@@ -109,6 +110,7 @@ def _lines(plugin: Plugin) -> list[str]:
     lines.append(f"  hooks  {', '.join(plugin.hooks) or 'none'}")
     # names of zoo entries may hold commas
     lines += [f"  adds   {kind}: {('; ' if kind == 'zoo' else ', ').join(names)}" for kind, names in plugin.adds.items()]
+    lines += [f"  unused {words}" for words in plugin.unused]
     lines += [f"  error  {problem}" for problem in plugin.problems]
     return lines
 

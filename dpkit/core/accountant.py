@@ -105,6 +105,10 @@ class Accountant(ABC, Generic[S]):
         """`lift`, for an accountant to which the neighbour relation matters."""
         return self.lift(loss)
 
+    def marked(self, state: S, *, attained: bool) -> S:
+        """The same state, with a note whether some mechanism and neighbours attain it; for an accountant with lower bounds."""
+        return state
+
     def converted(self, loss: Loss) -> Loss:
         """The loss in the native notion."""
         arrow = self.route(loss)

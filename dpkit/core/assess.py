@@ -76,6 +76,7 @@ class _Found:
     because: tuple[Citation, ...]
     status: Status
     accepted: tuple[str, ...]
+    attained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,8 @@ class _Pricing:
             try:
                 arrow = self.accountant.route(found.loss)
                 state = self.accountant.lift_under(found.loss, self.neighbours)
+                if found.attained:
+                    state = self.accountant.marked(state, attained=True)
             except (UnpricedLossError, LossOverflowError) as refusal:
                 refusals.append(refusal)
                 continue
@@ -178,20 +181,29 @@ class _Pricing:
                         plugin=f"loss rule {rule.name}",
                         reason=f"it declares {rule.loss.__name__} and returned a {type(loss).__name__}.",
                     )
-                accepted = () if rule.status == "proved" else (rule.name,)
-                yield _Found(loss=loss, rule=rule.name, because=(rule.because,), status=rule.status, accepted=accepted)
+                accepted = () if rule.status == "proved" and rule.name not in self.registry.foreign else (rule.name,)
+                yield _Found(
+                    loss=loss,
+                    rule=rule.name,
+                    because=(rule.because,),
+                    status=rule.status,
+                    accepted=accepted,
+                    attained=not accepted and rule.is_attained(event),
+                )
         if isinstance(event, Subsample) and self.neighbours is Neighbours.ADD_REMOVE:
             inner = self.basic_total(event.event)
             if inner is not None and isinstance(inner.loss, PureDP | ApproxDP):
                 yield replace(
                     inner,
+                    attained=False,
                     loss=amplified(inner.loss, rate=event.rate),
                     rule=f"poisson-amplification of {inner.rule}",
                     because=(*inner.because, _AMPLIFIED),
                 )
 
     def usable(self, rule: LossRule) -> bool:
-        return self.neighbours in rule.neighbours and (rule.status == "proved" or rule.name in self.accept)
+        trusted = rule.status == "proved" and rule.name not in self.registry.foreign
+        return self.neighbours in rule.neighbours and (trusted or rule.name in self.accept)
 
     def basic_total(self, event: Event) -> _Found | None:
         """The sum of (epsilon, delta) over a composition, which is what amplification by sampling starts from."""
@@ -227,7 +239,8 @@ class _Pricing:
         if self.neighbours is Neighbours.ADD_REMOVE or len(states) == 1:
             state, law = self.accountant.join(*states), _PARALLEL
         else:
-            state, law = self.two_cells(states), _PARALLEL_REPLACE
+            # a record that leaves a cell need not move it as far as one that is replaced there
+            state, law = self.accountant.marked(self.two_cells(states), attained=False), _PARALLEL_REPLACE
         merged = _merged(state, cells)
         return replace(merged, rule=f"parallel of {merged.rule}", because=(*merged.because, law))
 
@@ -256,6 +269,8 @@ class _Pricing:
         elif any(rule.status != "proved" for rule in rules):
             names = ", ".join(rule.name for rule in rules if rule.status != "proved")
             reason = f"its only rules are not proved ({names}); accept them by name to price it without a guarantee."
+        elif unused := self.registry.unused_rules(type(event)):
+            reason = f"its only rules are somebody else's and not used unasked ({'; '.join(unused)})."
         else:
             reason = f"no proved rule is registered for {type(event).__name__} here."
         return UnpricedEventError(

@@ -177,6 +177,7 @@ class _Lattice:
         return float(self.masses[:above] @ np.exp(target - self.losses[:above]))
 
 
+@np.errstate(over="ignore")
 def _lattice(epsilon: float, count: int) -> _Lattice:
     from scipy.special import gammaln
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpkit.core.assess import assess
 from dpkit.core.claims import Citation, Status
+from dpkit.core.events import Event, Parallel, Subsample, flatten
 from dpkit.core.guarantee import Guarantee
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError
@@ -43,6 +44,7 @@ class Explanation:
     others: tuple[tuple[str, float], ...]
     refused: tuple[str, ...]
     unsound: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
     @property
     def best(self) -> tuple[str, float]:
@@ -85,6 +87,7 @@ class Explanation:
             lines.append(f"  other accountants: {listed}")
         if self.refused:
             lines.append(f"  cannot price it: {', '.join(self.refused)}")
+        lines += [f"  rule not used: {words}" for words in self.unused]
         name, epsilon = self.best
         if self.excess > 0.0:
             lines.append(f"  the best is {name!r} with {format_up(epsilon)}: this answer is {self.excess:.2%} above it")
@@ -124,7 +127,28 @@ def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
         others=others,
         refused=refused,
         unsound=guarantee.unsound,
+        unused=_unused(guarantee),
     )
+
+
+def _unused(guarantee: Guarantee) -> tuple[str, ...]:
+    """The rules about these events that were not asked, because they are somebody else's and were not accepted."""
+    if guarantee.registry is None:
+        return ()
+    found = [
+        words
+        for part in guarantee.parts
+        for kind in _kinds(part.event)
+        for words in guarantee.registry.unused_rules(kind)
+        if words.split(":", 1)[0] not in guarantee.unsound
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _kinds(event: Event) -> list[type[Event]]:
+    """The class of an event, and of those that it is made of."""
+    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Subsample) else ()
+    return [type(event), *(kind for part in inner for leaf in flatten(part) for kind in _kinds(leaf))]
 
 
 def _source(guarantee: Guarantee, *, delta: float) -> Guarantee:

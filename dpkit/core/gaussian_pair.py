@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from dpkit.core.checks import nonnegative
-from dpkit.core.loss_pairs import Complex, LossDirection, LossPair
-from dpkit.numerics.special import Array, asfloat
+from dpkit.core.loss_pairs import Fall, LossDirection, LossPair, Moments
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, Complex, asfloat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,17 @@ class GaussianDirection(LossDirection):
         """z (z + 1) mu^2 / 2."""
         return np.asarray(z * (z + 1.0) * (0.5 * self.mu * self.mu), dtype=np.complex128)
 
+    @classmethod
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
+        """The same for all of them, with an error that is relative."""
+        total = sum(count * direction.log_moment(z) for direction, count in zip(directions, counts, strict=True))
+        value = np.asarray(total + np.zeros(z.shape), dtype=np.complex128)
+        return value, asfloat(UNIT_ROUNDOFF * (16.0 + 2.0 * len(counts)) * np.abs(value))
+
     def log_decay(self, tilt: float, height: float) -> float:
         """The moment falls like that of the normal law."""
-        return -0.5 * (self.mu * height) * (self.mu * height)
+        return -0.5 * (self.mu * height) * (self.mu * height) * (1.0 - 1e-15)
+
+    def fall(self, tilt: float) -> Fall:
+        """The same, wherever."""
+        return Fall(reach=math.inf, rate=0.5 * self.mu * self.mu * (1.0 - 1e-15))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Part:
     """One event of the composition: how often it happens, which rule and conversion priced it, and to what state.
 
-    `accepted` names the rules that are not proved and priced it all the same, because the caller accepted them.
+    `accepted` names the rules that are not proved, or somebody else's, and priced it because the caller accepted them.
     """
 
     event: Event
@@ -64,12 +64,14 @@ class Guarantee:
 
     @property
     def holds(self) -> bool:
-        """False when a refuted or unproved rule, accepted by name, priced any part: then the numbers bind nobody."""
+        """False when a rule that was accepted by name priced any part: refuted, unproved, or a plugin's about an event of
+        somebody else. Then dpkit vouches for no number.
+        """
         return not self.unsound
 
     @property
     def unsound(self) -> tuple[str, ...]:
-        """The names of the rules that are not proved and were accepted."""
+        """The names of the rules that price only when accepted, and were."""
         return tuple(sorted({name for part in self.parts for name in part.accepted}))
 
     def epsilon(self, *, delta: float) -> float:

@@ -20,11 +20,28 @@ from dpkit.core.checks import finite_number, nonnegative, probability_below_one
 from dpkit.core.losses import Loss
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
-from dpkit.numerics.special import Array, asfloat
+from dpkit.numerics.special import Array, Complex, asfloat, log1p_near
 
-Complex = np.typing.NDArray[np.complex128]
 Profile = Callable[[Array], tuple[Array, Array]]
 """Epsilons -> values of a profile, and bounds on their errors."""
+
+Moments = tuple[Complex, Array]
+"""Values of a log moment, and bounds on their absolute errors."""
+
+MANY = 64
+"""From so many copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fall:
+    """|E e^((tilt+iy)L)| / E e^(tilt L) <= exp(-rate y^2) for |y| <= reach (docs/proofs/pld.md, lemma 10).
+
+    `periodic`: it is at most that with y counted from the nearest multiple of 2 reach, wherever y is.
+    """
+
+    reach: float = 0.0
+    rate: float = 0.0
+    periodic: bool = False
 
 
 class LossDirection(ABC):
@@ -56,15 +73,16 @@ class LossDirection(ABC):
         return ()
 
     @classmethod
-    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex | None:
-        """The sum of log moments over directions of this one class; override it where broadcasting is faster."""
-        total = np.zeros(z.shape, dtype=np.complex128)
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments | None:
+        """The sum of log moments over directions of this one class; override it where broadcasting is faster or nearer."""
+        total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
         for direction, count in zip(directions, counts, strict=True):
             one = direction.log_moment(z)
             if one is None:
                 return None
             total += count * one
-        return total
+            errors += count * 16.0 * UNIT_ROUNDOFF * (1.0 + np.abs(one))
+        return total, errors
 
     def log_moment(self, z: Complex) -> Complex | None:
         """ln E_P[e^(zL)] for Re z > 0, with an error of a few units of rounding times (1 + its size); None if not known."""
@@ -85,6 +103,10 @@ class LossDirection(ABC):
     def log_decay(self, tilt: float, height: float) -> float:
         """ln of the supremum, over |y| >= height, of |E e^((tilt+iy)L)| / E e^(tilt L): 0 where nothing is known."""
         return 0.0
+
+    def fall(self, tilt: float) -> Fall:
+        """How that quotient falls near the real axis; nothing, where nothing is known."""
+        return Fall()
 
 
 class LossPair(Loss, ABC):
@@ -202,19 +224,74 @@ class _PureDirection(LossDirection):
         return (self.epsilon,)
 
     def log_moment(self, z: Complex) -> Complex:
-        return type(self).total_log_moment((self,), (1,), z)
+        return type(self).total_log_moment((self,), (1,), z)[0]
 
     @classmethod
-    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex:
-        # p e^(ze) + q e^(-ze) = e^(ze) [1 + q (e^(-2ze) - 1)], which keeps its digits for small losses
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
         epsilons, times = np.array([d.epsilon for d in directions]), np.array(counts, dtype=np.float64)
-        down = 1.0 / (1.0 + np.exp(np.minimum(epsilons, 700.0)))
-        total = z * float(times @ epsilons)
-        step = max(1, (1 << 17) // max(1, z.size))
-        for block in (slice(start, start + step) for start in range(0, epsilons.size, step)):
-            bent = np.expm1(np.multiply.outer(-2.0 * epsilons[block], z))
-            total = total + times[block] @ np.log1p(down[block, None] * bent)
-        return np.asarray(total, dtype=np.complex128)
+        return summed_moments(_pure_near, _pure_far, epsilons, times, z)
+
+    def fall(self, tilt: float) -> Fall:
+        # |cosh(a + ib)|^2 = cosh^2 a - sin^2 b, and |sin b| >= 2|b|/pi up to pi/2
+        middle = (tilt + 0.5) * self.epsilon
+        if not 0.0 < middle < 300.0:
+            return Fall()
+        width = self.epsilon / math.cosh(middle)
+        rate = 2.0 / math.pi**2 * width * width * (1.0 - 1e-12)
+        return Fall(reach=math.pi / (2.0 * self.epsilon) * (1.0 - 1e-12), rate=rate, periodic=True)
+
+
+def _pure_near(epsilons: Array, z: Complex) -> Complex:
+    """The moment less 1: cosh((z+1/2)e)/cosh(e/2) - 1 = 2 sinh((z+1)e/2) sinh(ze/2)/cosh(e/2), a product."""
+    halves = 0.5 * epsilons[:, None]
+    return np.asarray(2.0 * np.sinh(halves * (z + 1.0)) * np.sinh(halves * z) / np.cosh(halves), dtype=np.complex128)
+
+
+def _pure_far(epsilons: Array, z: Complex) -> Complex:
+    """The moment over e^(ze): p + q e^(-2ze)."""
+    down = 1.0 / (1.0 + np.exp(np.minimum(epsilons, 700.0)))
+    return np.asarray(1.0 + down[:, None] * np.expm1(np.multiply.outer(-2.0 * epsilons, z)), dtype=np.complex128)
+
+
+def summed_moments(
+    near: Callable[[Array, Complex], Complex],
+    far: Callable[[Array, Complex], Complex],
+    losses: Array,
+    counts: Array,
+    z: Complex,
+) -> Moments:
+    """Sum of counts * ln M(loss, z) with bounds on its error, where M - 1 = near and M = e^(z loss) far.
+
+    `near` has a relative error of few units and serves many copies of small losses, |z + 1| loss < 0.9, where it is below 0.6;
+    `far` has an absolute one and serves the rest. Either is off by at most 16 units of what it is made of.
+    """
+    total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
+    step = max(1, (1 << 17) // max(1, z.size))
+    far_size, near_size = np.abs(z), np.abs(z + 1.0)
+    for start in range(0, losses.size, step):
+        block, times = losses[start : start + step], counts[start : start + step]
+        close = (times[:, None] > MANY) & (block[:, None] * near_size < 0.9)
+        if not np.all(close):
+            whole = far(block, z)
+            modulus = np.abs(whole)
+            logs = np.log(np.where(modulus > 0.0, whole, _GONE)) + np.multiply.outer(block, z)
+            off = 16.0 * UNIT_ROUNDOFF * (2.0 + 2.0 / np.maximum(modulus, _GONE) + np.multiply.outer(block, far_size))
+            if np.any(close):
+                logs, off = np.where(close, 0.0, logs), np.where(close, 0.0, off)
+            total, errors = total + times @ logs, errors + times @ off
+        if np.any(close):
+            part = np.where(close, near(np.minimum(block, 1.0), z), 0.0)
+            total = total + times @ log1p_near(part)
+            errors = errors + times @ np.where(close, 64.0 * UNIT_ROUNDOFF * np.abs(part) + _LOST, 0.0)
+    # a sum of n products loses n units of the moduli, of which each part's error is 8 units or more
+    return np.asarray(total, dtype=np.complex128), asfloat(errors * (2.0 + losses.size / 8.0))
+
+
+_GONE = 1e-300
+"""Stands for a moment that rounding left nothing of."""
+
+_LOST = 1e-300
+"""More than a product that underflows can lose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,10 +396,25 @@ class _TableDirection(LossDirection):
         return tuple(loss for loss in self.losses if loss > 0.0)[:16]
 
     def log_moment(self, z: Complex) -> Complex:
+        return self._moments(z)[0]
+
+    @classmethod
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
+        total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
+        for direction, count in zip(directions, counts, strict=True):
+            value, error = direction._moments(z)
+            total, errors = total + count * value, errors + count * error
+        return np.asarray(total, dtype=np.complex128), asfloat(errors)
+
+    def _moments(self, z: Complex) -> Moments:
         losses, masses = np.array(self.losses), np.array(self.masses)
         top = float(losses[-1])
-        total = np.exp(np.multiply.outer(z, losses - top)) @ masses
-        return np.asarray(z * top + np.log(total), dtype=np.complex128)
+        whole = np.exp(np.multiply.outer(z, losses - top)) @ masses
+        moduli = np.exp(np.multiply.outer(z.real, losses - top)) @ masses
+        size = 32.0 + losses.size + np.abs(z) * (2.0 * (top - float(losses[0])) + abs(top))
+        lost = moduli / np.maximum(np.abs(whole), _GONE)
+        value = z * top + np.log(np.where(whole == 0.0, _GONE, whole))
+        return np.asarray(value, dtype=np.complex128), asfloat(16.0 * UNIT_ROUNDOFF * size * (1.0 + lost))
 
 
 def _by_blocks(epsilons: Array, apply: Callable[[Array], Array], columns: int) -> Array:

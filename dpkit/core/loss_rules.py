@@ -20,6 +20,8 @@ class LossRule:
     The rule speaks of events of exactly this class. `bound` returns None where the theorem does not apply to this
     particular event (a subsample of something else, say).
     Accountants use proved rules only; another one prices only where the caller accepts it by name.
+    `attained(event)` says whether the worst pair of that loss is the very pair of some mechanism and neighbours that the event
+    speaks of: only then is a lower bound on the pair one on the event. A rule that does not say so gives upper bounds alone.
     """
 
     name: str
@@ -29,6 +31,7 @@ class LossRule:
     because: Citation
     status: Status = "proved"
     bound: Callable[..., Loss | None]
+    attained: Callable[..., bool] | None = None
 
     def __post_init__(self) -> None:
         nonempty_text(self.name, field="name", where="LossRule")
@@ -46,6 +49,17 @@ class LossRule:
             raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
         if not callable(self.bound):
             raise InvalidValueError(field="bound", found=self.bound, allowed="a function of the event", where=where)
+        if self.attained is not None and not callable(self.attained):
+            raise InvalidValueError(field="attained", found=self.attained, allowed="a function of the event", where=where)
+
+    def is_attained(self, event: Event) -> bool:
+        """Whether the bound is attained for this event; never where the rule does not say so."""
+        return self.attained is not None and self.attained(event) is True
+
+
+def always(event: Event) -> bool:
+    """For rules that are attained by every event of their kind."""
+    return True
 
 
 _BY_DEFINITION = "the event states its own loss"
@@ -58,6 +72,7 @@ CORE_RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="DMNS06", locator=_BY_DEFINITION),
         bound=lambda event: PureDP(epsilon=event.epsilon),
+        attained=always,  # by randomised response (KOV15, Theorem 3.1)
     ),
     LossRule(
         name="approximate-event",
@@ -67,6 +82,7 @@ CORE_RULES: tuple[LossRule, ...] = (
         because=Citation(key="DKMMN06", locator=_BY_DEFINITION),
         # delta = 0 is the pure case, and is priced as such
         bound=lambda event: ApproxDP(epsilon=event.epsilon, delta=event.delta) if event.delta else None,
+        attained=always,
     ),
     LossRule(
         name="approximate-event-without-delta",
@@ -75,6 +91,7 @@ CORE_RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="DKMMN06", locator="delta = 0 is the pure case"),
         bound=lambda event: None if event.delta else PureDP(epsilon=event.epsilon),
+        attained=always,
     ),
     LossRule(
         name="zcdp-event",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -23,6 +23,8 @@ class Registry:
     """Loss rules, accountants, and what plugins make by name; each unique by name within its kind.
 
     `problems` says in words which installed plugins were left out, so that a name that is missing can be explained.
+    `foreign` holds, by name, the rules that speak of an event of somebody else, and in words whose they are: what is merely
+    installed must not make another's releases cheaper, so they price only where the caller accepts them by name.
     """
 
     rules: tuple[LossRule, ...]
@@ -36,6 +38,7 @@ class Registry:
     sources: tuple[Factory[Any], ...] = ()
     zoo: tuple[ZooEntry, ...] = ()
     problems: tuple[str, ...] = ()
+    foreign: Mapping[str, str] = field(default_factory=dict)
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +111,10 @@ class Registry:
             found = tuple(rule for rule in self.rules if rule.event is kind)
             self._by_event[kind] = found
         return found
+
+    def unused_rules(self, kind: type[Event]) -> tuple[str, ...]:
+        """In words, the rules about this kind of event that do not price it unasked, because they are somebody else's."""
+        return tuple(f"{rule.name}: {self.foreign[rule.name]}" for rule in self.rules_for(kind) if rule.name in self.foreign)
 
     def without(self, *names: str) -> Registry:
         """The same registry less these rules: what an analysis would cost if a theorem were not known."""

@@ -80,6 +80,7 @@ class PureCurve(RenyiCurve):
         return broadcast_total(pure_divergence, [curve.epsilon for curve in curves], counts, orders)
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def pure_divergence(epsilon: Array, orders: Array) -> Array:
     """Rényi divergence of randomised response at a loss of epsilon; arrays broadcast."""
     excess = orders - 1.0
@@ -88,12 +89,12 @@ def pure_divergence(epsilon: Array, orders: Array) -> Array:
     near = np.where(small, epsilon, 0.0)
     ratio = 2.0 * np.sinh(0.5 * near * orders) * np.sinh(0.5 * near * excess) / np.cosh(0.5 * near)
     # ln cosh(a) - ln cosh(b) = (a-b) + ln[1 + expm1(-2(a-b))/(1 + e^(2b))], which neither overflows nor cancels
-    with np.errstate(over="ignore"):
-        rise = epsilon * excess
-        far = rise + np.log1p(np.expm1(-2.0 * rise) / (1.0 + np.exp(epsilon)))
+    rise = epsilon * excess
+    far = rise + np.log1p(np.expm1(-2.0 * rise) / (1.0 + np.exp(epsilon)))
     return np.minimum(np.where(small, np.log1p(ratio), far) / excess, epsilon)  # never above the largest loss
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def broadcast_total(divergence: Divergence, parameters: Sequence[float], counts: Sequence[int], orders: Array) -> Array:
     """Sum of `counts[i] * divergence(parameters[i], orders)`, in blocks, rounded up; `divergence` broadcasts."""
     values, times = np.asarray(parameters, dtype=np.float64), np.asarray(counts, dtype=np.float64)

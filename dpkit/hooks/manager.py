@@ -37,6 +37,7 @@ class Plugin:
     hooks: tuple[str, ...]
     adds: Mapping[str, tuple[str, ...]]
     problems: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -97,7 +98,8 @@ def _loaded(*, discover: bool, only: Collection[str] | None, extra: Mapping[str,
         if not loading.problems:
             _collect(manager, loading)
     _refuse_claimed_names(loadings)
-    return Installed(plugins=tuple(_plugin(loading) for loading in loadings), registry=_registry(loadings))
+    foreign = _foreign_rules(loadings)
+    return Installed(plugins=tuple(_plugin(loading, foreign) for loading in loadings), registry=_registry(loadings, foreign))
 
 
 @lru_cache(maxsize=1)
@@ -244,7 +246,49 @@ def _claimed(loading: _Loading) -> Iterable[tuple[str, str, object]]:
         yield "event", kind.__name__, kind
 
 
-def _plugin(loading: _Loading) -> Plugin:
+def _foreign_rules(loadings: list[_Loading]) -> dict[str, str]:
+    """Rules of a plugin about an event that is not its own, by name, with the words that say whose it is.
+
+    An event is dpkit's where dpkit has it or speaks of it; else it belongs to the one plugin that speaks of it. Where several
+    do, it belongs to the one that defines it, and the others' rules are foreign.
+    """
+    healthy = [loading for loading in loadings if not loading.problems]
+    speakers: dict[type[Event], list[_Loading]] = {}
+    for loading in healthy:
+        for kind in dict.fromkeys(rule.event for rule in loading.items.get("rules", ())):
+            speakers.setdefault(kind, []).append(loading)
+    built_in_kinds = {thing for _, _, thing in _claimed(loadings[0]) if isinstance(thing, type) and issubclass(thing, Event)}
+    foreign: dict[str, str] = {}
+    for loading in healthy:
+        if loading is loadings[0]:
+            continue
+        for rule in loading.items.get("rules", ()):
+            owner = _owner(rule.event, speakers[rule.event], loadings[0] if rule.event in built_in_kinds else None)
+            if owner is not loading:
+                whose = "no one plugin" if owner is None else owner.candidate.owner
+                foreign[rule.name] = (
+                    f"the plugin {loading.candidate.owner} gives a rule about {rule.event.__name__}, an event of {whose}; "
+                    "it prices only when accepted by name."
+                )
+    return foreign
+
+
+def _owner(kind: type[Event], speakers: list[_Loading], built_in_owner: _Loading | None) -> _Loading | None:
+    if built_in_owner is not None:
+        return built_in_owner
+    if len(speakers) == 1:
+        return speakers[0]
+    definers = [speaker for speaker in speakers if _defines(speaker.candidate.module, kind)]
+    return definers[0] if len(definers) == 1 else None
+
+
+def _defines(module: object, kind: type[Event]) -> bool:
+    """Whether the class stands in the plugin's module or in its package."""
+    name = getattr(module, "__name__", None)
+    return isinstance(name, str) and name.partition(".")[0] == kind.__module__.partition(".")[0]
+
+
+def _plugin(loading: _Loading, foreign: Mapping[str, str]) -> Plugin:
     found = loading.candidate
     adds = {name: tuple(item.name for item in items) for name, items in loading.items.items()}
     return Plugin(
@@ -255,10 +299,11 @@ def _plugin(loading: _Loading) -> Plugin:
         hooks=loading.hooks,
         adds=adds if not loading.problems else {},
         problems=tuple(loading.problems),
+        unused=tuple(f"{rule.name}: {foreign[rule.name]}" for rule in loading.items.get("rules", ()) if rule.name in foreign),
     )
 
 
-def _registry(loadings: list[_Loading]) -> Registry:
+def _registry(loadings: list[_Loading], foreign: Mapping[str, str]) -> Registry:
     """The healthy plugins' contributions, the built-ins first.
 
     `best` is the product of dpkit's own accountants: it takes the smallest answer, so one unsound accountant that is merely
@@ -276,4 +321,4 @@ def _registry(loadings: list[_Loading]) -> Registry:
         for loading in loadings
         if loading.problems
     )
-    return Registry(problems=problems, **{name: tuple(items) for name, items in fields.items()})
+    return Registry(problems=problems, foreign=foreign, **{name: tuple(items) for name, items in fields.items()})

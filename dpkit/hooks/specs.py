@@ -39,7 +39,8 @@ def dpkit_loss_rules() -> Sequence[LossRule]:
     """Return the loss rules that this plugin adds.
 
     Each is a `LossRule`: one theorem, unique by name, which says that this kind of event costs at most that loss, with its
-    source and its status. Accountants use proved rules only; others price only where an analyst accepts them by name.
+    source and its status. Accountants use proved rules about the plugin's own events. Others, and rules about an event of
+    dpkit or of another plugin, price only where an analyst accepts them by name; `dpkit plugins` and `explain()` list those.
     """
     return ()
 

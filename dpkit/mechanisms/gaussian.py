@@ -15,7 +15,7 @@ from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.distances import Distance
 from dpkit.core.events import Compose, Event, Repeat, flatten
-from dpkit.core.loss_rules import LossRule
+from dpkit.core.loss_rules import LossRule, always
 from dpkit.core.losses import GDP, ZCDP, MeanCDP, RenyiCurve
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import LinearCurve
@@ -57,6 +57,7 @@ RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="DRS22", locator="Theorem 1"),
         bound=lambda event: GDP(mu=event.ratio),
+        attained=always,
     ),
     LossRule(
         name="gaussian-zcdp",

@@ -15,15 +15,15 @@ from dpkit.core.claims import Citation, Claim
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.distances import Distance
 from dpkit.core.events import Event
-from dpkit.core.loss_pairs import Complex, LossDirection, LossPair, Profile
-from dpkit.core.loss_rules import LossRule
+from dpkit.core.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
+from dpkit.core.loss_rules import LossRule, always
 from dpkit.core.losses import ZCDP, PureDP, RenyiCurve
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.core.renyi_curves import broadcast_total
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
-from dpkit.numerics.special import Array, asfloat, expm1_minus
+from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,7 @@ class LaplaceCurve(RenyiCurve):
         return broadcast_total(laplace_divergence, [curve.ratio for curve in curves], counts, orders)
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def laplace_divergence(ratio: Array, orders: Array) -> Array:
     """Rényi divergence of Laplace noise (Mironov 2017, Proposition 6); arrays broadcast.
 
@@ -67,8 +68,7 @@ def laplace_divergence(ratio: Array, orders: Array) -> Array:
     small = rise < 1.0
     near_ratio = np.where(small, ratio, 0.0)
     near = np.log1p(heavy * expm1_minus(excess * near_ratio) + light * expm1_minus(-orders * near_ratio))
-    with np.errstate(over="ignore", under="ignore"):
-        far = rise + np.log(heavy) + np.log1p(excess / orders * np.exp(-(2.0 * orders - 1.0) * ratio))
+    far = rise + np.log(heavy) + np.log1p(excess / orders * np.exp(-(2.0 * orders - 1.0) * ratio))
     return np.minimum(np.where(small, near, far) / excess, ratio)
 
 
@@ -126,28 +126,42 @@ class _LaplaceDirection(LossDirection):
         return self.profile if count == 1 else repeated_laplace(self.ratio, count)
 
     def log_moment(self, z: Complex) -> Complex:
-        return _laplace_log_moment(np.array([self.ratio]), np.array([1.0]), z)
+        return type(self).total_log_moment((self,), (1,), z)[0]
 
     @classmethod
-    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Complex:
-        return _laplace_log_moment(np.array([d.ratio for d in directions]), np.array(counts, dtype=np.float64), z)
+    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
+        ratios, times = np.array([d.ratio for d in directions]), np.array(counts, dtype=np.float64)
+        return summed_moments(_near_moment, _far_moment, ratios, times, z)
 
     def log_decay(self, tilt: float, height: float) -> float:
-        # |M(tilt+iy)| <= (e^(tilt x) + e^(-(1+tilt)x))/2 * (1 + 1/|1+2z|), |1+2z| >= 2y (docs/proofs/pld.md, lemma 9)
-        z = np.array([complex(tilt)])
-        atoms = tilt * self.ratio + math.log1p(math.exp(-(1.0 + 2.0 * tilt) * self.ratio)) - math.log(2.0)
-        return min(0.0, atoms + math.log1p(0.5 / height) - float(self.log_moment(z)[0].real))
+        # |M(tilt+iy)| <= (1 + 1/(2y)) A and M(tilt) = (1 + s tanh a) A, with s = 1/(1+2 tilt), a = (tilt+1/2)x
+        # (docs/proofs/pld.md, lemma 9)
+        return min(0.0, math.log1p(0.5 / height) * (1.0 + 1e-14) - math.log1p(self._drift(tilt)) * (1.0 - 1e-14))
+
+    def fall(self, tilt: float) -> Fall:
+        # the variance under the tilted law is at least that of its two atoms: x^2 / (cosh a (1 + s tanh a))^2
+        middle = (tilt + 0.5) * self.ratio
+        if not 0.0 < middle < 300.0:
+            return Fall()
+        width = self.ratio / (math.cosh(middle) * (1.0 + self._drift(tilt)))
+        rate = 2.0 / math.pi**2 * width * width * (1.0 - 1e-12)
+        return Fall(reach=math.pi / (2.0 * self.ratio) * (1.0 - 1e-12), rate=rate)
+
+    def _drift(self, tilt: float) -> float:
+        return math.tanh((tilt + 0.5) * self.ratio) / (1.0 + 2.0 * tilt)
 
 
-def _laplace_log_moment(ratios: Array, counts: Array, z: Complex) -> Complex:
-    """Sum of ln of [(1+z) e^(zx) + z e^(-(1+z)x)] / (1+2z), as zx + ln[1 + z/(1+2z) (e^(-(1+2z)x) - 1)], good for small x."""
-    total = z * float(counts @ ratios)
-    bend, share = -(1.0 + 2.0 * z), z / (1.0 + 2.0 * z)
-    step = max(1, (1 << 17) // z.size)
-    for start in range(0, ratios.size, step):
-        block = np.log1p(share * np.expm1(np.multiply.outer(ratios[start : start + step], bend)))
-        total = total + counts[start : start + step] @ block
-    return np.asarray(total, dtype=np.complex128)
+def _near_moment(ratios: Array, z: Complex) -> Complex:
+    """M - 1 for small x: with e^w - 1 - w in place of the exponentials, since their linear terms cancel."""
+    heavy, light = (1.0 + z) / (1.0 + 2.0 * z), z / (1.0 + 2.0 * z)
+    rise, drop = np.multiply.outer(ratios, z), np.multiply.outer(ratios, -(1.0 + z))
+    return np.asarray(heavy * expm1_minus_near(rise) + light * expm1_minus_near(drop), dtype=np.complex128)
+
+
+def _far_moment(ratios: Array, z: Complex) -> Complex:
+    """M over e^(zx): 1 + z/(1+2z) (e^(-(1+2z)x) - 1)."""
+    share = z / (1.0 + 2.0 * z)
+    return np.asarray(1.0 + share * np.expm1(np.multiply.outer(ratios, -(1.0 + 2.0 * z))), dtype=np.complex128)
 
 
 def _zcdp(event: LaplaceEvent) -> ZCDP:
@@ -186,6 +200,7 @@ RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="dpkit", locator="docs/proofs/pld.md, Lemma 8"),
         bound=lambda event: LaplacePair(ratio=event.ratio),
+        attained=always,  # by one coordinate
     ),
 )
 

@@ -50,6 +50,7 @@ RULES: tuple[LossRule, ...] = (
         neighbours=EITHER,
         because=Citation(key="War65", locator="and DR14, section 3.2"),
         bound=lambda event: PureDP(epsilon=event.epsilon),
+        attained=lambda event: event.categories == 2,  # with more, some answers tell the two truths apart not at all
     ),
 )
 

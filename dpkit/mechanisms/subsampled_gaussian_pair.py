@@ -179,6 +179,12 @@ def _pair(event: Subsample) -> LossPair | None:
     return SubsampledGaussianPair(rate=event.rate, ratio=inner.ratio)
 
 
+def _attained(event: Subsample) -> bool:
+    """By a single record; not where the whole stands for the sample."""
+    inner = merged_gaussian(event.event)
+    return inner is not None and inner.ratio <= _HOPELESS
+
+
 RULES: tuple[LossRule, ...] = (
     LossRule(
         name="subsampled-gaussian-pair",
@@ -187,5 +193,6 @@ RULES: tuple[LossRule, ...] = (
         neighbours=(Neighbours.ADD_REMOVE,),
         because=Citation(key="ZDW22", locator="dominating pairs of Poisson sampling; the profiles of BBG18, Theorem 8"),
         bound=_pair,
+        attained=_attained,
     ),
 )

@@ -22,15 +22,15 @@ Complex = np.typing.NDArray[np.complex128]
 class ContourSum:
     """Values of ln M on the upper half of the contour, ready to be read at any epsilon.
 
-    `relative` bounds the relative error of each term M(z) e^(-z epsilon); `log_decay` bounds ln |M(tilt+iy)|/M(tilt) beyond
-    the last node.
+    `errors` bounds the absolute error of each ln M, at most 1/2 at the first node, which stands on the real axis; `left_out`
+    bounds the sum of |M(z)/M(tilt)| |1/(z(z+1))| 2/period over the nodes beyond the last.
     """
 
     tilt: float
     period: float
     log_moments: Complex
-    relative: float
-    log_decay: float
+    errors: Array
+    left_out: float
 
     @property
     def heights(self) -> Array:
@@ -42,17 +42,20 @@ class ContourSum:
         z = self.tilt + 1j * self.heights
         log_scale = float(self.log_moments[0].real) - self.tilt * epsilon
         exponent = self.log_moments - z * epsilon - log_scale
-        terms = np.exp(exponent) / (z * (z + 1.0))
-        terms[1:] *= 2.0
+        kernel = 1.0 / (z * (z + 1.0))
+        kernel[1:] *= 2.0
+        terms = np.exp(exponent) * kernel
         value = float(np.sum(terms.real)) / self.period
         # phases: the exponent's imaginary part is rounded relatively to its own size
-        blur = self.relative + 8.0 * UNIT_ROUNDOFF * (1.0 + abs(epsilon) * (self.tilt + self.heights))
-        error = float(np.sum(np.abs(terms) * (blur + 1e-15))) / self.period
-        return value, error + self._beyond(), log_scale
+        size = abs(epsilon) * (self.tilt + self.heights) + np.abs(self.log_moments) + abs(log_scale)
+        blur = np.expm1(np.minimum(self.errors + 8.0 * UNIT_ROUNDOFF * (1.0 + size), 700.0)) + 1e-15
+        # |M(z)| is at most M(tilt), however little is known of M(z) itself
+        on_axis = math.exp(float(self.errors[0]))
+        off = np.minimum(np.abs(terms) * blur, np.abs(terms) + on_axis * np.abs(kernel))
+        rounding = 16.0 * UNIT_ROUNDOFF * math.log2(max(2, z.size)) * float(np.sum(np.abs(terms)))
+        return value, (float(np.sum(off)) + rounding) / self.period + on_axis * self.left_out, log_scale
 
-    def _beyond(self) -> float:
-        """The nodes that were left out: |M| is at most e^log_decay of its value on the real axis, and 1/|z|^2 sums."""
-        last = 2.0 * math.pi / self.period * self.log_moments.size
-        # (2/T) sum over y >= last of 1/y^2 <= (2/T) (1/last^2 + T/(2 pi last))
-        kernel = 2.0 / self.period * (1.0 / last**2 + self.period / (2.0 * math.pi * last))
-        return math.exp(max(self.log_decay, -745.0)) * kernel
+
+def kernel_beyond(height: float, period: float) -> float:
+    """The sum of (2/period)/y^2 over the nodes y >= height: at most (2/T)(1/height^2 + T/(2 pi height))."""
+    return 2.0 / period / height * (1.0 / height + period / (2.0 * math.pi)) + 1e-300  # it must not underflow

@@ -30,6 +30,9 @@ _TINY = 1e-140
 _FALL = 600.0
 """How far, in logarithms, the weights of a suffix sum may have fallen where it is read: e^-600 is a normal number."""
 
+_MANY = 1 << 16
+"""So many frequencies are summed over once more where suffix sums do not reach; with more, nothing is read there."""
+
 _FEW = 2048
 """Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
 
@@ -69,6 +72,12 @@ class LatticeSum:
             self.log_moment += count * log_mass
             self.log_error += count * UNIT_ROUNDOFF * (64.0 + 4.0 * exponent)
             yield transform, count
+
+    def readable(self, epsilon: float) -> bool:
+        """Whether a reading here is cheap: by the suffix sums, or by a sum over not too many frequencies."""
+        if self._window is None or self._kept.size <= _MANY:
+            return True
+        return 0 <= math.floor(epsilon / self.step) + 1 - self._window.first < self._window.readable
 
     def scaled_delta(self, epsilon: float) -> tuple[float, float, float]:
         """(value, error, log_scale), as `ContourSum` gives them; the aliases are those of the period size * step."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
 
 _SERIES_BELOW = 0.5
 _SERIES_TERMS = 18  # 0.5**18 / 20! is below 1e-23: the series is exact to rounding
@@ -58,3 +59,17 @@ def log1p_minus(x: npt.ArrayLike) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = np.log1p(x) - x
     return asfloat(np.where(small, 2.0 * t * square * series - near * near / (2.0 + near), plain))
+
+
+def expm1_minus_near(z: Complex) -> Complex:
+    """exp(z) - 1 - z for complex |z| < 1, by its series: a relative error of a few units of rounding."""
+    series = np.full(z.shape, 1.0 / math.factorial(_SERIES_TERMS + 2), dtype=np.complex128)
+    for n in range(_SERIES_TERMS + 1, 1, -1):
+        series = series * z + 1.0 / math.factorial(n)
+    return np.asarray(z * z * series, dtype=np.complex128)
+
+
+def log1p_near(w: Complex) -> Complex:
+    """ln(1 + w) for complex |w| < 0.6, with an error of at most 32 units of |w|; numpy's own is off by units of 1."""
+    real = 0.5 * np.log1p(w.real * (2.0 + w.real) + w.imag * w.imag)
+    return np.asarray(real + 1j * np.arctan2(w.imag, 1.0 + w.real), dtype=np.complex128)

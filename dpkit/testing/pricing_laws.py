@@ -28,7 +28,7 @@ from dpkit.errors import SerialisationError, UnpricedEventError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.testing import composition_laws, sampling_laws
+from dpkit.testing import composition_laws, cross_check_laws, sampling_laws
 from dpkit.testing.pricing import (
     CLOSE,
     Account,
@@ -234,6 +234,8 @@ _SPEAKS_OF: dict[PricingLaw, tuple[str, ...] | None] = {
     composition_laws.composition_with_nothing_changes_nothing: None,
     composition_laws.repeated_noise_is_never_below_the_truth: None,
     best_is_never_above_any: ("best",),
+    cross_check_laws.best_is_the_least_over_every_range: ("best",),
+    cross_check_laws.no_lower_end_is_above_an_upper_end: ("pld", "best"),
     tighter_is_never_above_looser: tuple(_LOOSER),
     exact_gaussian_is_never_above_any: ("gdp",),
     disjoint_records_cost_no_more_than_the_same_records: None,

@@ -2,12 +2,25 @@
 
 import sys
 import warnings
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
 import dpkit
-from dpkit import Citation, LossRule, Neighbours, PluginError, PureDP, PureEvent
+from dpkit import (
+    Citation,
+    Compose,
+    Event,
+    LossRule,
+    Neighbours,
+    Parallel,
+    PluginError,
+    PureDP,
+    PureEvent,
+    Repeat,
+    UnpricedEventError,
+)
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.errors import PluginWarning
 from dpkit.hooks.catalogue import CATALOGUE
@@ -66,9 +79,42 @@ def problem_of(name, installed):
     return " ".join(found.problems)
 
 
-def test_a_plugin_s_rule_prices_its_event():
-    registry = loaded(one=plugin(dpkit_loss_rules=lambda: [rule("half")])).registry
-    assert dpkit.account(PureEvent(epsilon=1.0), "pure", registry=registry).epsilon(delta=0.0) == 0.5
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnEvent(Event):
+    epsilon: float
+
+
+def test_a_plugin_s_rule_prices_its_own_event():
+    found = loaded(one=plugin(dpkit_loss_rules=lambda: [replace(rule("half"), event=OwnEvent)]))
+    assert dpkit.account(OwnEvent(epsilon=1.0), "pure", registry=found.registry).epsilon(delta=0.0) == 0.5
+    assert not found.plugins[1].unused
+
+
+@pytest.mark.parametrize("accountant", ["pure", "advanced", "zcdp", "rdp", "pld", "best"])
+def test_a_plugin_s_rule_about_a_built_in_event_is_not_used_unasked(accountant):
+    found = loaded(one=plugin(dpkit_loss_rules=lambda: [rule("half")]))
+    event = Compose(events=(Repeat(event=PureEvent(epsilon=1.0), times=3), Parallel(events=(PureEvent(epsilon=0.5),))))
+    guarantee = dpkit.account(event, accountant, registry=found.registry)
+    assert guarantee.epsilon(delta=1e-9) == dpkit.account(event, accountant).epsilon(delta=1e-9)
+    assert guarantee.holds
+    (told,) = found.plugins[1].unused
+    assert told.startswith("half: the plugin 'one' gives a rule about PureEvent")
+    assert f"rule not used: {told}" in str(guarantee.explain())
+    accepted = dpkit.account(event, accountant, registry=found.registry, accept=["half"])
+    assert accepted.epsilon(delta=1e-9) < guarantee.epsilon(delta=1e-9)
+    assert not accepted.holds
+    assert "rule not used" not in str(accepted.explain())
+
+
+def test_of_two_plugins_that_speak_of_one_event_only_the_one_that_defines_it_prices():
+    mine, theirs = replace(rule("mine"), event=OwnEvent), replace(rule("theirs"), event=OwnEvent)
+    here = SimpleNamespace(__name__=OwnEvent.__module__, dpkit_loss_rules=dpkit.hookimpl(lambda: [mine]))
+    found = loaded(here=here, there=plugin(dpkit_loss_rules=lambda: [replace(theirs, bound=lambda _: PureDP(epsilon=0.0))]))
+    assert found.registry.foreign.keys() == {"theirs"}
+    assert dpkit.account(OwnEvent(epsilon=1.0), "pure", registry=found.registry).epsilon(delta=0.0) == 0.5
+    nobody = loaded(one=plugin(dpkit_loss_rules=lambda: [mine]), other=plugin(dpkit_loss_rules=lambda: [theirs]))
+    with pytest.raises(UnpricedEventError, match="somebody else's"):
+        dpkit.account(OwnEvent(epsilon=1.0), "pure", registry=nobody.registry)
 
 
 def test_the_built_ins_go_through_the_same_hooks():

@@ -17,9 +17,11 @@ from dpkit.accountants.pure import PureAccountant
 from dpkit.core import assess
 from dpkit.core.calibrate import RELATIVE
 from dpkit.core.events import as_event, flatten
+from dpkit.core.loss_rules import LossRule
 from dpkit.core.losses import RenyiCurve
 from dpkit.numerics.bracketing import first_true
 from dpkit.testing import composition_laws as composition
+from dpkit.testing import cross_check_laws as cross_check
 from dpkit.testing import pricing_laws as laws
 from dpkit.testing import sampling_laws as sampling
 
@@ -239,6 +241,12 @@ BROKEN = {
         laws.best_is_never_above_any,
         "best",
         renamed(best=TheWorstIsBest(components=best_without().components)),
+    ),
+    "best forgets pld": (cross_check.best_is_the_least_over_every_range, "best", renamed(best=best_without("pld"))),
+    "every pair counts as attained": (
+        cross_check.no_lower_end_is_above_an_upper_end,
+        "pld",
+        patched(LossRule, "is_attained", lambda rule, event: True),
     ),
     "best forgets gdp": (laws.best_is_never_above_any, "best", renamed(best=best_without("gdp", "pld"))),
     "best forgets advanced": (laws.best_is_never_above_any, "best", renamed(best=best_without("advanced", "pld"))),

@@ -12,7 +12,7 @@ from dpkit.accountants import loss_composition
 from dpkit.core.gaussian_pair import GaussianDirection
 from dpkit.core.loss_pairs import PurePair
 from dpkit.mechanisms.laplace import LaplacePair
-from dpkit.numerics.contour import ContourSum
+from dpkit.numerics.contour import ContourSum, kernel_beyond
 from dpkit.testing import loss_laws as laws
 
 EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -31,8 +31,15 @@ def exact_gaussian(mu, at):
 def gaussian_sum(mu, *, tilt, period, size):
     nodes = np.asarray(tilt + 2.0j * math.pi / period * np.arange(size))
     direction = GaussianDirection(mu=mu)
-    decay = direction.log_decay(tilt, 2.0 * math.pi / period * size)
-    return ContourSum(tilt=tilt, period=period, log_moments=direction.log_moment(nodes), relative=1e-14, log_decay=decay)
+    height = 2.0 * math.pi / period * size
+    left_out = math.exp(direction.log_decay(tilt, height)) * kernel_beyond(height, period)
+    return ContourSum(
+        tilt=tilt,
+        period=period,
+        log_moments=direction.log_moment(nodes),
+        errors=np.full(nodes.size, 1e-14),
+        left_out=left_out,
+    )
 
 
 @EXAMPLES

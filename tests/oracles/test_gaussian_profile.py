@@ -2,10 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
+from dpkit.core.conversions.gaussian import gaussian_profile
 
 mp.dps = 60
 MUS = [1e-8, 1e-4, 0.03, 0.5, 0.999, 1.0, 1.001, 3.0, 20.0, 150.0, 1e3]
@@ -62,3 +66,38 @@ def test_extreme_ratios_are_inverted_in_finitely_many_steps(mu: float, delta: fl
     epsilon = gaussian_epsilon(mu, delta=delta)
     assert 0.0 <= epsilon <= mu * (mu / 2.0 + 40.0) * (1.0 + 1e-8)
     assert gaussian_delta(mu, epsilon=epsilon) <= delta
+
+
+def wide_exact_delta(mu: float, epsilon: float) -> mpf:
+    """The profile of a large mu: e^epsilon Phi(-far) by the asymptotic tail where `far` is beyond erfc's working range."""
+    with mp.workdps(400):
+        m, e = mpf(mu), mpf(epsilon)
+        near, far = e / m - m / 2, e / m + m / 2
+        second = mp.exp(-near * near / 2) / (far * mp.sqrt(2 * mp.pi)) * (1 - 1 / far**2 + 3 / far**4)
+        return mp.erfc(near / mp.sqrt(2)) / 2 - second
+
+
+@pytest.mark.parametrize("mu", [300.0, 777.7, 1e3, 12_345.6, 1e6, 3e9, 1e15, 1e60, 1e150])
+def test_nothing_is_lost_where_epsilon_and_half_the_square_of_mu_cancel(mu: float) -> None:
+    for spread in (-2.0, -1e-3, -1e-9, 0.0, 1e-12, 1e-6, 0.1, 1.0, 6.0, 30.0):
+        epsilon = mu * (mu / 2.0 + spread)
+        exact = wide_exact_delta(mu, epsilon)
+        if exact > 0:  # far beyond, one step of epsilon is many standard deviations
+            reported = mpf(gaussian_delta(mu, epsilon=epsilon))
+            assert exact <= reported <= exact * (1 + mpf(1e-11)) + mpf(1e-320)
+            values, errors = gaussian_profile(mu, np.array([epsilon]))
+            assert abs(mpf(float(values[0])) - exact) <= mpf(float(errors[0]))
+
+
+@given(
+    mu=st.floats(-8.0, 4.0).map(lambda power: 10.0**power),
+    spread=st.one_of(st.floats(-8.0, 37.0), st.floats(-1e-6, 1e-6)),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_the_stated_error_of_the_profile_holds_at_every_mu(mu: float, spread: float) -> None:
+    epsilon = mu * (mu / 2.0 + spread)
+    exact = exact_delta(mu, epsilon) if mu < 1e3 else wide_exact_delta(mu, epsilon)
+    values, errors = gaussian_profile(mu, np.array([epsilon]))
+    assert abs(mpf(float(values[0])) - exact) <= mpf(float(errors[0]))
+    if epsilon >= 0.0:
+        assert exact <= mpf(gaussian_delta(mu, epsilon=epsilon)) <= exact * (1 + mpf(1e-10)) + mpf(1e-320)

@@ -12,7 +12,10 @@ from dpkit.core.loss_pairs import LossDirection, LossPair
 from dpkit.numerics.special import Array, asfloat
 
 EVALUATION = 1e-12
-"""A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to 50,000."""
+"""A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to `LARGEST_SHAPE`."""
+
+LARGEST_SHAPE = 50_000.0
+"""More degrees of freedom are priced as these: they add independent noise, so they are never worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

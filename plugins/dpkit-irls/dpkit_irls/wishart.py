@@ -16,7 +16,7 @@ from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.mechanisms import releasing
-from dpkit_irls.gamma_pair import GammaPair
+from dpkit_irls.gamma_pair import LARGEST_SHAPE, GammaPair
 from dpkit_irls.sampling import noisy_matrices, wishart_log_density
 from dpkit_irls.swap_pair import SwapPair
 
@@ -53,6 +53,11 @@ class WishartSwapEvent(Event):
         object.__setattr__(self, "tau", nonnegative(self.tau, field="tau", where="WishartSwapEvent"))
 
 
+def _shape(extra: int) -> float:
+    """a = (k - d + 1)/2, or the largest that the evaluation is tested for: noise that is left out of a price can only help."""
+    return min((extra + 1) / 2.0, LARGEST_SHAPE)
+
+
 RULES: tuple[LossRule, ...] = (
     LossRule(
         name="wishart-pair",
@@ -60,7 +65,7 @@ RULES: tuple[LossRule, ...] = (
         loss=GammaPair,
         neighbours=EITHER,
         because=Citation(key="dpkit", locator=f"{PROOF}, Theorem 1"),
-        bound=lambda event: GammaPair(a=(event.extra + 1) / 2.0, tau=event.tau),
+        bound=lambda event: GammaPair(a=_shape(event.extra), tau=event.tau),
     ),
     LossRule(
         name="wishart-swap-pair",
@@ -68,7 +73,7 @@ RULES: tuple[LossRule, ...] = (
         loss=SwapPair,
         neighbours=EITHER,
         because=Citation(key="dpkit", locator=f"{PROOF}, Theorem 2"),
-        bound=lambda event: SwapPair(a=(event.extra + 1) / 2.0, tau=event.tau) if event.extra > 1 else None,
+        bound=lambda event: SwapPair(a=_shape(event.extra), tau=event.tau) if event.extra > 1 else None,
     ),
 )
 
