@@ -16,7 +16,7 @@ from dpkit.core.compositions import optimal_delta, optimal_delta_below, optimal_
 from dpkit.core.conversions import gaussian_delta, gaussian_delta_below, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
 from dpkit.core.loss_pairs import LossDirection, LossPair, Profile, PurePair
-from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_down, sqrt_up
+from dpkit.numerics.rounding import SMALLEST, exact_sum, format_up, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import asfloat
 
 PairTerms = Sequence[tuple[LossPair, int]]
@@ -155,7 +155,9 @@ def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bou
     found = reader(terms, delta=guess, width=width)
     upper, errors = found.upper(epsilon)
     lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13))) if both else 0.0  # lattice points are rounded to floats
-    return Bounds(lower=lower, upper=min(1.0, upper), route=found.route, errors=errors, note=found.note)
+    # below the largest loss no delta is 0: what underflows is counted as the smallest float
+    least = SMALLEST if epsilon < _total_top(terms) else 0.0
+    return Bounds(lower=lower, upper=max(least, min(1.0, upper)), route=found.route, errors=errors, note=found.note)
 
 
 def _known_profile(terms: Terms) -> Profile | None:
@@ -258,7 +260,7 @@ def _falsi(low: float, high: float, value_low: float, value_high: float, delta: 
     middle = 0.5 * (low + high)
     if turn % 4 == 3 or not math.isfinite(value_low) or value_high <= 0.0:
         return middle
-    up, down = math.log(value_low / delta), math.log(value_high / delta)
+    up, down = math.log(value_low) - math.log(delta), math.log(value_high) - math.log(delta)  # a quotient may overflow
     if not up > down:
         return middle
     guess = low + (high - low) * up / (up - down)
