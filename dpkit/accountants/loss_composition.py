@@ -20,6 +20,7 @@ from dpkit.accountants.loss_on_lattice import lattice_reader
 from dpkit.accountants.loss_reader import ErrorTerms, Reader
 from dpkit.accountants.loss_routes import LARGEST_LOSS, lattice_holds
 from dpkit.core.loss_pairs import LossDirection
+from dpkit.numerics.rounding import exp_up
 
 _SINGLES = 64
 """So many single releases are looked at for a lower bound where nothing better is known."""
@@ -102,6 +103,6 @@ def _chernoff_at(moments: RealMoments, tilt: float) -> Callable[[float], float]:
             return 1.0
         exponent = moment - tilt * at + shape
         exponent += 1e-9 + 1e-13 * (abs(moment) + tilt * abs(at) + abs(shape))
-        return math.exp(exponent) if exponent < 0.0 else 1.0
+        return min(1.0, exp_up(exponent)) if exponent < 0.0 else 1.0
 
     return bound

@@ -218,7 +218,7 @@ class LossDistributionAccountant(Accountant[LossState]):
         return normalised([0.0 if known is None else float(known(np.array([tilt]))[0]) for known in moments])
 
     def _epsilon(self, state: LossState, delta: float, *, both: bool) -> Bounds:
-        closed = closed_epsilon(state.terms, delta)
+        closed = closed_epsilon(state.terms, delta, both=both)
         if closed is not None:
             return closed
         directions = loss_directions(state.terms)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exp_up
 
 ErrorTerms = tuple[tuple[str, float], ...]
 """Names and sizes of what was added to an upper bound, relative to it."""
@@ -32,5 +32,7 @@ def scaled(value: float, log_scale: float, *, size: float, up: bool = True) -> f
     if value <= 0.0:
         return 0.0
     margin = 16.0 * UNIT_ROUNDOFF * (1.0 + abs(math.log(value)) + abs(log_scale) + size)
-    moved = math.exp(min(math.log(value) + log_scale, 1.0)) * (1.0 + margin if up else max(0.0, 1.0 - margin))
-    return min(moved, 1.0)
+    exponent = min(math.log(value) + log_scale, 1.0)
+    if up:
+        return min(1.0, exp_up(exponent + margin))
+    return min(1.0, max(0.0, math.exp(exponent) * max(0.0, 1.0 - margin) - 2.0 * SMALLEST))

@@ -12,11 +12,11 @@ from dpkit.accountants.loss_composition import reader, tuned
 from dpkit.accountants.loss_moments import Terms, chernoff_delta, real_moments
 from dpkit.accountants.loss_reader import ErrorTerms
 from dpkit.accountants.loss_routes import binomial_holds, profile_holds
-from dpkit.core.compositions import optimal_delta, optimal_epsilon
-from dpkit.core.conversions import gaussian_delta, gaussian_epsilon
+from dpkit.core.compositions import optimal_delta, optimal_delta_below, optimal_epsilon
+from dpkit.core.conversions import gaussian_delta, gaussian_delta_below, gaussian_epsilon
 from dpkit.core.gaussian_pair import GaussianDirection, GaussianPair
 from dpkit.core.loss_pairs import LossDirection, LossPair, Profile, PurePair
-from dpkit.numerics.rounding import exact_sum, format_up, round_up, sqrt_up
+from dpkit.numerics.rounding import SMALLEST, exact_sum, format_up, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import asfloat
 
 PairTerms = Sequence[tuple[LossPair, int]]
@@ -50,7 +50,7 @@ class Bounds:
 
 def loss_directions(terms: PairTerms) -> list[Terms]:
     """The terms in each direction, Gaussians merged into one; a single list when every pair is symmetric."""
-    squares = exact_sum((Fraction(pair.mu) ** 2, n) for pair, n in terms if isinstance(pair, GaussianPair))
+    squares = _squares(terms)
     gaussian: list[tuple[LossDirection, int]] = [(GaussianDirection(mu=sqrt_up(squares)), 1)] if squares else []
     rest = [(pair, n) for pair, n in terms if not isinstance(pair, GaussianPair)]
     forward = [(pair.forward(), n) for pair, n in rest]
@@ -61,8 +61,8 @@ def loss_directions(terms: PairTerms) -> list[Terms]:
     return [[*forward, *gaussian], [*mixed, *gaussian]]
 
 
-def closed_epsilon(terms: PairTerms, delta: float) -> Bounds | None:
-    """Nothing, Gaussians alone, identical pure losses, and delta = 0 have closed forms."""
+def closed_epsilon(terms: PairTerms, delta: float, *, both: bool) -> Bounds | None:
+    """Nothing, Gaussians alone, identical pure losses, and delta = 0 have closed forms; with `both`, the lower end, too."""
     if not terms:
         return Bounds(lower=0.0, upper=0.0, route="closed form", note="nothing was released")
     if delta == 0.0:
@@ -70,35 +70,54 @@ def closed_epsilon(terms: PairTerms, delta: float) -> Bounds | None:
         return Bounds(
             lower=0.0 if math.isinf(largest) else largest * (1.0 - 1e-12), upper=largest, route="closed form", note="delta is 0"
         )
-    mu = _gaussian(terms)
-    if mu is not None:
-        upper = gaussian_epsilon(mu, delta=delta)
-        lower = gaussian_epsilon(mu * (1.0 - 1e-14), delta=min(delta * (1.0 + 1e-9), 1.0 - 1e-12)) * (1.0 - 1e-13)
-        return Bounds(lower=min(lower, upper), upper=upper, route="closed form", note="one Gaussian")
-    pure = _identical_pure(terms)
-    if pure is not None:
-        epsilon, count = pure
-        upper = optimal_epsilon(epsilon, count, delta=delta)
-        slack = 1e-9 if count <= 10_000 else 1e-7
-        lower = optimal_epsilon(epsilon, count, delta=min(delta * (1.0 + slack), 1.0 - 1e-12)) * (1.0 - 1e-12)
-        return Bounds(lower=min(lower, upper), upper=upper, route="closed form", note="binomial (KOV15, Theorem 3.3)")
-    return None
+    known = _closed_form(terms)
+    if known is None:
+        return None
+    upper = known.epsilon(delta)
+    lower = _crossing_below(known.delta_below, delta, start=upper) if both and 0.0 < upper < math.inf else 0.0
+    return Bounds(lower=lower, upper=upper, route="closed form", note=known.note)
 
 
 def closed_delta(terms: PairTerms, epsilon: float) -> Bounds | None:
     """The same, for delta."""
     if not terms or Fraction(epsilon) >= _exact_largest(terms):
         return Bounds(lower=0.0, upper=0.0, route="closed form", note="no loss is larger")
-    mu = _gaussian(terms)
-    if mu is not None:
-        upper = gaussian_delta(mu, epsilon=epsilon)
-        lower = upper * (1.0 - 1e-9) if mu < 100.0 else 0.0
-        return Bounds(lower=lower, upper=upper, route="closed form", note="one Gaussian")
-    pure = _identical_pure(terms)
-    if pure is not None:
-        upper = optimal_delta(*pure, target=epsilon)
-        return Bounds(lower=upper * (1.0 - 1e-6), upper=upper, route="closed form", note="binomial (KOV15, Theorem 3.3)")
-    return None
+    known = _closed_form(terms)
+    if known is None:
+        return None
+    return Bounds(lower=known.delta_below(epsilon), upper=known.delta(epsilon), route="closed form", note=known.note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClosedForm:
+    """A profile in closed form, rounded up and rounded down, and the epsilon that the first gives at a delta."""
+
+    epsilon: Callable[[float], float]
+    delta: Callable[[float], float]
+    delta_below: Callable[[float], float]
+    note: str
+
+
+def _closed_form(terms: PairTerms) -> _ClosedForm | None:
+    pair, count = terms[0]
+    if isinstance(pair, PurePair) and binomial_holds(terms):
+        one = pair.epsilon
+        return _ClosedForm(
+            epsilon=lambda delta: optimal_epsilon(one, count, delta=delta),
+            delta=lambda epsilon: optimal_delta(one, count, target=epsilon),
+            delta_below=lambda epsilon: optimal_delta_below(one, count, target=epsilon),
+            note="binomial (KOV15, Theorem 3.3)",
+        )
+    if not all(isinstance(pair, GaussianPair) for pair, _ in terms):
+        return None
+    squares = _squares(terms)
+    mu, mu_below = sqrt_up(squares), sqrt_down(squares)
+    return _ClosedForm(
+        epsilon=lambda delta: gaussian_epsilon(mu, delta=delta),
+        delta=lambda epsilon: gaussian_delta(mu, epsilon=epsilon),
+        delta_below=lambda epsilon: gaussian_delta_below(mu_below, epsilon=epsilon),
+        note="one Gaussian",
+    )
 
 
 def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bounds:
@@ -136,7 +155,9 @@ def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bou
     found = reader(terms, delta=guess, width=width)
     upper, errors = found.upper(epsilon)
     lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13))) if both else 0.0  # lattice points are rounded to floats
-    return Bounds(lower=lower, upper=min(1.0, upper), route=found.route, errors=errors, note=found.note)
+    # below the largest loss no delta is 0: what underflows is counted as the smallest float
+    least = SMALLEST if epsilon < _total_top(terms) else 0.0
+    return Bounds(lower=lower, upper=max(least, min(1.0, upper)), route=found.route, errors=errors, note=found.note)
 
 
 def _known_profile(terms: Terms) -> Profile | None:
@@ -239,7 +260,7 @@ def _falsi(low: float, high: float, value_low: float, value_high: float, delta: 
     middle = 0.5 * (low + high)
     if turn % 4 == 3 or not math.isfinite(value_low) or value_high <= 0.0:
         return middle
-    up, down = math.log(value_low / delta), math.log(value_high / delta)
+    up, down = math.log(value_low) - math.log(delta), math.log(value_high) - math.log(delta)  # a quotient may overflow
     if not up > down:
         return middle
     guess = low + (high - low) * up / (up - down)
@@ -247,15 +268,9 @@ def _falsi(low: float, high: float, value_low: float, value_high: float, delta: 
     return min(max(guess, low + margin), high - margin)
 
 
-def _gaussian(terms: PairTerms) -> float | None:
-    if not all(isinstance(pair, GaussianPair) for pair, _ in terms):
-        return None
-    return sqrt_up(exact_sum((Fraction(pair.mu) ** 2, n) for pair, n in terms if isinstance(pair, GaussianPair)))
-
-
-def _identical_pure(terms: PairTerms) -> tuple[float, int] | None:
-    pair, count = terms[0]
-    return (pair.epsilon, count) if isinstance(pair, PurePair) and binomial_holds(terms) else None
+def _squares(terms: PairTerms) -> Fraction:
+    """The sum of the squares of all mu, exactly: Gaussians compose into one."""
+    return exact_sum((Fraction(pair.mu) ** 2, n) for pair, n in terms if isinstance(pair, GaussianPair))
 
 
 def _bounded(terms: Terms) -> bool:

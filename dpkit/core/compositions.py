@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -110,6 +111,11 @@ def optimal_delta(epsilon: float, count: int, *, target: float) -> float:
     return _lattice(epsilon, count).delta(target)
 
 
+def optimal_delta_below(epsilon: float, count: int, *, target: float) -> float:
+    """The same profile, rounded down: what a lower end is read from."""
+    return _lattice(epsilon, count).delta_below(target)
+
+
 def optimal_epsilon(epsilon: float, count: int, *, delta: float) -> float:
     """The smallest epsilon with `optimal_delta` at most delta: Newton's method on a convex, falling function."""
     largest = round_up(exact_sum([(epsilon, count)]))
@@ -162,6 +168,15 @@ class _Lattice:
         value = total * (1.0 + self.relative) + self.lost
         return min(1.0, outward(value, magnitude=value))
 
+    def delta_below(self, target: float) -> float:
+        """A lower bound: with losses no larger than the exact ones, and without what underflowed."""
+        if not self.losses.size or self.relative >= 1.0:
+            return 0.0
+        moved = target + 4.0 * UNIT_ROUNDOFF * float(self.losses[0]) + SMALLEST
+        above = int(np.searchsorted(-self.losses, -moved))
+        total = float(self.masses[:above] @ -np.expm1(moved - self.losses[:above]))
+        return max(0.0, total * (1.0 - self.relative) - self.lost)
+
     def guess(self, delta: float) -> float:
         """Where the profile, without its margins, crosses delta: on the segment below the last loss at which it is smaller."""
         with np.errstate(all="ignore"):
@@ -177,6 +192,7 @@ class _Lattice:
         return float(self.masses[:above] @ np.exp(target - self.losses[:above]))
 
 
+@lru_cache(maxsize=2)
 @np.errstate(over="ignore")
 def _lattice(epsilon: float, count: int) -> _Lattice:
     from scipy.special import gammaln

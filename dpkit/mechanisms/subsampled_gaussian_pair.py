@@ -76,7 +76,8 @@ class _Joining(LossDirection):
         from scipy.special import ndtr
 
         inner, possible = _inner(epsilons, self.rate)
-        return asfloat(np.where(possible, ndtr(-(inner / self.ratio + self.ratio / 2.0)), 1.0))
+        with np.errstate(over="ignore"):
+            return asfloat(np.where(possible, ndtr(-(inner / self.ratio + self.ratio / 2.0)), 1.0))
 
     def real_log_moment(self, tilts: Array) -> Array:
         return _moment_bound(self.rate, self.ratio, tilts)
@@ -110,7 +111,8 @@ class _Leaving(LossDirection):
         from scipy.special import ndtr
 
         inner, possible = _inner(-epsilons, self.rate)
-        edge = inner / self.ratio + self.ratio / 2.0
+        with np.errstate(over="ignore"):
+            edge = inner / self.ratio + self.ratio / 2.0
         inside = (1.0 - self.rate) * ndtr(edge) + self.rate * ndtr(edge - self.ratio)
         return asfloat(np.where(possible, inside, 0.0))
 
@@ -155,7 +157,8 @@ def _steepness(ratio: float, epsilons: Array) -> Array:
     """-d delta_G / d epsilon = e^epsilon Phi(-epsilon/m - m/2)."""
     from scipy.special import log_ndtr
 
-    return asfloat(np.exp(np.minimum(epsilons + log_ndtr(-epsilons / ratio - ratio / 2.0), 0.0)))
+    with np.errstate(over="ignore"):
+        return asfloat(np.exp(np.minimum(epsilons + log_ndtr(-epsilons / ratio - ratio / 2.0), 0.0)))
 
 
 def _inner(epsilons: Array, rate: float) -> tuple[Array, np.typing.NDArray[np.bool_]]:

@@ -18,6 +18,9 @@ UNIT_ROUNDOFF = 2.0**-53
 SMALLEST = 2.0**-1074
 """The smallest float above 0: what a positive number that underflows is rounded up to."""
 
+_LOG_SMALLEST = -744.5
+"""e to this is below the smallest float."""
+
 _MANTISSA = 1 << 53
 
 
@@ -35,6 +38,14 @@ def outward(value: float, *, magnitude: float, ulps: float = 8.0) -> float:
     if not math.isfinite(value):
         return value
     return next_up(value + ulps * UNIT_ROUNDOFF * max(abs(magnitude), abs(value)))
+
+
+def exp_up(exponent: float) -> float:
+    """e^exponent, rounded up: also below the normal floats, where relative margins round to nothing."""
+    if exponent < _LOG_SMALLEST:
+        return SMALLEST
+    value = math.exp(exponent)
+    return value * (1.0 + 4.0 * UNIT_ROUNDOFF) + SMALLEST
 
 
 def round_up(exact: Fraction) -> float:

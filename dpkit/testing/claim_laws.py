@@ -10,6 +10,7 @@ from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.errors import LossOverflowError, UnpricedLossError
+from dpkit.numerics.rounding import format_down, format_up
 from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
 from dpkit.testing.pair_search import steepest_pairs
 from dpkit.testing.quick_audit import Violation, quick_audit
@@ -44,7 +45,7 @@ def price_grows_with_distance(case: MechanismCase) -> None:
         steps = [at.times(count) for count in (0, 1, 2, 3)]
         prices = [case.epsilon(subject.mechanism, step) for step in steps]
         assert prices[0] == 0.0, (
-            f"a release at distance 0 costs {prices[0]:.3g}: neighbours with equal values differ in nothing"
+            f"a release at distance 0 costs {format_up(prices[0], digits=3)}: neighbours with equal values differ in nothing"
         )
         assert all(near <= far * (1.0 + 1e-9) for near, far in pairwise(prices)), (
             f"the price falls as the distance grows: {prices}"
@@ -86,8 +87,9 @@ def audit_claims(
         epsilons=own_epsilons(claims),
     )
     assert found is None, (
-        f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least {found.likely:.4f} for one value and "
-        f"at most {found.unlikely:.4f} for its neighbour, with parameters {subject.parameters}"
+        f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least "
+        f"{format_down(found.likely, digits=4)} for one value and at most {format_up(found.unlikely, digits=4)} for its "
+        f"neighbour, with parameters {subject.parameters}"
     )
 
 

@@ -236,6 +236,7 @@ _SPEAKS_OF: dict[PricingLaw, tuple[str, ...] | None] = {
     best_is_never_above_any: ("best",),
     cross_check_laws.best_is_the_least_over_every_range: ("best",),
     cross_check_laws.no_lower_end_is_above_an_upper_end: ("pld", "best"),
+    cross_check_laws.no_lower_end_is_above_the_truth: ("pld", "best"),
     tighter_is_never_above_looser: tuple(_LOOSER),
     exact_gaussian_is_never_above_any: ("gdp",),
     disjoint_records_cost_no_more_than_the_same_records: None,

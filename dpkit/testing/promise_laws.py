@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Accurate
+from dpkit.numerics.rounding import format_down, format_up
 from dpkit.testing.cases import Array, MechanismCase, Subject, base_values, pairs_at, released
 from dpkit.testing.claim_laws import MOST_PAIRS, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
@@ -87,7 +88,7 @@ def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claim
             for loss, epsilon, delta in allowed:
                 assert deltas[epsilon] <= delta * (1.0 + 1e-6), (
                     f"the declared density breaks the claim {loss} at {at}: delta({epsilon:g}) is at least "
-                    f"{deltas[epsilon]:.3g}, claimed {delta:.3g}, with parameters {subject.parameters}"
+                    f"{format_down(deltas[epsilon])}, claimed {format_up(delta)}, with parameters {subject.parameters}"
                 )
     return count
 

@@ -21,6 +21,7 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
 from dpkit.errors import DpkitError
 from dpkit.mechanisms.gaussian import GaussianEvent
+from dpkit.numerics.rounding import format_down, format_up
 from dpkit.testing.cases import MechanismCase, Subject
 from dpkit.testing.claim_laws import audit_claims, profile_of
 from dpkit.testing.conformance import LawNotApplicable
@@ -88,8 +89,8 @@ def _held_against_truth(case: RuleCase, event: Event, truth: Callable[[float], f
     for epsilon in EPSILONS:
         least, claimed = truth(epsilon) * (1.0 - 2e-3), profile(epsilon)
         assert claimed >= least, (
-            f"the rule gives {loss} for {event!r}: delta({epsilon:g}) is at least {least:.3g} in the worst case, claimed "
-            f"{claimed:.3g}"
+            f"the rule gives {loss} for {event!r}: delta({epsilon:g}) is at least {format_down(least)} in the worst case, "
+            f"claimed {format_up(claimed)}"
         )
     return 1
 

@@ -190,3 +190,33 @@ def test_whatever_a_field_holds_a_reading_is_a_number_or_infinite(event):
             continue
         assert guarantee.epsilon(delta=1e-9) >= 0.0
         assert 0.0 <= guarantee.delta(epsilon=1.0) <= 1.0
+
+
+@pytest.mark.parametrize("accountant", ["pld", "best"])
+@pytest.mark.parametrize("epsilon", [16.2, 300.0, 1e6, 1e308])
+def test_a_delta_that_no_float_holds_is_not_zero(accountant, epsilon):
+    pure = Repeat(event=PureEvent(epsilon=0.4), times=2)
+    for noise in (GaussianEvent(ratio=0.13), Subsample(rate=0.9, event=GaussianEvent(ratio=0.13))):
+        assert 0.0 < account((pure, noise), accountant).delta(epsilon=epsilon) <= 1e-200
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1.2856e-320, 4e-315, 2e-308])
+def test_a_delta_below_the_normal_floats_is_bracketed(delta):
+    """Three pure losses and a Gaussian: their law is a mixture of four Gaussian profiles."""
+    context = mpmath.mp.clone()
+    context.dps = 60
+    one, mu = context.mpf(1.065795313232051), context.mpf(0.43961564514667023)
+    up, down = 1 / (1 + context.exp(-one)), 1 / (1 + context.exp(one))
+
+    def exact(epsilon):
+        places = [
+            (context.binomial(3, i) * up ** (3 - i) * down**i, context.mpf(epsilon) - (3 - 2 * i) * one) for i in range(4)
+        ]
+        return context.fsum(
+            mass * (context.ncdf(mu / 2 - at / mu) - context.exp(at) * context.ncdf(-mu / 2 - at / mu)) for mass, at in places
+        )
+
+    event = (Repeat(event=PureEvent(epsilon=float(one)), times=3), GaussianEvent(ratio=float(mu)))
+    lower, upper = account(event, "pld").interval(delta=delta)
+    assert exact(upper) <= delta <= exact(lower)
+    assert upper - lower <= 1e-2 * upper

@@ -13,6 +13,7 @@ import dpkit
 from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
 from dpkit.accountants.best import BestAccountant
 from dpkit.accountants.gaussian_dp import GaussianDPAccountant
+from dpkit.accountants.loss_distribution import LossDistributionAccountant
 from dpkit.accountants.pure import PureAccountant
 from dpkit.core import assess
 from dpkit.core.calibrate import RELATIVE
@@ -116,6 +117,19 @@ class TheWorstIsBest(BestAccountant):
 def best_without(*names):
     everyone = dpkit.default_registry().accountant("best").components
     return BestAccountant(components=tuple(each for each in everyone if each.name not in names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheLowerEndIsTheUpper(LossDistributionAccountant):
+    def interval(self, state, *, delta):
+        found = LossDistributionAccountant.interval(self, state, delta=delta)
+        return None if found is None else (found[1], found[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheLowerEndStopsShortOfOne(LossDistributionAccountant):
+    def interval(self, state, *, delta):
+        return LossDistributionAccountant.interval(self, state, delta=min(delta, 1.0 - 1e-12))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +261,16 @@ BROKEN = {
         cross_check.no_lower_end_is_above_an_upper_end,
         "pld",
         patched(LossRule, "is_attained", lambda rule, event: True),
+    ),
+    "a lower end is the upper end": (
+        cross_check.no_lower_end_is_above_the_truth,
+        "pld",
+        renamed(pld=TheLowerEndIsTheUpper()),
+    ),
+    "a lower end is read at a delta that stops short of 1": (
+        cross_check.no_lower_end_is_above_the_truth,
+        "pld",
+        renamed(pld=TheLowerEndStopsShortOfOne()),
     ),
     "best forgets gdp": (laws.best_is_never_above_any, "best", renamed(best=best_without("gdp", "pld"))),
     "best forgets advanced": (laws.best_is_never_above_any, "best", renamed(best=best_without("advanced", "pld"))),

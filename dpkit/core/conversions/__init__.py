@@ -19,7 +19,13 @@ from dpkit.core.conversions.concentrated import (
     zcdp_epsilon_simple,
     zcdp_to_renyi,
 )
-from dpkit.core.conversions.gaussian import gaussian_delta, gaussian_epsilon, gdp_to_renyi, gdp_to_zcdp
+from dpkit.core.conversions.gaussian import (
+    gaussian_delta,
+    gaussian_delta_below,
+    gaussian_epsilon,
+    gdp_to_renyi,
+    gdp_to_zcdp,
+)
 from dpkit.core.conversions.pure import (
     pure_mean,
     pure_to_approximate,
@@ -197,6 +203,7 @@ __all__ = [
     "Conversion",
     "epsilon_at_order",
     "gaussian_delta",
+    "gaussian_delta_below",
     "gaussian_epsilon",
     "gaussian_order",
     "mean_cdp_delta",

@@ -11,7 +11,7 @@ import numpy as np
 from dpkit.core.conversions.arrow import finite
 from dpkit.core.losses import GDP, ZCDP
 from dpkit.core.renyi_curves import LinearCurve
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, next_up, round_up
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
@@ -45,6 +45,14 @@ def gaussian_delta(mu: float, *, epsilon: float) -> float:
         return 1.0
     value, relative = _profile(mu, epsilon)
     return min(1.0, next_up(value * (1.0 + relative)))
+
+
+def gaussian_delta_below(mu: float, *, epsilon: float) -> float:
+    """The same profile, rounded down: what a lower end is read from. 0 where the sum is no float."""
+    if mu == 0.0 or math.isinf(mu):
+        return 0.0
+    value, relative = _profile(mu, epsilon)
+    return max(0.0, value * (1.0 - relative) - 4.0 * SMALLEST)  # products below the normal floats lose units of their own
 
 
 def gaussian_epsilon(mu: float, *, delta: float) -> float:
@@ -104,7 +112,8 @@ def _profile(mu: float, epsilon: float) -> tuple[float, float]:
         pair = _mills(np.array([near, far]))
         relative += UNIT_ROUNDOFF * 8.0 * (1.0 + far / mu)
         return factor * float(pair[0] - pair[1]), relative
-    return float(ndtr(-near)) - factor * float(_mills(np.array([far]))[0]), relative
+    # here the profile is above 1/3, and what the factor is off by, 8 t^2 e^(-t^2/2) units, is below 6
+    return float(ndtr(-near)) - factor * float(_mills(np.array([far]))[0]), 80.0 * UNIT_ROUNDOFF
 
 
 def _nearest(exact: Fraction) -> float:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dpkit.data.columns import Number, Policy
 from dpkit.data.schema import Schema
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.rounding import in_full
 
 Array = npt.NDArray[np.float64]
 
@@ -187,7 +188,9 @@ def note_on_missing(schema: Schema, names: Sequence[str] | None) -> str:
     """What becomes of missing cells, from what is declared alone: it is the same note whether there are any or not."""
     shown = [*(schema.names[:-1] if names is None else names), "target"]
     declared = [column.missing for column in schema.columns if isinstance(column, Number)]
-    filled = [f"{name!r} as {policy:g}" for name, policy in zip(shown, declared, strict=True) if not isinstance(policy, Policy)]
+    filled = [
+        f"{name!r} as {in_full(policy)}" for name, policy in zip(shown, declared, strict=True) if not isinstance(policy, Policy)
+    ]
     rule = "A row with a missing cell (NaN) contributes nothing to the fit"
     if len(filled) == len(declared):
         rule = f"Missing cells (NaN) count as what was declared: {', '.join(filled)}"
