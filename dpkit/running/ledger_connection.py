@@ -120,7 +120,7 @@ class LedgerConnection:
                 identity(self.path, self._identity)
             found_log = check_companions(self.path, read_header=not self._is_open_elsewhere())
             connection = sqlite3.connect(
-                f"file:{quote(str(self.path))}?mode={'ro' if self.read_only else 'rw'}",
+                f"file:{quote(os.fsencode(self.path))}?mode={'ro' if self.read_only else 'rw'}",
                 uri=True,
                 timeout=self.timeout,
                 isolation_level=None,  # transactions begin where this file says so
