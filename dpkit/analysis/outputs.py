@@ -196,9 +196,9 @@ def write_whole(path: Path, text: str) -> None:
 
 def check_writable(path: Path) -> None:
     """Refuse a place for results before anything is spent on them."""
-    if path.is_dir():
-        raise OutputError(path=path, reason="it is a folder.", fix="Name a file: `report: out/report.html`.")
     try:
+        if path.is_dir():  # which also says that a name is too long
+            raise OutputError(path=path, reason="it is a folder.", fix="Name a file: `report: out/report.html`.")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".dpkit-"):
             pass

@@ -131,6 +131,10 @@ class Number:
         return codes
 
 
+_LAST_WHOLE = 2.0**53
+"""Below it a float holds every whole number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
     """One of a few declared, public levels; the code of a level is its place in the list.
@@ -149,6 +153,11 @@ class Category:
         allowed = "a tuple of texts, whole numbers or booleans that differ"
         given = tuple_of(self.levels, object, field="levels", where=where, allowed=allowed)
         levels = tuple(text_of(level) for level in given)
+        if any(
+            isinstance(level, float) and not abs(level) < _LAST_WHOLE for level in given
+        ):  # digits were lost: none may match
+            allowed = "texts, whole numbers or booleans; a number with more than 15 digits in quotes"
+            raise InvalidValueError(field="levels", found=self.levels, allowed=allowed, where=where)
         if not levels or None in levels or len(set(levels)) != len(levels):
             raise InvalidValueError(field="levels", found=self.levels, allowed=allowed, where=where)
         object.__setattr__(self, "levels", levels)

@@ -11,13 +11,13 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
 from dpkit.errors import LedgerBusyError, LedgerCorruptError, LedgerError, LedgerStorageError, NotALedgerError
-from dpkit.running.ledger_file import Identity, check_companions, check_place, identity
+from dpkit.running.ledger_file import Identity, check_companions, check_place, foreign_log, identity
 
 Durability = Literal["full", "normal"]
 """`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
@@ -118,9 +118,12 @@ class LedgerConnection:
             check_place(self.path)
             if self._identity is not None:
                 identity(self.path, self._identity)
-            found_log = check_companions(self.path, read_header=not self._is_open_elsewhere())
+            is_alone = not self._is_open_elsewhere()
+            found_log = check_companions(self.path, read_header=is_alone)
+            if found_log and is_alone:
+                check_own_log(self.path)
             connection = sqlite3.connect(
-                f"file:{quote(str(self.path))}?mode={'ro' if self.read_only else 'rw'}",
+                f"file:{quote(os.fsencode(self.path))}?mode={'ro' if self.read_only else 'rw'}",
                 uri=True,
                 timeout=self.timeout,
                 isolation_level=None,  # transactions begin where this file says so
@@ -150,6 +153,19 @@ class LedgerConnection:
                 reason="another program, or an earlier dpkit, put it into write-ahead mode: charges would not be in the file.",
                 fix="Nothing was charged. Close that program, and open the ledger again, which puts it back.",
             )
+
+
+def check_own_log(path: Path) -> None:
+    """Refuse a write-ahead log with which the file begins otherwise than alone: no log of its own changes the first entry.
+
+    Both look and write nothing. Where the file alone cannot be read (it was being brought up to date), nothing is known.
+    """
+    found = []
+    for how in ("immutable=1", "mode=ro"):
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True)) as raw, suppress(sqlite3.Error):
+            found.append(raw.execute("SELECT hash FROM entries WHERE seq = 0").fetchone())
+    if len(set(found)) > 1:
+        raise foreign_log(path)
 
 
 def check_whole(connection: sqlite3.Connection, path: Path) -> None:

@@ -48,9 +48,11 @@ class Entry:
 
 def read_entry(seq: int, text: str, value: str | None, hash: str) -> Entry:
     """A row of the log as an entry; `SerialisationError` where the text is not one."""
+    if not all(isinstance(item, str) for item in (text, hash, value or "")):
+        raise SerialisationError(reason=f"entry {seq} holds bytes where its text, its hash or its value should be.")
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SerialisationError(reason=f"entry {seq} is not JSON.") from None
     if not isinstance(body, dict) or body.get("kind") not in KINDS:
         raise SerialisationError(reason=f"entry {seq} is of no known kind.")

@@ -110,12 +110,18 @@ def check_companions(path: Path, *, read_header: bool) -> bool:
         )
     filled = present and log.stat().st_size > 0
     if filled and read_header and not _says_write_ahead(path):
-        raise LedgerCorruptError(
-            path=path,
-            reason=f"{log.name} lies beside it and belongs to another ledger, which was moved away without it.",
-            fix=f"{_FIX} Put {log.name} beside that ledger, under that ledger's name: its last charges are in it.",
-        )
+        raise foreign_log(path)
     return filled
+
+
+def foreign_log(path: Path) -> LedgerCorruptError:
+    """The write-ahead log beside a file is not its own."""
+    log = companion(path, "-wal").name
+    return LedgerCorruptError(
+        path=path,
+        reason=f"{log} lies beside it and belongs to another ledger, which was moved away without it.",
+        fix=f"{_FIX} Put {log} beside that ledger, under that ledger's name: its last charges are in it.",
+    )
 
 
 def leftovers(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ from dpkit.running import ledger_chain
 from dpkit.running.ledger_chain import START, canonical
 from dpkit.running.ledger_entries import Entry, Kind, read_entry
 from dpkit.running.ledger_runs import RunAmounts, Totals
-from dpkit.running.ledger_schema import append
+from dpkit.running.ledger_schema import append, check_tables
 
 _REMEMBERED = 256
 _ROW = "SELECT seq, body, value, hash FROM entries"
@@ -47,7 +47,11 @@ class Log:
         self._written: dict[str, tuple[str, RunRecord]] = {}
 
     def tail(self, raw: sqlite3.Connection) -> Tail:
-        """The last entry, checked against its predecessor's hash and against the head: a few look-ups, however long the log."""
+        """The last entry, checked against its predecessor's hash and against the head: a few look-ups, however long the log.
+
+        Every step begins here, so it also finds tables that would not keep what is written.
+        """
+        check_tables(raw, self._path)
         rows = raw.execute("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2").fetchall()
         head = raw.execute("SELECT seq, hash FROM head").fetchone()
         if not rows or head is None or tuple(head) != (rows[0][0], rows[0][2]):

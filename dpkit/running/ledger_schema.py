@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sqlite3
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +52,27 @@ CREATE TRIGGER entries_are_not_removed BEFORE DELETE ON entries
 _HEAD = "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL);"
 _BROUGHT_OVER = "CREATE TABLE brought_over (seq INTEGER NOT NULL, with_log INTEGER NOT NULL);"
 """Where the log ended when a ledger of version 1 was brought over, and whether a write-ahead log lay beside it then."""
+
+
+_OF_SQLITE = re.compile("sqlite_stat[0-9]")
+"""What `ANALYZE` leaves: hints for the planner of queries, which change no answer."""
+
+
+def check_tables(raw: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose tables, indices and triggers are not exactly those that dpkit made.
+
+    A trigger, a view or another kind of table decides what a write does, so a charge could be granted and not be kept.
+    """
+    expected = _MADE if _pragma(raw, "user_version") >= VERSION else _MADE - _definitions(_BROUGHT_OVER)
+    listed = raw.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    found = Counter((name, _spaced(sql)) for name, sql in listed if not _OF_SQLITE.fullmatch(str(name)))
+    odd = sorted({str(name) for name, _ in (found - expected) + (expected - found)})
+    if odd:
+        raise LedgerCorruptError(
+            path=path,
+            reason=f"its tables, indices and triggers are not those that dpkit made ({', '.join(odd)}).",
+            fix="Nothing was charged. What stands there may change or drop what is written. Go back to a copy that verifies.",
+        )
 
 
 def append(connection: sqlite3.Connection, *, seq: int, run: str, key: str, body: str, value: str | None, hash: str) -> None:
@@ -109,6 +132,9 @@ def prepare(connection: LedgerConnection) -> None:
                 reason=f"it is of version {version}, and this dpkit reads versions up to {VERSION}.",
                 fix="Install the dpkit that wrote it, or a newer one.",
             )
+    if version >= READABLE:
+        with connection.reading() as raw:
+            check_tables(raw, connection.path)
     if connection.read_only:
         if version < READABLE:
             raise NotALedgerError(
@@ -208,8 +234,20 @@ def _statements(script: str) -> list[str]:
     return found
 
 
+def _definitions(script: str) -> Counter[tuple[str, str]]:
+    """The things that a script makes, each by its name and its text, as SQLite lists them."""
+    return Counter((text.split()[2], _spaced(text).removesuffix(";")) for text in _statements(script))
+
+
+def _spaced(sql: object) -> str:
+    return " ".join(str(sql).split())
+
+
 def _pragma(raw: sqlite3.Connection, name: str) -> int:
     return int(raw.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+_MADE = _definitions(_TABLES) + _definitions(_HEAD) + _definitions(_BROUGHT_OVER)
 
 
 def _exists(path: Path) -> LedgerExistsError:

@@ -27,7 +27,7 @@ def value_of(text: str) -> object:
     """The value that `value_text` wrote; a tuple comes back as a tuple, an array with its type and shape."""
     try:
         return _decode(json.loads(text))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError):
         raise SerialisationError(reason="a released value is malformed.") from None
 
 

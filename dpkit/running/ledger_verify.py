@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from dataclasses import dataclass, field
 from fractions import Fraction
 from os import PathLike
@@ -21,6 +22,7 @@ from dpkit.running.ledger_chain import START, Head, digest, read_amounts
 from dpkit.running.ledger_entries import Entry, read_entry
 from dpkit.running.ledger_log import run_record
 from dpkit.running.ledger_runs import RunAmounts, Totals
+from dpkit.running.ledger_schema import check_tables
 
 CANNOT_FIND = (
     "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "
@@ -76,8 +78,11 @@ def verify(
         rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq").fetchall()
         end = raw.execute("SELECT seq, hash FROM head").fetchone()
         without_log = ledger.came_without_log(raw)
+        tables = _foreign_tables(raw, ledger)
     for _ in damages:
         replay.report(None, "SQLite finds the file damaged.")
+    if tables:
+        replay.report(None, tables)
     for row in rows:
         replay.take(*row)
     replay.finish(end)
@@ -91,6 +96,15 @@ def verify(
         cannot_find="" if head is not None or since is not None else CANNOT_FIND + _without_log(without_log),
         since=place,
     )
+
+
+def _foreign_tables(raw: sqlite3.Connection, ledger: Ledger) -> str:
+    """What is not as dpkit made it, apart from the log; empty where nothing is."""
+    try:
+        check_tables(raw, ledger.path)
+    except LedgerCorruptError as error:
+        return error.reason
+    return ""
 
 
 def _without_log(seq: int | None) -> str:
@@ -138,8 +152,8 @@ class _Replay:
             if (None if value is None else digest(value)) != entry.body.get("value_sha256"):
                 self.report(seq, "its released value is not the one that was recorded.")
             self.replay(entry)
-        except (DpkitError, KeyError, TypeError, ValueError) as error:
-            reason = str(error) if isinstance(error, DpkitError) else "a field is missing."
+        except (DpkitError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+            reason = str(error) if isinstance(error, DpkitError) else "a field is missing, or of another kind."
             self.report(seq, f"it cannot be replayed: {reason}")
 
     def replay(self, entry: Entry) -> None:

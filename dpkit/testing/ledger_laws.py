@@ -44,14 +44,17 @@ def new_ledger(kind: type[Ledger], folder: Path, *, releases: int, name: str = "
 
 
 def tamper(path: Path, *statements: str, arguments: tuple[object, ...] = ()) -> None:
-    """Change a ledger behind its back, as somebody with an SQLite shell could."""
+    """Change a ledger behind its back, as somebody with an SQLite shell could, who puts its guards back afterwards."""
     raw = sqlite3.connect(path, isolation_level=None)
     try:
         raw.execute("PRAGMA synchronous = OFF")
-        raw.execute("DROP TRIGGER IF EXISTS entries_are_not_changed")
-        raw.execute("DROP TRIGGER IF EXISTS entries_are_not_removed")
+        guards = raw.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            raw.execute(f"DROP TRIGGER {name}")
         for statement in statements:
             raw.execute(statement, arguments)
+        for _, guard in guards:
+            raw.execute(guard)
     finally:
         raw.close()
 
@@ -259,6 +262,19 @@ def _whole_or_refused(kind: type[Ledger], path: Path, granted: Head) -> None:
     assert verify_file(path, head=granted).ok, "a copy that lost something, or is damaged, was charged"
 
 
+def no_trigger_swallows_a_charge(kind: type[Ledger], folder: Path) -> None:
+    """Where something in the file drops what is written, nothing is granted, and `verify` finds it."""
+    path = new_ledger(kind, folder, releases=4)
+    ignored = "BEGIN SELECT RAISE(IGNORE); END"
+    with kind.open(path, durability="normal") as ledger:
+        ledger.reserve("run")
+        tamper(
+            path, f"CREATE TRIGGER a BEFORE INSERT ON entries {ignored}", f"CREATE TRIGGER b BEFORE UPDATE ON head {ignored}"
+        )
+        _refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerCorruptError)
+        assert not verify(ledger).ok, "a file that drops charges was found to be fine"
+
+
 def one_file_has_one_name(kind: type[Ledger], folder: Path) -> None:
     """A second hard link grants nothing, at once or while the file is open; a symbolic link leads to the same budget."""
     path = new_ledger(kind, folder, releases=4)
@@ -299,5 +315,6 @@ LEDGER_LAWS: tuple[Law, ...] = (
     a_cut_tail_is_found_by_its_digest,
     the_file_alone_holds_every_charge,
     a_torn_copy_loses_nothing_silently,
+    no_trigger_swallows_a_charge,
     one_file_has_one_name,
 )

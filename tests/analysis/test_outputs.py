@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.analysis.outputs import KINDS, kind_of_file, write_output, write_whole
+from dpkit.analysis.outputs import KINDS, check_writable, kind_of_file, write_output, write_whole
 from dpkit.errors import OutputError, SpecError
 from dpkit.report.html import report_html, write_report
 
@@ -105,6 +105,11 @@ def test_what_is_no_regular_file_is_kept(tmp_path):
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/null")):
         with pytest.raises(OutputError):
             write_output(path, text)
+
+
+def test_a_name_that_is_too_long_is_refused_before_anything_is_spent(tmp_path):
+    with pytest.raises(OutputError):
+        check_writable(tmp_path / f"{'a' * 300}.html")
 
 
 def test_a_file_keeps_its_mode_and_a_failed_write_leaves_nothing(tmp_path):

@@ -162,3 +162,10 @@ def test_a_schema_encodes_the_columns_that_are_asked_for_in_that_order():
 def test_nothing_shows_a_value_when_it_is_printed():
     secret = cells("canary-7301")
     assert "canary" not in repr(secret) + repr(Batch(rows=1, cells={"x": secret}))
+
+
+@pytest.mark.parametrize("level", [1e30, -(2.0**53), float("inf"), float("nan")])
+def test_a_level_that_lost_digits_is_refused(level):
+    with pytest.raises(InvalidValueError, match="in quotes"):
+        Category(name="id", levels=(level, "b"))
+    assert Category(name="id", levels=(3.0, 10**30)).levels == ("3", str(10**30))

@@ -113,6 +113,11 @@ def test_charges_that_are_kept_beside_the_file(monkeypatch, tmp_path):
     caught(laws.the_file_alone_holds_every_charge, Ledger, tmp_path)
 
 
+def test_a_ledger_that_obeys_what_stands_in_its_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("dpkit.running.ledger_log.check_tables", lambda raw, path: None)
+    caught(laws.no_trigger_swallows_a_charge, Ledger, tmp_path)
+
+
 def test_a_file_that_is_not_looked_through(monkeypatch, tmp_path):
     monkeypatch.setattr(ledger_connection, "check_whole", lambda connection, path: None)
     caught(laws.a_torn_copy_loses_nothing_silently, Ledger, tmp_path)

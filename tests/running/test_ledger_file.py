@@ -296,3 +296,12 @@ def test_a_ledger_that_another_program_put_into_write_ahead_mode_is_put_back(pat
 def test_an_earlier_dpkit_refuses_what_this_one_writes(path):
     """It knew versions up to 1; it would put the file back into write-ahead mode."""
     assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone()[0] > 1
+
+
+def test_a_ledger_may_have_any_name(tmp_path):
+    for name in (b"b\xe4r.ledger", b"a?b#c%20 d.ledger", "ä\n.ledger".encode()):
+        path = tmp_path / os.fsdecode(name)
+        Ledger.create(path, budget=ZCDP(rho=1.0), dataset="d").close()
+        with Ledger.open(path) as ledger:
+            ledger.reserve("run")
+        assert [path] == [each for each in tmp_path.iterdir() if each.name.startswith(path.name)]

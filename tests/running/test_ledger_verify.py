@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpkit import GaussianEvent, default_registry
-from dpkit.errors import SerialisationError
+from dpkit.errors import LedgerCorruptError, SerialisationError
 from dpkit.running.ledger import Ledger
 from dpkit.running.ledger_chain import START, Head, canonical, chained
 from dpkit.running.ledger_export import export_lines
@@ -71,7 +71,8 @@ def rewritten(path, bodies):
     """Somebody who knows the format: the log with other bodies, and all hashes made anew."""
     raw = sqlite3.connect(path, isolation_level=None)
     raw.execute("PRAGMA synchronous = OFF")
-    raw.execute("DROP TRIGGER IF EXISTS entries_are_not_changed")
+    (guard,) = raw.execute("SELECT sql FROM sqlite_schema WHERE name = 'entries_are_not_changed'").fetchone()
+    raw.execute("DROP TRIGGER entries_are_not_changed")
     raw.execute("BEGIN")
     previous = START
     for seq, body in enumerate(bodies):
@@ -79,6 +80,7 @@ def rewritten(path, bodies):
         previous = chained(previous, text)
         raw.execute("UPDATE entries SET body = ?, hash = ? WHERE seq = ?", (text, previous, seq))
     raw.execute("UPDATE head SET hash = ?", (previous,))
+    raw.execute(guard)
     raw.execute("COMMIT")
     raw.close()
 
@@ -204,3 +206,42 @@ def test_the_export_can_be_checked_without_dpkit(path):
         assert previous == line["hash"]
     assert lines[-1]["hash"] == previous
     assert lines[3]["value"] == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE VIEW more AS SELECT * FROM entries",
+        "CREATE TABLE more (x)",
+        "CREATE UNIQUE INDEX more ON entries (body)",
+        "ALTER TABLE entries ADD COLUMN more TEXT",
+        "ALTER TABLE entries RENAME COLUMN value TO more",
+        "DROP INDEX entries_by_key",
+        "DROP TRIGGER entries_are_not_removed",
+        "DROP TABLE brought_over",
+        "DROP TABLE head",
+        "PRAGMA user_version = 1",
+    ],
+)
+def test_a_file_with_other_tables_than_dpkit_made_is_refused_and_found(path, change):
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute(change)
+    raw.close()
+    with pytest.raises(LedgerCorruptError, match="not those that dpkit made"), Ledger.open(path) as ledger:
+        ledger.reserve("run")
+    assert "not those that dpkit made" in str(verify_file(path).problems[0])
+
+
+def test_what_analyze_leaves_changes_nothing(path):
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("ANALYZE")
+    raw.close()
+    assert verify_file(path).ok
+
+
+@pytest.mark.parametrize(("column", "what"), [("value", b"\0\xff"), ("body", b"{}"), ("hash", b"0"), ("body", "[" * 100_000)])
+def test_bytes_and_endless_nesting_in_an_entry_are_problems_and_no_traceback(path, column, what):
+    tamper(path, f"UPDATE entries SET {column} = ? WHERE seq = 3", arguments=(what,))
+    assert 3 in {problem.seq for problem in verify_file(path).problems}
+    with Ledger.open(path) as ledger, pytest.raises(LedgerCorruptError):
+        ledger.entries()

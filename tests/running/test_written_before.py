@@ -13,6 +13,7 @@ import dpkit
 from dpkit import Ledger, Repeat
 from dpkit.auditing.replay import replay
 from dpkit.cli import main
+from dpkit.errors import LedgerCorruptError
 from dpkit.running.ledger_chain import Head
 from dpkit.running.ledger_export import export_lines
 from dpkit.running.ledger_verify import verify, verify_file
@@ -147,3 +148,13 @@ def test_certificates_are_read_and_replayed(folder, name):
         assert certificate.refuted == (name == "refuted" and one["verdict"] == "refuted")
     found = replay(dpkit.AuditCertificate.from_json(json.dumps(written[0])))
     assert found.confirmed, found.differences
+
+
+def test_the_log_of_another_ledger_of_that_time_replaces_nothing(tmp_path):
+    path, log = tmp_path / "a.ledger", tmp_path / "a.ledger-wal"
+    shutil.copy(HERE / "zcdp.ledger", path)
+    shutil.copy(HERE / "killed.ledger-wal", log)
+    before = path.read_bytes(), log.read_bytes()
+    with pytest.raises(LedgerCorruptError, match="belongs to another ledger"):
+        Ledger.open(path)
+    assert (path.read_bytes(), log.read_bytes()) == before
