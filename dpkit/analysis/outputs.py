@@ -30,7 +30,7 @@ KINDS: Mapping[str, re.Pattern[bytes]] = {
     "SARIF file": re.compile(_SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"'),
     "picture": re.compile(rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px"),
     "export of a ledger": re.compile(rb'\A\{"(?:dpkit-ledger-head":[0-9]|body":"\{)'),
-    "analysis": re.compile(rb"^dpkit: *[0-9]", flags=re.MULTILINE),
+    "analysis": re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*dpkit: *[0-9]"),  # after comments alone
 }
 """How a file of dpkit's begins, by its kind: what this version writes, and what earlier ones wrote."""
 

@@ -88,12 +88,13 @@ def test_an_audit_keeps_what_is_not_its_own_and_replaces_its_like(folder, option
 
 
 def test_other_verbs_keep_what_is_not_their_own(folder):
+    (folder / "README.md").write_text("# People\nHow to ask:\n\ndpkit: 1\n")
     before = files(folder)
     for place in ("people.csv", "people.ledger", "analysis.yaml"):
         said("compare", folder / "analysis.yaml", "--picture", folder / place, code=2)
         said("ledger", "export", folder / "people.ledger", "--to", folder / place, code=2)
         said("bench", "noise", "--quick", "--plot", folder / place, code=2)
-    for place in ("people.csv", "people.ledger"):
+    for place in ("people.csv", "people.ledger", "README.md"):
         said("init", folder / "people.csv", "--to", folder / place, "--force", code=2)
     assert files(folder) == before
 
