@@ -13,6 +13,7 @@ import pluggy
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.auditor import Auditor
+from dpkit.core.command import Command
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.zoo import ZooEntry
@@ -122,5 +123,16 @@ def dpkit_zoo() -> Sequence[ZooEntry]:
     `dpkit audit --zoo` audits it beside dpkit's own: a broken one must fall, a right one must stand. One that raises is
     reported, and the others go on. Names of dpkit's own entries are taken. The hook is called whenever plugins are loaded,
     so it should be quick.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_commands() -> Sequence[Command]:
+    """Return the verbs that this plugin adds to the command line.
+
+    Each is a `Command`: a name, one line of help, and `load()`, which gives a `click.Command` or a function of the arguments.
+    `dpkit NAME` runs it. `dpkit plugins` lists it; `dpkit --help` lists dpkit's own verbs only, because it answers before any
+    plugin is imported. One that fails to load is named, and the others work.
     """
     return ()

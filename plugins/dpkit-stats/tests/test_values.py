@@ -112,7 +112,7 @@ def test_wrong_names_and_parameters_are_refused_with_what_is_right():
         ("quantiles", {"column": "x", "probabilities": [0.5, 0.1]}, "increasing"),
         ("quantiles", {"column": "x", "probabilities": [1.5]}, "<= 1"),
         ("covariance", {"columns": ["x", "x"]}, "columns that differ"),
-        ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "'gaussian', 'laplace'"),
+        ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "laplace, gaussian"),
     ]
     for name, parameters, message in wrong:
         with pytest.raises(dpkit.InvalidValueError, match=message):
