@@ -99,15 +99,14 @@ class Reading:
             return None
         factory, inside = by_name[choice.name], joined(path, choice.name)
         inner = None if given is None or plain(given) is None else self.mapping(given, inside)
-        declared = factory.parameters
-        if isinstance(factory, MechanismFactory):
-            declared = tuple(one for one in declared if one.name != factory.scale)
-            if inner is not None and factory.scale in inner.entries:
-                found = f"found {described(inner.entries[factory.scale])}"
-                allowed = f"no {factory.scale!r} here: the plan chooses it, so that the budget is kept"
-                self.problem(inner.keys[factory.scale], joined(inside, factory.scale), found, allowed)
-                return None
-        values = parameters(self, inner, inside, declared, node, choice.name)
+        if isinstance(factory, MechanismFactory) and inner is not None and factory.scale in inner.entries:
+            found = f"found {described(inner.entries[factory.scale])}"
+            allowed = f"no {factory.scale!r} here: the plan chooses it, so that the budget is kept"
+            self.problem(inner.keys[factory.scale], joined(inside, factory.scale), found, allowed)
+            return None
+        # what a mechanism still needs is asked once it is known to suit the query
+        needs_all = not isinstance(factory, MechanismFactory)
+        values = parameters(self, inner, inside, factory.parameters, node, choice.name, complete=needs_all)
         return None if values is None else Choice(name=choice.name, given=tuple(values.items()), among=known)
 
     def refusal(self, error: DpkitError, node: Node, path: str) -> None:
@@ -128,9 +127,16 @@ class Reading:
 
 
 def parameters(
-    reading: Reading, node: Entries | None, path: str, declared: Iterable[Parameter], at: Node, owner: str
+    reading: Reading,
+    node: Entries | None,
+    path: str,
+    declared: Iterable[Parameter],
+    at: Node,
+    owner: str,
+    *,
+    complete: bool = True,
 ) -> Mapping[str, object] | None:
-    """Values of declared parameters; None when anything is wrong with them."""
+    """Values of declared parameters; None when anything is wrong with them, or one is missing and all must be there."""
     known = tuple(declared)
     before = len(reading._problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
@@ -142,7 +148,7 @@ def parameters(
             values[parameter.name] = reading.checked(found, joined(path, parameter.name), parameter)
         elif isinstance(parameter.default, Choice) and reading.registry is not None:
             values[parameter.name] = _default_choice(parameter, reading.registry)
-        elif parameter.required:
+        elif parameter.required and complete:
             where = joined(path, parameter.name)
             reading.problem(given, where, f"{owner} needs {parameter.name!r}", parameter.allowed, parameter.doc)
     return values if len(reading._problems) == before else None

@@ -99,12 +99,12 @@ class AdditiveNoise(ABC):
 def _beyond(tail: Tail, probability: float) -> float:
     """A number that Z exceeds with at most this probability, and at least 0."""
     if probability >= tail.smallest:
-        found = float(tail.quantile(np.asarray(min(probability, 0.5)))) + tail.error
+        found = float(tail.quantile(np.array([min(probability, 0.5)]))[0]) + tail.error
         return max(found * (1.0 + 1e-12), found, 0.0)
     # further out the author promises the exact survival alone: go on until it is small enough
     context = new_context()
     limit = context.mpf(probability * (1.0 - 1e-9))
-    reached = max(float(tail.quantile(np.asarray(tail.smallest))) + tail.error, 1.0)
+    reached = max(float(tail.quantile(np.array([tail.smallest]))[0]) + tail.error, 1.0)
     while reached < math.inf and tail.survival(context, context.mpf(reached)) >= limit:
         reached *= 1.01
     return reached

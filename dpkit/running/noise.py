@@ -64,7 +64,11 @@ def noise_for(
         allowed = "nothing: the plan chooses it, so that the budget is kept"
         raise InvalidValueError(field=factory.scale, found=given[factory.scale], allowed=allowed, where=factory.name)
     others = [parameter for parameter in factory.parameters if parameter.name != factory.scale]
-    checked = checked_parameters(others, given, where=factory.name)
+    try:
+        checked = checked_parameters(others, given, where=factory.name)
+    except InvalidValueError as error:
+        allowed = f"{{{factory.name}: {{...}}}}, where `{error.field}` is {error.allowed}"
+        raise InvalidValueError(field="mechanism", found=str(choice), allowed=allowed, where=query.name) from None
     moved = next(distances[metric] for metric in factory.metrics if metric in distances)
     return ScaledNoise(factory=factory, given=checked, moved=moved)
 
