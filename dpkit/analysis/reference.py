@@ -66,7 +66,8 @@ _NAMES = """## Mechanisms and queries by name
 A parameter that is a mechanism or a query takes `NAME`, or `{NAME: {...}}` with its parameters: whatever is registered, by
 dpkit or by a plugin (`dpkit plugins` lists them). A step with `mechanism` takes every mechanism that suits its query, which is
 one whose distance is known and which takes such totals; another is refused at its line, with those that do. The scale is not
-given: the plan solves it, for the budget.
+given: the plan solves it, for the budget. Nor is what states a fact about the query, such as `monotone` of `exponential`:
+nothing would check it.
 
 ```yaml
 steps:
@@ -75,7 +76,7 @@ steps:
     run: release                      # any registered query, once, with any mechanism that suits
     with:
       query: {categories: {column: sex, levels: 2}}
-      mechanism: {exponential: {monotone: true}}
+      mechanism: exponential          # or {NAME: {...}}
 ```
 
 `release` comes with dpkit, and gives what the mechanism gives: noisy totals, or with `exponential` the place of the chosen

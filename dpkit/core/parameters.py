@@ -38,7 +38,8 @@ class Parameter:
     """One parameter of a factory: its name, kind, range, unit and what it means.
 
     `minimum` and `maximum` bound a number (of `numbers`, each entry); with `exclusive` the minimum itself is not allowed.
-    `examples` are values that tests try first.
+    `examples` are values that tests try first. `about_values`: it states a fact about the values that a mechanism is given;
+    nothing checks it, so an analysis cannot give it, and the default stands.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     default: object = REQUIRED
     examples: tuple[object, ...] = ()
+    about_values: bool = False
 
     def __post_init__(self) -> None:
         where = f"Parameter({self.name})"
@@ -76,6 +78,9 @@ class Parameter:
         if not self.required:
             object.__setattr__(self, "default", self.check(self.default, where=where))
         object.__setattr__(self, "examples", tuple(self.check(example, where=where) for example in self.examples))
+        if self.about_values and self.required:
+            allowed = "a default that holds for all values, beside `about_values`"
+            raise InvalidValueError(field="default", found="nothing", allowed=allowed, where=where)
 
     @property
     def required(self) -> bool:

@@ -71,6 +71,7 @@ FACTORIES: tuple[MechanismFactory, ...] = (
                 kind="boolean",
                 doc="Whether a record that comes or goes moves all scores in one direction.",
                 default=False,
+                about_values=True,
             ),
         ),
         metrics=("linf", "l2", "l1"),

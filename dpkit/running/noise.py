@@ -64,6 +64,10 @@ def noise_for(
         allowed = "nothing: the plan chooses it, so that the budget is kept"
         raise InvalidValueError(field=factory.scale, found=given[factory.scale], allowed=allowed, where=factory.name)
     others = [parameter for parameter in factory.parameters if parameter.name != factory.scale]
+    for parameter in others:
+        if parameter.about_values and given.get(parameter.name, parameter.default) != parameter.default:
+            allowed = f"{factory.name} with `{parameter.name}` as it is: it states a fact about the query that nothing checks"
+            raise InvalidValueError(field="mechanism", found=str(choice), allowed=allowed, where=query.name)
     try:
         checked = checked_parameters(others, given, where=factory.name)
     except InvalidValueError as error:

@@ -23,6 +23,15 @@ def counting(grid=1.0, metric=dpkit.l1):
     )
 
 
+EVEN = dpkit.Parameter(name="even", kind="boolean", doc="Whether totals are even.", default=False, about_values=True)
+WIDTH = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-9)
+STATED = Choice(
+    name="stated",
+    given=(("even", True),),
+    among=(dpkit.MechanismFactory(name="stated", doc="Own.", make=dict, parameters=(WIDTH, EVEN), metrics=("l1",)),),
+)
+
+
 def test_a_choice_is_a_name_or_one_name_with_parameters():
     assert as_choice("laplace") == Choice(name="laplace")
     assert as_choice({"laplace": None}) == Choice(name="laplace")
@@ -48,6 +57,7 @@ def test_noise_is_a_multiple_of_what_a_neighbour_moves():
         (counting(), "randomized-response", "categories"),
         (counting(), {"laplace": {"scale": 2.0}}, "the plan chooses it"),
         (counting(), 3, "name of a mechanism"),
+        (counting(), STATED, "nothing checks"),
     ],
 )
 def test_what_does_not_suit_is_refused_with_the_reason(query, name, reason):

@@ -233,6 +233,11 @@ def test_what_does_not_suit_is_refused_at_its_line_with_what_does(analysis):
     assert "laplace, gaussian, discrete-laplace, discrete-gaussian" in wrong.allowed
     assert "strange" in wrong.allowed
     assert "randomized-response" not in wrong.allowed
+    stated = refused(
+        ("{over-forty: {column: age}}", "{histogram: {column: age, edges: [0, 9]}}"),
+        ("{strange: {steps: 3}}", "{exponential: {monotone: true}}"),
+    )
+    assert "nothing checks" in stated.allowed
     missing = refused(("{strange: {steps: 3}}", "strange"))
     assert "steps" in missing.allowed
     assert missing.line == 17
