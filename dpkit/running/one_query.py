@@ -16,7 +16,6 @@ from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
-from dpkit.running.curator import planned_event
 from dpkit.running.noise import ADDITIVE, ScaledNoise, expected_error, noise_for
 
 CONFIDENCE = 0.95
@@ -57,6 +56,8 @@ class OneQuery:
 
     def plan(self, noise: float) -> Event:
         """One release: what the curator will charge, because both ask the same question."""
+        from dpkit.running.curator import planned_event  # and with it the ledger, which listing plugins does not need
+
         return planned_event(self.setting, self.query, self.noise.at(noise))
 
     def init(self, noise: float) -> State:
