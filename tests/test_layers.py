@@ -115,3 +115,13 @@ def test_imports_written_as_texts_are_seen():
     assert found == ["dpkit.analysis.load", "dpkit.cli.plan", "dpkit_irls.fit"]
     assert not names_a_module("dpkit.json")
     assert not names_a_module("dpkit plans")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_is_trusted_because_of_where_it_was_defined(path):
+    """No comparison of a `__module__`, or of a class's name, with one of dpkit's own: what plugins bring must count as much."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        asked = [inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)]
+        if isinstance(node, ast.Compare | ast.Call) and {"__module__", "__qualname__"} & set(asked):
+            texts = [item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            assert not any(text.startswith("dpkit") for text in texts), f"{path.name}:{node.lineno} asks whether it is dpkit's"
