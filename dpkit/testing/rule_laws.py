@@ -64,12 +64,12 @@ def the_order_of_its_events_holds(case: RuleCase) -> None:
     tried = 0
     for factory in case.registry.mechanisms:
         mechanisms = MechanismCase(factory=factory, registry=case.registry, seed=case.seed)
-        for subject in mechanisms.subjects(2)[:2]:
+        for subject in mechanisms.subjects(1)[:1]:
             for target in TARGETS:
                 event = subject.mechanism.event(at=mechanisms.distance(subject, target=target))
                 if type(event) is not kind:
                     break
-                for field, factor in itertools.product(kind.cheaper_below, (0.999, 0.75, 0.5, 0.1)):
+                for field, factor in itertools.product(kind.cheaper_below, (0.9, 0.3)):
                     ordered: Any = event
                     less = replace(ordered, **{field: factor * getattr(event, field)})
                     tried += _costs_no_more(case, mechanisms, less, event)
