@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
     from dpkit.core.auditor import Auditor as Auditor
     from dpkit.core.auditor import Evidence as Evidence
+    from dpkit.core.choices import Choice as Choice
     from dpkit.core.claims import Citation as Citation
     from dpkit.core.claims import Claim as Claim
+    from dpkit.core.command import Command as Command
     from dpkit.core.distances import Distance as Distance
     from dpkit.core.distances import frobenius as frobenius
     from dpkit.core.distances import l1 as l1
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from dpkit.core.losses import MeanCDP as MeanCDP
     from dpkit.core.losses import PureDP as PureDP
     from dpkit.core.losses import RenyiCurve as RenyiCurve
+    from dpkit.core.mechanism import CombinedAccurate as CombinedAccurate
     from dpkit.core.mechanism import Mechanism as Mechanism
     from dpkit.core.neighbours import Neighbours as Neighbours
     from dpkit.core.parameters import Parameter as Parameter
@@ -143,6 +146,9 @@ if TYPE_CHECKING:
     from dpkit.running.driver import drive as drive
     from dpkit.running.ledger import Ledger as Ledger
     from dpkit.running.ledger_terms import ExpectedTerms as ExpectedTerms
+    from dpkit.running.noise import ScaledNoise as ScaledNoise
+    from dpkit.running.noise import expected_error as expected_error
+    from dpkit.running.noise import noise_for as noise_for
     from dpkit.running.run import RunResult as RunResult
     from dpkit.running.run import run_algorithms as run_algorithms
     from dpkit.running.schedules import schedule_weights as schedule_weights
@@ -162,7 +168,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.accountant": ("Accountant",),
     "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
     "dpkit.core.auditor": ("Auditor", "Evidence"),
+    "dpkit.core.choices": ("Choice",),
     "dpkit.core.claims": ("Citation", "Claim"),
+    "dpkit.core.command": ("Command",),
     "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
     "dpkit.core.engine": ("Engine",),
     "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
@@ -180,7 +188,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),
     "dpkit.core.loss_rules": ("LossRule",),
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
-    "dpkit.core.mechanism": ("Mechanism",),
+    "dpkit.core.mechanism": ("CombinedAccurate", "Mechanism"),
     "dpkit.core.neighbours": ("Neighbours",),
     "dpkit.core.parameters": ("Parameter",),
     "dpkit.core.query": ("Query",),
@@ -246,6 +254,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.running.driver": ("drive", "Outcome"),
     "dpkit.running.ledger": ("Ledger",),
     "dpkit.running.ledger_terms": ("ExpectedTerms",),
+    "dpkit.running.noise": ("ScaledNoise", "expected_error", "noise_for"),
     "dpkit.running.run": ("run_algorithms", "RunResult"),
     "dpkit.running.schedules": ("solve_noise", "schedule_weights"),
 }

@@ -22,10 +22,15 @@ LAYERS = [
     ("report",),
     ("testing", "bench"),
     ("cli",),
+    ("builtins",),
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matplotlib": "report", "click": "cli"}
+
+
+# The one import upwards, by name: dpkit's own plugin is found as any other is. And what a benchmark borrows from a plugin.
+BY_NAME = {("hooks", "dpkit.builtins"), ("bench", "dpkit_irls.kernels")}
 
 
 def modules():
@@ -33,7 +38,10 @@ def modules():
 
 
 def imported(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return imported_by(ast.parse(path.read_text(encoding="utf-8")), path)
+
+
+def imported_by(tree, path):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -41,6 +49,19 @@ def imported(path):
             assert node.level == 0, f"{path}: relative import"
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and names_a_module(node.value):
+            own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+            yield from () if (own, node.value) in BY_NAME else (node.value,)  # a text in a call, or in a table
+
+
+def names_a_module(text):
+    parts = text.split(":")[0].split(".")
+    if not all(part.isidentifier() for part in parts):
+        return False
+    if parts[0].startswith("dpkit_") and len(parts) > 1:
+        return True
+    place = PACKAGE.joinpath(*parts[1:])
+    return parts[0] == "dpkit" and len(parts) > 1 and (place.is_dir() or place.with_suffix(".py").is_file())
 
 
 def layer(dotted):
@@ -83,3 +104,24 @@ def test_the_layers_stand_in_the_architecture_page():
 def test_yaml_is_imported_in_one_file():
     importers = [path.name for path in modules() if any(name.split(".")[0] == "yaml" for name in imported(path))]
     assert importers == ["read_yaml.py"]
+
+
+def test_imports_written_as_texts_are_seen():
+    path = PACKAGE / "numerics" / "made_up.py"
+    source = (
+        'import_module("dpkit.cli.plan")\nTABLE = {"x": ("dpkit.analysis.load", "load")}\nimport_module("dpkit_irls.fit")\n'
+    )
+    found = sorted(imported_by(ast.parse(source), path))
+    assert found == ["dpkit.analysis.load", "dpkit.cli.plan", "dpkit_irls.fit"]
+    assert not names_a_module("dpkit.json")
+    assert not names_a_module("dpkit plans")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_is_trusted_because_of_where_it_was_defined(path):
+    """No comparison of a `__module__`, or of a class's name, with one of dpkit's own: what plugins bring must count as much."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        asked = [inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)]
+        if isinstance(node, ast.Compare | ast.Call) and {"__module__", "__qualname__"} & set(asked):
+            texts = [item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            assert not any(text.startswith("dpkit") for text in texts), f"{path.name}:{node.lineno} asks whether it is dpkit's"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpkit._version import __version__
+from dpkit.analysis.words import accepted_lines
 from dpkit.core.serialise import dump
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "epsilon": jsonable(plan.epsilon),
         "delta": plan.delta,
         "holds": plan.guarantee.holds,
+        "accepted": accepted_lines(plan),
         "guarantee": plan.sentence,
         "steps": [
             {

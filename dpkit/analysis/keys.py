@@ -36,7 +36,8 @@ BUDGET = {
     "delta": "The delta of this run; 0 is pure differential privacy.",
     "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
     "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
-    "accept": "Names of rules that are refuted or unproved, and shall price all the same; the result says so.",
+    "accept": "Names of rules that are refuted, unproved, or a plugin's about an event of somebody else, and shall price all "
+    "the same: plan and result say so.",
 }
 STEP = {
     "id": "A name of your own for this step: letters, digits, dots, dashes and underscores.",

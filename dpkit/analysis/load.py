@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dpkit.analysis import keys
 from dpkit.analysis.columns import read_columns
@@ -20,6 +21,7 @@ from dpkit.core.registry import Registry
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.unit import ROW, PrivacyUnit
 from dpkit.errors import DpkitError, PluginError
+from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins
 from dpkit.hooks.specs import PROJECT
 from dpkit.running.ledger_terms import fingerprint
@@ -33,7 +35,7 @@ def load(path: str | os.PathLike[str], *, installed: Installed | None = None, ou
     """
     file = Path(path)
     root = read_yaml(file)
-    reading = Reading(str(path))
+    reading = Reading(str(path), folder=file.absolute().parent)
     spec = _read(reading, root, file, installed, outside=outside)
     if spec is not None:
         _check_report(reading, root, spec)
@@ -49,7 +51,7 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None,
     reading.keys(top, "", keys.ROOT, required=("dpkit", "data", "budget", "steps"))
     found = _plugins(reading, top, installed)
     folder = file.absolute().parent
-    registry = None if found is None else found.registry
+    registry = reading.registry = None if found is None else found.registry
     data = _data(reading, top.entries["data"], registry, folder) if "data" in top.entries else None
     budget = _budget(reading, top.entries["budget"], registry, folder) if "budget" in top.entries else None
     engine: EngineSpec | None = DEFAULT_ENGINE
@@ -138,15 +140,18 @@ def _plugins(reading: Reading, top: Entries, installed: Installed | None) -> Ins
 
 
 def _restricted(installed: Installed, names: tuple[str, ...]) -> Installed:
-    """What was given, less the steps, engines and sources of plugins that are not on the allow-list."""
+    """What was given, less what plugins that are not on the allow-list add."""
     plugins = tuple(plugin for plugin in installed.plugins if plugin.name in (*names, PROJECT))
     added = {(kind, name) for plugin in plugins for kind, items in plugin.adds.items() for name in items}
-    registry = replace(
-        installed.registry,
-        algorithms=tuple(item for item in installed.registry.algorithms if ("algorithms", item.name) in added),
-        engines=tuple(item for item in installed.registry.engines if ("engines", item.name) in added),
-        sources=tuple(item for item in installed.registry.sources if ("sources", item.name) in added),
-    )
+    kept: dict[str, Any] = {
+        contribution.field: tuple(
+            item for item in getattr(installed.registry, contribution.field) if (contribution.field, item.name) in added
+        )
+        for contribution in CATALOGUE
+    }
+    # `best` is made of dpkit's own accountants, and no plugin adds it
+    kept["accountants"] += tuple(one for one in installed.registry.accountants if one.name == "best")
+    registry = replace(installed.registry, **kept)
     return Installed(plugins=plugins, registry=registry)
 
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from dpkit.analysis.read_yaml import Entries, Items, Node, Place, Scalar, plain
-from dpkit.core.parameters import Parameter
+from dpkit.core.choices import Choice
+from dpkit.core.factories import Factory, MechanismFactory
+from dpkit.core.parameters import LISTS, Parameter
+from dpkit.core.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
 
 
 class Reading:
     """Collects problems; `None` stands for whatever could not be read, and later readers skip it."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, *, folder: Path | None = None) -> None:
         self._file = os.path.basename(file) if os.path.isabs(file) else file
         self._problems: list[Problem] = []
+        self._folder = folder
+        self.registry: Registry | None = None
+        """What names of mechanisms and queries are looked up in, once it is known which plugins may run."""
 
     @property
     def failed(self) -> bool:
@@ -61,13 +70,44 @@ class Reading:
         return self.checked(found, joined(path, parameter.name), parameter)
 
     def checked(self, node: Node, path: str, parameter: Parameter) -> object:
-        """The node's value as a parameter allows it."""
+        """The node's value as a parameter allows it: a path relative to the file, a name of something that is registered."""
         try:
-            return parameter.check(plain(node), where=path)
+            value = parameter.check(plain(node), where=path)
+            if isinstance(value, Choice):
+                return self._chosen(value, node, path, parameter)
+            if self._folder is not None and parameter.kind == "path" and isinstance(value, str):
+                return str(self._folder / value)
+            if self._folder is not None and parameter.kind == "paths" and isinstance(value, tuple):
+                return tuple(str(self._folder / item) for item in value)
+            return value
         except InvalidValueError:
             hint = nearest(plain(node), parameter.choices) if parameter.choices else _hint(node, parameter)
             self.problem(_worst(node, parameter), path, f"found {described(node)}", parameter.allowed, hint)
             return None
+
+    def _chosen(self, choice: Choice, node: Node, path: str, parameter: Parameter) -> Choice | None:
+        """The choice with its parameters checked one by one, each mistake at its own line."""
+        if self.registry is None:
+            return choice
+        known: tuple[Factory[Any], ...] = self.registry.mechanisms if parameter.kind == "mechanism" else self.registry.queries
+        given = node.entries[choice.name] if isinstance(node, Entries) else None
+        at = node.keys[choice.name] if isinstance(node, Entries) else node.place
+        by_name = {factory.name: factory for factory in known}
+        if choice.name not in by_name:
+            found, allowed = f"there is no {parameter.kind} named {choice.name!r}", ", ".join(by_name) or "none is installed"
+            self.problem(at, path, found, allowed, nearest(choice.name, by_name))
+            return None
+        factory, inside = by_name[choice.name], joined(path, choice.name)
+        inner = None if given is None or plain(given) is None else self.mapping(given, inside)
+        if isinstance(factory, MechanismFactory) and inner is not None and factory.scale in inner.entries:
+            found = f"found {described(inner.entries[factory.scale])}"
+            allowed = f"no {factory.scale!r} here: the plan chooses it, so that the budget is kept"
+            self.problem(inner.keys[factory.scale], joined(inside, factory.scale), found, allowed)
+            return None
+        # what a mechanism still needs is asked once it is known to suit the query
+        needs_all = not isinstance(factory, MechanismFactory)
+        values = parameters(self, inner, inside, factory.parameters, node, choice.name, complete=needs_all)
+        return None if values is None else Choice(name=choice.name, given=tuple(values.items()), among=known)
 
     def refusal(self, error: DpkitError, node: Node, path: str) -> None:
         """A thing refused its parameters: say so at the parameter, or at the value, that the error names."""
@@ -87,9 +127,16 @@ class Reading:
 
 
 def parameters(
-    reading: Reading, node: Entries | None, path: str, declared: Iterable[Parameter], at: Node, owner: str
+    reading: Reading,
+    node: Entries | None,
+    path: str,
+    declared: Iterable[Parameter],
+    at: Node,
+    owner: str,
+    *,
+    complete: bool = True,
 ) -> Mapping[str, object] | None:
-    """Values of declared parameters; None when anything is wrong with them."""
+    """Values of declared parameters; None when anything is wrong with them, or one is missing and all must be there."""
     known = tuple(declared)
     before = len(reading._problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
@@ -99,10 +146,19 @@ def parameters(
         found = given.entries.get(parameter.name)
         if found is not None:
             values[parameter.name] = reading.checked(found, joined(path, parameter.name), parameter)
-        elif parameter.required:
+        elif isinstance(parameter.default, Choice) and reading.registry is not None:
+            values[parameter.name] = _default_choice(parameter, reading.registry)
+        elif parameter.required and complete:
             where = joined(path, parameter.name)
             reading.problem(given, where, f"{owner} needs {parameter.name!r}", parameter.allowed, parameter.doc)
     return values if len(reading._problems) == before else None
+
+
+def _default_choice(parameter: Parameter, registry: Registry) -> Choice:
+    """The default among what the analysis may use."""
+    assert isinstance(parameter.default, Choice)
+    known: tuple[Factory[Any], ...] = registry.mechanisms if parameter.kind == "mechanism" else registry.queries
+    return replace(parameter.default, among=known)
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -140,7 +196,7 @@ def find_value(node: Node, value: object) -> Node | None:
 
 def _worst(node: Node, parameter: Parameter) -> Node:
     """The entry of a list that is wrong, or the node."""
-    if isinstance(node, Items) and parameter.kind in ("numbers", "texts"):
+    if isinstance(node, Items) and parameter.kind in LISTS:
         for item in node.items:
             try:
                 parameter.check([plain(item)], where="")
@@ -158,4 +214,4 @@ def _hint(node: Node, parameter: Parameter) -> str:
         return f"Write {'true' if node.value.casefold() in ('yes', 'on', 'y') else 'false'}."
     if node.quoted and parameter.kind in ("number", "integer"):
         return "Leave out the quotes."
-    return "Write a list: [a, b]." if parameter.kind in ("numbers", "texts") else ""
+    return "Write a list: [a, b]." if parameter.kind in LISTS else ""

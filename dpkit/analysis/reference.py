@@ -61,6 +61,34 @@ _ENGINE = """## `engine`
 under another one. Plugins bring more, such as `dask` ([scale](scale.md)).
 """
 
+_NAMES = """## Mechanisms and queries by name
+
+A parameter that is a mechanism or a query takes `NAME`, or `{NAME: {...}}` with its parameters: whatever is registered, by
+dpkit or by a plugin (`dpkit plugins` lists them). A step with `mechanism` takes every mechanism that suits its query, which is
+one whose distance is known and which takes such totals; another is refused at its line, with those that do. The scale is not
+given: the plan solves it, for the budget. Nor is what states a fact about the query, such as `monotone` of `exponential`:
+nothing would check it.
+
+```yaml
+steps:
+  - {id: ages, run: mean, with: {column: age, mechanism: laplace}}
+  - id: by-sex
+    run: release                      # any registered query, once, with any mechanism that suits
+    with:
+      query: {categories: {column: sex, levels: 2}}
+      mechanism: exponential          # or {NAME: {...}}
+```
+
+`release` comes with dpkit, and gives what the mechanism gives: noisy totals, or with `exponential` the place of the chosen
+score. A source is named as `source: {run: NAME, with: {...}}`; dpkit's own are `csv` (`paths`, `delimiter`) and `parquet`
+(`paths`), for files whose names do not end in their format. Paths in it are relative to the file, too.
+"""
+
+_ACCEPT = """A rule of a plugin prices the plugin's own events. One about an event of somebody else would make others' releases
+cheaper merely by being installed; so it is not used, `dpkit plugins` marks it `unused`, and `accept` must name it. Then
+`dpkit plan` begins with it, and the guarantee is stamped.
+"""
+
 _DECLARED: Mapping[str, Parameter] = {
     "budget.epsilon": keys.EPSILON,
     "budget.delta": keys.DELTA,
@@ -93,9 +121,11 @@ def yaml_reference() -> str:
         _COLUMNS,
         *(_table(f"A {kind}", kind, keys.COLUMNS[kind], level=3) for kind in keys.COLUMN_KINDS),
         _table("`budget`", "budget", keys.BUDGET),
+        _ACCEPT,
         _ENGINE,
         *(_engine(factory) for factory in ENGINES),
         _table("`steps`, each", "steps", keys.STEP),
+        _NAMES,
     ]
     return "\n".join(parts)
 

@@ -184,12 +184,23 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
 def _made(spec: Spec) -> object:
     """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on."""
     try:
-        return spec.registry.source(str(spec.data.source)).make(**dict(spec.data.source_parameters or {}))
+        made = spec.registry.source(str(spec.data.source)).build(**dict(spec.data.source_parameters or {}))
+        return _beside(spec, made)
     except (DpkitError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - as above
         kind = kind_of(error)
         raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))
+
+
+def _beside(spec: Spec, made: object) -> object:
+    """Paths that a source returns are relative to the analysis, as all paths in it."""
+    folder = spec.path.absolute().parent
+    if isinstance(made, str | os.PathLike):
+        return str(folder / os.fspath(made))
+    if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
+        return [str(folder / os.fspath(item)) for item in made]
+    return made
 
 
 def _run(

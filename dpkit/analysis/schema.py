@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpkit.analysis import keys
-from dpkit.core.factories import Factory
-from dpkit.core.parameters import Parameter
+from dpkit.core.factories import Factory, MechanismFactory
+from dpkit.core.parameters import REGISTERED, Parameter
 from dpkit.core.registry import Registry
 from dpkit.data.engines import DEFAULT
 
@@ -52,7 +52,7 @@ def _scalars(*parameters: Parameter) -> Schema:
 def _data(registry: Registry) -> Schema:
     source: list[object] = [{"type": "string", "minLength": 1}, {**keys.FILES.json_schema(), "minItems": 1}]
     if registry.sources:
-        source.append(_named(registry.sources))
+        source.append(_named(registry.sources, registry))
     person = _object(_scalars(keys.UNIT_COLUMN, keys.AT_MOST), required=("column", "at_most"))
     properties: Schema = {
         "source": {"description": keys.DATA["source"], "anyOf": source},
@@ -109,14 +109,27 @@ def _budget(registry: Registry) -> Schema:
 
 
 def _engine(registry: Registry) -> Schema:
-    """A name where nothing is required, or one name with its parameters."""
-    plain = [factory.name for factory in registry.engines if not any(parameter.required for parameter in factory.parameters)]
-    shapes: list[object] = [{"enum": plain}]
-    for factory in registry.engines:
-        allowed = factory.json_schema()
-        inner = {"anyOf": [allowed, {"type": "null"}]} if factory.name in plain else allowed
-        shapes.append(_object({factory.name: inner}, required=(factory.name,)))
-    return {"description": keys.ROOT["engine"], "default": DEFAULT, "anyOf": shapes}
+    return {"description": keys.ROOT["engine"], "default": DEFAULT, "anyOf": _one_of(registry.engines)}
+
+
+def _one_of(factories: Sequence[Factory[Any]]) -> list[object]:
+    """A name where nothing is required, or one name with its parameters. A mechanism's scale is the plan's."""
+    plain, shapes = [], []
+    for factory in factories:
+        declared = [_parameter_free(factory, parameter) for parameter in factory.parameters]
+        inner: Schema = _object({one.name: one.json_schema() for one in declared if one is not None})
+        needed = [one.name for one in declared if one is not None and one.required]
+        inner["required"] = needed
+        if not needed:
+            plain.append(factory.name)
+        allowed = inner if needed else {"anyOf": [inner, {"type": "null"}]}
+        shapes.append(_object({factory.name: allowed}, required=(factory.name,)))
+    return [{"enum": plain}, *shapes]
+
+
+def _parameter_free(factory: Factory[Any], parameter: Parameter) -> Parameter | None:
+    """A parameter that an analysis gives: any but the scale of a mechanism."""
+    return None if isinstance(factory, MechanismFactory) and parameter.name == factory.scale else parameter
 
 
 def _step(registry: Registry) -> Schema:
@@ -128,17 +141,23 @@ def _step(registry: Registry) -> Schema:
         "run": {"enum": names, "description": keys.STEP["run"]},
         "with": {"type": ["object", "null"], "description": keys.STEP["with"]},
     }
-    return {**_object(properties, required=("id", "run")), "allOf": [_if_run(factory) for factory in registry.algorithms]}
+    rules = [_if_run(factory, registry) for factory in registry.algorithms]
+    return {**_object(properties, required=("id", "run")), "allOf": rules}
 
 
-def _if_run(factory: Factory[Any]) -> Schema:
+def _if_run(factory: Factory[Any], registry: Registry) -> Schema:
     needs = any(parameter.required for parameter in factory.parameters)
     condition: Schema = {"properties": {"run": {"const": factory.name}}, "required": ["run"]}
     allowed = factory.json_schema()
+    for parameter in factory.parameters:
+        if parameter.kind in REGISTERED:
+            known = _one_of(registry.mechanisms if parameter.kind == "mechanism" else registry.queries)
+            properties: Any = allowed["properties"]
+            properties[parameter.name] = {**parameter.json_schema(), "anyOf": known}
     inner = allowed if needs else {"anyOf": [allowed, {"type": "null"}]}
     return {"if": condition, "then": {"properties": {"with": inner}, **({"required": ["with"]} if needs else {})}}
 
 
-def _named(factories: tuple[Factory[Any], ...]) -> Schema:
+def _named(factories: tuple[Factory[Any], ...], registry: Registry) -> Schema:
     properties: Schema = {"run": {"enum": [factory.name for factory in factories]}, "with": {"type": "object"}}
-    return {**_object(properties, required=("run",)), "allOf": [_if_run(factory) for factory in factories]}
+    return {**_object(properties, required=("run",)), "allOf": [_if_run(factory, registry) for factory in factories]}

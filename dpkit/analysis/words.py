@@ -25,7 +25,7 @@ def guarantee_sentence(plan: Plan) -> str:
     how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
     claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {in_full(plan.delta)})-differentially private"
     if not found.holds:
-        return f"NO GUARANTEE: {claim} is what rules say that are not proved ({', '.join(found.unsound)})."
+        return f"NO GUARANTEE: {claim} is what rules say that were accepted by name ({', '.join(found.unsound)})."
     reader = f"by the accountant {explained.accountant!r} ({explained.because})"
     rest = f" and an addition of {in_full(plan.delta)}" if plan.delta else ""
     changed = (
@@ -86,6 +86,7 @@ def plan_text(plan: Plan) -> str:
     """What `dpkit plan` prints."""
     spec, budget = plan.spec, plan.spec.budget
     lines = [
+        *(f"ACCEPTED    {one_line(text)}" for text in accepted_lines(plan)),
         f"analysis    {spec.path}",
         f"data        {one_line(spec.data.name)}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
         + (
@@ -108,6 +109,18 @@ def plan_text(plan: Plan) -> str:
         lines += ["", *warnings]
     lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
     return visible("\n".join([*lines, plan.sentence]))
+
+
+def accepted_lines(plan: Plan) -> list[str]:
+    """What `budget.accept` names, whose word it is, and whether the price rests on it."""
+    registry, lines = plan.spec.registry, []
+    for rule in registry.rules:
+        if rule.name not in plan.spec.budget.accept:
+            continue
+        whose = registry.foreign.get(rule.name, f"the rule is {rule.status} ({rule.because}).")
+        used = "The price rests on it" if rule.name in plan.guarantee.unsound else "It did not lower this price"
+        lines.append(f"{rule.name}: {whose} {used}.")
+    return lines
 
 
 def _step_row(step: PlannedStep) -> tuple[str, ...]:

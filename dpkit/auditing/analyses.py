@@ -93,6 +93,7 @@ def audit_plan(
             time=time,
             watch=watch,
             name=name,
+            registry=plan.spec.registry,
         )
     queries = {f"{step}/{query.name}": query for step, query, _ in asked}
     found = {

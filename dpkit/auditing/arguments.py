@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.auditing.falsifiers import Falsifier, Stage, others, own
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.pair_search import TRIES, PairGenerator, searched, worst_pair
 from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs, takes_any_number
@@ -23,17 +24,6 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 
-NAMES = (
-    "exact profile",
-    "exact enumeration",
-    "accountants agree",
-    "noise law",
-    "support",
-    "white box",
-    "black box",
-    "floating point",
-)
-"""The falsifiers, cheapest first."""
 _SEARCH_STREAM = 0x5EA2C4
 
 
@@ -48,12 +38,13 @@ class Plan:
     seed: int
     floating_point: bool
     falsifiers: tuple[str, ...] | None
+    own: tuple[Falsifier, ...] = ()
     auditors: tuple[Auditor, ...] = ()
     recipe: str = ""
 
-    def uses(self, name: str) -> bool:
-        """Whether a falsifier takes part."""
-        return self.falsifiers is None or name in self.falsifiers
+    def at(self, stage: Stage) -> tuple[Falsifier, ...]:
+        """The falsifiers that take part at a stage, in the order of their registration."""
+        return tuple(falsifier for falsifier in self.own if falsifier.stage == stage)
 
 
 def planned(
@@ -72,7 +63,7 @@ def planned(
     floating_point: bool | None,
     registry: Registry,
     name: str | None = None,
-    checks: Sequence[str] = (),
+    checks: Sequence[str] | None = None,
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[Pair] | None = None,
     tries: int = TRIES,
@@ -80,8 +71,8 @@ def planned(
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
+    known = [auditor.name for auditor in registry.auditors]
     for falsifier in falsifiers or ():
-        known = (*NAMES, *(auditor.name for auditor in registry.auditors))
         if falsifier not in known:
             raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
@@ -98,8 +89,12 @@ def planned(
     else:
         allowed = "a function fn(dataset, n, rng) or a mechanism"
         raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
-    auditors = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
-    rounding = rounding and (falsifiers is None or "floating point" in falsifiers)
+    chosen = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
+    auditors = others(chosen)
+    taking_part = tuple(
+        one for one in own(chosen) if one.stage != "exact" or checks is None or one.name.replace(" ", "_") in checks
+    )
+    rounding = rounding and any(one.stage == "rounding" for one in taking_part)
     parts = {
         "target": _described(target, registry) if recipe is None else recipe,
         "claim": "own" if claim is None else "given",
@@ -108,7 +103,7 @@ def planned(
         "density": None if density is None else named_mechanism(density, registry) or "unnamed",
         "falsifiers": None if falsifiers is None else list(falsifiers),
         "floating point": rounding,
-        "checks": list(checks),
+        "checks": [one.name.replace(" ", "_") for one in taking_part if one.stage == "exact"],
         "auditors": [auditor.name for auditor in auditors],
     }
     return Plan(
@@ -119,6 +114,7 @@ def planned(
         seed=seed,
         floating_point=rounding,
         falsifiers=None if falsifiers is None else tuple(falsifiers),
+        own=taking_part,
         auditors=auditors,
         recipe=written_recipe(parts),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
-
-Check = Callable[[Subject], Finding | None]
-"""A falsifier without samples: None where it does not apply."""
 
 _TOLERANCE = 1e-9
 """By how much the computed delta must exceed the claimed one: the error of sums and quadrature is far below."""
@@ -96,10 +92,6 @@ def accountants_agree(subject: Subject) -> Finding | None:
                 )
                 return Finding(falsifier="accountant cross-check", verdict="refuted", log_e=math.inf, event=event_found)
     return Finding(falsifier="accountant cross-check", verdict="not refuted")
-
-
-CHECKS: Sequence[Check] = (exact_profile, exact_enumeration, accountants_agree)
-"""The falsifiers without samples, cheapest first; more are passed to `audit` as `checks`."""
 
 
 def _compared(subject: Subject, name: str, masses: list[Array], *, margin: float) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from dpkit.auditing.certificate import AuditCertificate, Witness
-from dpkit.auditing.exact import CHECKS, Check
+from dpkit.auditing.falsifiers import others
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.recipe import decoded_distance, decoded_pairs, made_mechanism, read_recipe
 from dpkit.auditing.runner import audit
@@ -17,7 +17,6 @@ from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import default_registry
 
 _IGNORED = ("software", "digest", "note", "budget", "recipe")
-_CHECKS: dict[str, Check] = {check.__name__: check for check in CHECKS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +97,7 @@ def _rerun(
 
         entry = entry_named(certificate.target.removeprefix("zoo:"), registry)
         return entry.audits(confidence=certificate.confidence, samples=samples, rng=certificate.seed)
-    missing = sorted(set(recipe.get("auditors") or ()) ^ {auditor.name for auditor in registry.auditors})
+    missing = sorted(set(recipe.get("auditors") or ()) ^ {auditor.name for auditor in others(registry.auditors)})
     if recipe and recipe.get("falsifiers") is None and missing:
         raise InvalidValueError(
             field="plugins",
@@ -120,7 +119,7 @@ def _rerun(
         density=_density(recipe, registry) if density is None else density,
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers,
         floating_point=certificate.floating_point,
-        checks=CHECKS if checks is None else [_CHECKS[name] for name in checks if name in _CHECKS],
+        checks=None if checks is None else [name for name in checks if isinstance(name, str)],
         name=certificate.target,
         registry=registry,
     )

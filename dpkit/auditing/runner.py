@@ -9,20 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpkit.auditing.arguments import Plan, planned
-from dpkit.auditing.black_box import BlackBox
 from dpkit.auditing.campaign import Budget, Finding, Watch, investigate
 from dpkit.auditing.certificate import Arithmetic, AuditCertificate
-from dpkit.auditing.exact import CHECKS, Check
-from dpkit.auditing.floating_point import FloatingPoint
 from dpkit.auditing.foreign import Opinion, opinions
-from dpkit.auditing.noise_law import noise_law_of
 from dpkit.auditing.outputs import Sampler, Source
 from dpkit.auditing.pair_search import TRIES, PairGenerator
 from dpkit.auditing.processes import Process
 from dpkit.auditing.recipe import Recipe
 from dpkit.auditing.subject import Subject
-from dpkit.auditing.support import Support
-from dpkit.auditing.white_box import LikelihoodRatio
 from dpkit.auditing.writing import written
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
@@ -51,7 +45,7 @@ def audit(
     falsifiers: Sequence[str] | None = None,
     floating_point: bool | None = None,
     time: float | None = None,
-    checks: Sequence[Check] = CHECKS,
+    checks: Sequence[str] | None = None,
     watch: Watch | None = None,
     name: str | None = None,
     registry: Registry | None = None,
@@ -65,7 +59,8 @@ def audit(
     `at` a distance, at pairs found there. `density` declares the law of a function's outputs, which makes it a white box.
     `samples` (both sides together, for each campaign) and `time` (seconds, for all) are budgets; an audit stops as soon as the
     claim is refuted. `floating_point` also tests what rounding decides, with a certificate of its own; it is on for mechanisms
-    that do not assume real arithmetic. `falsifiers` restricts which are used, by name; `name` is what certificates call it.
+    that do not assume real arithmetic. `falsifiers` restricts which are used, by name, and `checks` which of those that draw no
+    samples; `name` is what certificates call it.
 
     With probability at least `confidence`, no true claim is refuted and every `epsilon_lower` is below the truth, over all
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
@@ -79,11 +74,11 @@ def audit(
     plan = planned(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
         falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
-        checks=[check.__name__ for check in checks],
+        checks=checks,
         registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     deadline = None if time is None else clock.monotonic() + time
-    return _Audit(plan=plan, deadline=deadline, watch=watch, checks=tuple(checks)).run()
+    return _Audit(plan=plan, deadline=deadline, watch=watch).run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +86,6 @@ class _Audit:
     plan: Plan
     deadline: float | None
     watch: Watch | None
-    checks: tuple[Check, ...]
 
     def run(self) -> list[AuditCertificate]:
         plan = self.plan
@@ -100,10 +94,12 @@ class _Audit:
         certificates: list[AuditCertificate] = []
         law, law_share = plan.subjects[0], 0.0
         law_seed = next(seeds)
-        process = noise_law_of(law, Source(law.sampler, law.pair, next(seeds))) if plan.uses("noise law") else None
-        if process is not None:
+        source = Source(law.sampler, law.pair, next(seeds)) if plan.at("law") else None
+        made = [falsifier.make(law, source) for falsifier in plan.at("law")]
+        laws: list[Process] = [process for process in made if process is not None]
+        if laws:
             law_share = _LAW_SHARE
-            found = self._sampled(law, [process], alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
+            found = self._sampled(law, laws, alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
             certificates.append(self._written(law, found, "declared law", alpha * law_share))
             if found.verdict == "refuted":
                 return certificates  # what was proved of another law says nothing about this one
@@ -129,24 +125,25 @@ class _Audit:
                 broken.add(id(subject.claim))
         if plan.floating_point:
             level = alpha * float_share
-            found = self._sampled(law, [FloatingPoint(law)], level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
+            rounded = [falsifier.make(law) for falsifier in plan.at("rounding")]
+            found = self._sampled(law, rounded, level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
             certificates.append(self._written(law, found, "floating point", level))
         return certificates
 
     def _claim(self, subject: Subject, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
         tried: list[str] = []
-        for check in self.checks:
-            found = check(subject) if self.plan.uses(check.__name__.replace("_", " ")) else None
+        found: Finding | None
+        for falsifier in self.plan.at("exact"):
+            found = falsifier.make(subject)
             if found is not None:
                 tried.append(found.falsifier)
                 if found.verdict == "refuted":
                     return found
         processes: list[Process] = []
         if subject.density is not None:
-            processes += [Support(subject)] if self.plan.uses("support") else []
-            processes += [LikelihoodRatio(subject)] if self.plan.uses("white box") else []
-        if self.plan.uses("black box") and (not processes or self.plan.falsifiers is not None):
-            processes.append(BlackBox(subject.points, subject.pair, delta=subject.delta))
+            processes += [falsifier.make(subject) for falsifier in self.plan.at("density")]
+        if not processes or self.plan.falsifiers is not None:
+            processes += [falsifier.make(subject) for falsifier in self.plan.at("samples")]
         if not processes:
             return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
         found = self._sampled(subject, processes, alpha, bound_alpha, self.plan.samples, seed)

@@ -25,6 +25,9 @@ VERBS = {
     "bench": ("dpkit.cli.bench", "bench", "Measure dpkit beside its peers, all in one run."),
 }
 
+OF_PLUGINS = "Plugins may add verbs: `dpkit plugins` lists them."
+"""The last line of `dpkit --help`, which imports no plugin."""
+
 
 def __getattr__(name: str) -> object:
     if name != "main":

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from dpkit._version import __version__
-from dpkit.cli import VERBS
+from dpkit.cli import OF_PLUGINS, VERBS
 from dpkit.cli.verbs import LazyVerbs
 
 
-@click.group(cls=LazyVerbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyVerbs, verbs=VERBS, epilog=OF_PLUGINS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpkit")
 def main() -> None:
     """Private analyses from a YAML file: every number priced before data is touched, and derived from a named theorem.

@@ -16,6 +16,10 @@ gets the answer alone. There are no colours.
 
 Completion for bash: `eval "$(_DPKIT_COMPLETE=bash_source dpkit)"`; for zsh and fish, `zsh_source` and `fish_source`.
 
+Plugins may add verbs (the hook `dpkit_commands`). `dpkit plugins` lists them, and `dpkit NAME --help` explains one;
+`dpkit --help` lists dpkit's own, because it answers before any plugin is imported. One that does not load is named, and the
+others work.
+
 This page is generated from the verbs themselves.
 """
 

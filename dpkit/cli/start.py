@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from dpkit.cli import VERBS
+from dpkit.cli import OF_PLUGINS, VERBS
 
 _HEAD = """\
 Usage: dpkit [OPTIONS] COMMAND [ARGS]...
@@ -45,7 +45,7 @@ def quick_help() -> str:
     for name, (_, _, text) in VERBS.items():
         first, *others = _wrapped(text)
         lines += [f"  {name:{column}}{first}", *(" " * (column + 2) + line for line in others)]
-    return _HEAD + "\n".join(lines) + "\n"
+    return _HEAD + "\n".join(lines) + f"\n\n  {OF_PLUGINS}\n"
 
 
 def _wrapped(text: str) -> Iterator[str]:

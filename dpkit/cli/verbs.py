@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -19,14 +20,20 @@ class LazyVerbs(click.Group):
         super().__init__(*arguments, **options)
         self._verbs = verbs
 
+    @cached_property
+    def _of_plugins(self) -> Mapping[str, click.Command]:
+        from dpkit.cli.plugin_verbs import plugin_verbs
+
+        return plugin_verbs(self._verbs)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of the table."""
         return list(self._verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb, imported now."""
+        """The verb, imported now: from the table, else from the plugins, which are loaded only for a name that is not in it."""
         if cmd_name not in self._verbs:
-            return None
+            return self._of_plugins.get(cmd_name)
         module, name, _ = self._verbs[cmd_name]
         command: click.Command = getattr(import_module(module), name)
         return command
@@ -46,10 +53,10 @@ class LazyVerbs(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that was asked for, or the nearest one in the message."""
         asked = args[0] if args else ""
-        if asked and not asked.startswith("-") and asked not in self._verbs:
+        if asked and not asked.startswith("-") and asked not in self._verbs and asked not in self._of_plugins:
             from difflib import get_close_matches
 
-            near = get_close_matches(asked, self._verbs, n=1)
+            near = get_close_matches(asked, (*self._verbs, *self._of_plugins), n=1)
             ctx.fail(f"No such command {asked!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 

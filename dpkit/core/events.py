@@ -18,15 +18,32 @@ class Event:
 
     Subclass it as a frozen dataclass whose fields all compare, since equal events are priced once. Leaves are open; the
     combinators are closed, because pricing knows each of them. A rule speaks of exactly one class of events.
+
+    `cheaper_below` names fields in which events of this class are ordered: where such a field is smaller and all others are
+    equal, the release costs no more, whatever rule prices it. A plan then covers it (`covers`). The conformance kit tries it.
     """
 
     __slots__ = ()
     _closed: ClassVar[bool] = False
+    cheaper_below: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         for base in cls.__mro__[1:]:
             if base.__dict__.get("_closed", False):
                 raise TypeError(f"{base.__name__} is a closed combinator: {cls.__name__} cannot extend it; subclass Event.")
+
+    def covers(self, other: Event) -> bool:
+        """Whether a plan with this event has room for the other one: equal, or cheaper by the order that the class declares."""
+        if self == other:
+            return True
+        if type(self) is not type(other):
+            return False
+        ordered = self.cheaper_below
+        names: Iterable[str] = getattr(type(self), "__dataclass_fields__", ())
+        return bool(ordered) and all(
+            getattr(other, name) <= getattr(self, name) if name in ordered else getattr(other, name) == getattr(self, name)
+            for name in names
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar, get_args
 
 from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.checks import nonempty_text, one_of, tuple_of, whole_number
+from dpkit.core.checks import finite_number, nonempty_text, one_of, tuple_of, whole_number
 from dpkit.core.distances import Distance
 from dpkit.core.engine import Engine
 from dpkit.core.mechanism import Mechanism
@@ -68,12 +69,17 @@ class Factory(Generic[Product]):
 class MechanismFactory(Factory[Mechanism]):
     """A mechanism: what values it takes, and in which metrics `event(at=...)` takes its distance, the natural one first.
 
-    `shapes` are the shapes of values that the conformance kit tries.
+    `scale` names the parameter that its noise is proportional to: a plan solves that one, and an analysis may give the others.
+    A larger scale must never cost more. Without a number of that name there is none, and no plan can fit the mechanism to a
+    budget. `deviation` is the standard deviation of an entry at scale one; it decides what the
+    shares of steps with different noises mean. `shapes` are the shapes of values that the conformance kit tries.
     """
 
     metrics: tuple[str, ...]
     values: Values = "reals"
     shapes: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2))
+    scale: str = "scale"
+    deviation: float = 1.0
 
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
@@ -84,6 +90,20 @@ class MechanismFactory(Factory[Mechanism]):
         object.__setattr__(self, "metrics", metrics)
         one_of(self.values, VALUES, field="values", where=where)
         object.__setattr__(self, "shapes", _checked_shapes(self.shapes, where=where))
+        numbers = [parameter.name for parameter in self.parameters if parameter.kind == "number"]
+        if self.scale == "scale" and "scale" not in numbers:
+            object.__setattr__(self, "scale", "")
+        elif self.scale and self.scale not in numbers:
+            allowed = f"a declared parameter that is a number ({', '.join(numbers) or 'there is none'}), or ''"
+            raise InvalidValueError(field="scale", found=self.scale, allowed=allowed, where=where)
+        deviation = finite_number(self.deviation, field="deviation", where=where, minimum=0.0, strict=True)
+        object.__setattr__(self, "deviation", deviation)
+
+    def scaled(self, deviation: float, **given: object) -> Mechanism:
+        """The mechanism with this standard deviation in an entry (or the smallest it can have), and what was given beside."""
+        (parameter,) = [parameter for parameter in self.parameters if parameter.name == self.scale]
+        least = math.nextafter(parameter.minimum, math.inf) if parameter.exclusive else parameter.minimum
+        return self.build(**given, **{parameter.name: max(deviation / self.deviation, least)})
 
 
 def _checked_shapes(shapes: object, *, where: str) -> tuple[tuple[int, ...], ...]:

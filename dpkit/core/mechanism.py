@@ -52,6 +52,18 @@ class Accurate(Protocol):
 
 
 @runtime_checkable
+class CombinedAccurate(Protocol):
+    """A mechanism that can say how good sums of its entries will be: what is read from a tree of counts, say."""
+
+    def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
+        """A bound on the errors of `count` linear combinations of `entries` released numbers, which holds for all at once.
+
+        The coefficients of each combination have a Euclidean norm of at most `norm`.
+        """
+        ...
+
+
+@runtime_checkable
 class OnGrid(Protocol):
     """A mechanism whose outputs are multiples of a public power of two, and which commutes with shifts along that grid.
 

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dpkit.core.checks import finite_number, nonempty_text, one_of, whole_number
+from dpkit.core.choices import Choice, as_choice
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.numerics.rounding import in_full
 
-Kind = Literal["number", "integer", "boolean", "text", "choice", "numbers", "texts"]
+Kind = Literal["number", "integer", "boolean", "text", "choice", "numbers", "texts", "path", "paths", "mechanism", "query"]
 KINDS: tuple[str, ...] = get_args(Kind)
-"""`choice` is one of a few words; `numbers` and `texts` are lists."""
+"""`choice` is one of a few words; `numbers`, `texts` and `paths` are lists. A relative `path` in an analysis is relative to its
+file. `mechanism` and `query` are names of what is registered, `NAME` or `{NAME: {parameters}}`, and arrive as a `Choice`."""
+LISTS = ("numbers", "texts", "paths")
+REGISTERED = ("mechanism", "query")
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -34,7 +38,8 @@ class Parameter:
     """One parameter of a factory: its name, kind, range, unit and what it means.
 
     `minimum` and `maximum` bound a number (of `numbers`, each entry); with `exclusive` the minimum itself is not allowed.
-    `examples` are values that tests try first.
+    `examples` are values that tests try first. `about_values`: it states a fact about the values that a mechanism is given;
+    nothing checks it, so an analysis cannot give it, and the default stands.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     default: object = REQUIRED
     examples: tuple[object, ...] = ()
+    about_values: bool = False
 
     def __post_init__(self) -> None:
         where = f"Parameter({self.name})"
@@ -72,17 +78,32 @@ class Parameter:
         if not self.required:
             object.__setattr__(self, "default", self.check(self.default, where=where))
         object.__setattr__(self, "examples", tuple(self.check(example, where=where) for example in self.examples))
+        if self.about_values and self.required:
+            allowed = "a default that holds for all values, beside `about_values`"
+            raise InvalidValueError(field="default", found="nothing", allowed=allowed, where=where)
 
     @property
     def required(self) -> bool:
         """Whether there is no default."""
         return self.default is REQUIRED
 
+    @property
+    def plain_default(self) -> object:
+        """The default as YAML and JSON write it."""
+        if isinstance(self.default, Choice):
+            return {self.default.name: self.default.parameters} if self.default.given else self.default.name
+        return list(self.default) if isinstance(self.default, tuple) else self.default
+
     def check(self, value: object, *, where: str) -> object:
         """The value, normalised, or an error that says what is allowed."""
         if self.default is None and value is None:
             return None
-        if self.kind in ("numbers", "texts"):
+        if self.kind in REGISTERED:
+            chosen = as_choice(value)
+            if chosen is None:
+                raise self._wrong(value, where)
+            return chosen
+        if self.kind in LISTS:
             if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
                 raise self._wrong(value, where)
             one = self._number if self.kind == "numbers" else self._text
@@ -114,6 +135,10 @@ class Parameter:
             "choice": "one of " + ", ".join(map(repr, self.choices)),
             "numbers": "a list of finite numbers",
             "texts": "a list of non-empty texts",
+            "path": "a path",
+            "paths": "a list of paths",
+            "mechanism": "the name of a mechanism, or {NAME: {parameters}}",
+            "query": "the name of a query, or {NAME: {parameters}}",
         }[self.kind]
         low = "" if self.minimum == -math.inf else f" {'>' if self.exclusive else '>='} {in_full(self.minimum)}"
         high = "" if self.maximum == math.inf else f"{' and' if low else ''} <= {in_full(self.maximum)}"
@@ -125,6 +150,7 @@ class Parameter:
         schema: dict[str, object] = {"description": self.doc + (f" ({self.unit})" if self.unit else "")}
         number: dict[str, object] = {"type": "integer" if self.kind == "integer" else "number", **self._limits()}
         text: dict[str, object] = {"type": "string", "minLength": 1}
+        named: dict[str, object] = {"anyOf": [text, {"type": "object", "minProperties": 1, "maxProperties": 1}]}
         shapes: dict[str, dict[str, object]] = {
             "number": number,
             "integer": number,
@@ -133,13 +159,17 @@ class Parameter:
             "choice": {"enum": list(self.choices)},
             "numbers": {"type": "array", "items": number},
             "texts": {"type": "array", "items": text},
+            "path": text,
+            "paths": {"type": "array", "items": text},
+            "mechanism": named,
+            "query": named,
         }
         schema |= shapes[self.kind]
         if self.default is None:
             bare = {key: schema.pop(key) for key in list(schema) if key != "description"}
             schema["anyOf"] = [bare, {"type": "null"}]
         if not self.required:
-            schema["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
+            schema["default"] = self.plain_default
         return schema
 
     def _limits(self) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from dpkit.core import events
 from dpkit.core.accountant import Accountant, AnyAccountant
 from dpkit.core.auditor import Auditor
+from dpkit.core.command import Command
 from dpkit.core.events import Event
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
@@ -37,6 +38,7 @@ class Registry:
     engines: tuple[EngineFactory, ...] = ()
     sources: tuple[Factory[Any], ...] = ()
     zoo: tuple[ZooEntry, ...] = ()
+    commands: tuple[Command, ...] = ()
     problems: tuple[str, ...] = ()
     foreign: Mapping[str, str] = field(default_factory=dict)
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
@@ -53,6 +55,7 @@ class Registry:
             ("engine", self.engines),
             ("source", self.sources),
             ("zoo entry", self.zoo),
+            ("command", self.commands),
         ):
             _unique(kind, [item.name for item in items])
         _unique_classes({rule.event for rule in self.rules})

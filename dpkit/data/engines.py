@@ -42,7 +42,7 @@ ENGINES = (
             ),
             Parameter(
                 name="folder",
-                kind="text",
+                kind="path",
                 doc="Where these files are; the folder for temporary files unless it is given.",
                 default=None,
             ),

@@ -6,10 +6,13 @@ import difflib
 import glob
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from dpkit.core.factories import Factory
 from dpkit.core.neighbours import Neighbours
+from dpkit.core.parameters import Parameter
 from dpkit.core.source import DivisibleTable, Table
 from dpkit.data.arrays import ColumnsTable, table_of_array
 from dpkit.data.arrow import ParquetTable, arrow_table
@@ -159,3 +162,28 @@ def _missing_column(name: str, table: Table, names: Sequence[str], *, has_header
         near = difflib.get_close_matches(name, names, n=3)
         fix = f"Did you mean {' or '.join(repr(other) for other in near)}?" if near else "No column has a similar name."
     return SourceError(source="the data", reason=reason, fix=fix)
+
+
+_PATHS = Parameter(name="paths", kind="paths", doc="Files, or globs of files.", examples=(("rows.csv",),))
+SOURCES: tuple[Factory[Any], ...] = (
+    Factory(
+        name="csv",
+        doc="CSV files, whatever their names end in; the first line of each names its columns.",
+        make=lambda paths, delimiter: CsvTable(_all_of(paths), delimiter=delimiter),
+        parameters=(
+            _PATHS,
+            Parameter(name="delimiter", kind="text", doc="What stands between cells: one character.", default=","),
+        ),
+    ),
+    Factory(
+        name="parquet",
+        doc="Parquet files, whatever their names end in.",
+        make=lambda paths: ParquetTable(_all_of(paths)),
+        parameters=(_PATHS,),
+    ),
+)
+"""The formats of files, as an analysis names them: `source: {run: csv, with: {paths: [rows.dat], delimiter: ";"}}`."""
+
+
+def _all_of(paths: Sequence[str]) -> list[str]:
+    return [path for item in paths for path in _expanded(item)]

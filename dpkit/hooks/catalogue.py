@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpkit.core.accountant import Accountant
 from dpkit.core.auditor import Auditor
+from dpkit.core.command import Command
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.zoo import ZooEntry
@@ -33,5 +34,6 @@ CATALOGUE: tuple[Contribution, ...] = (
     Contribution(hook="dpkit_engines", field="engines", kind="engine", product=EngineFactory),
     Contribution(hook="dpkit_sources", field="sources", kind="source", product=Factory),
     Contribution(hook="dpkit_zoo", field="zoo", kind="zoo entry", product=ZooEntry),
+    Contribution(hook="dpkit_commands", field="commands", kind="command", product=Command),
 )
 BY_HOOK: Mapping[str, Contribution] = {contribution.hook: contribution for contribution in CATALOGUE}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from dpkit._version import __version__
 from dpkit.errors import PluginError
-from dpkit.hooks import builtins
 from dpkit.hooks.specs import PROJECT
+
+BUILT_IN = "dpkit.builtins"
+"""The module of dpkit's own plugin. It stands above this layer, so it is found by name, as the modules of other plugins are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class Candidate:
 
 def built_in() -> Candidate:
     """dpkit itself, which goes through the same hooks."""
-    return Candidate(name=PROJECT, distribution="dpkit", version=__version__, location=builtins.__name__, module=builtins)
+    return Candidate(name=PROJECT, distribution="dpkit", version=__version__, location=BUILT_IN, module=import_module(BUILT_IN))
 
 
 def installed(only: Collection[str] | None) -> Iterator[Candidate]:

@@ -249,8 +249,8 @@ def _claimed(loading: _Loading) -> Iterable[tuple[str, str, object]]:
 def _foreign_rules(loadings: list[_Loading]) -> dict[str, str]:
     """Rules of a plugin about an event that is not its own, by name, with the words that say whose it is.
 
-    An event is dpkit's where dpkit has it or speaks of it; else it belongs to the one plugin that speaks of it. Where several
-    do, it belongs to the one that defines it, and the others' rules are foreign.
+    An event is dpkit's where dpkit has it or speaks of it; else it belongs to the plugin whose package defines it, whether or
+    not that one speaks of it; where none does, to the one plugin that speaks of it.
     """
     healthy = [loading for loading in loadings if not loading.problems]
     speakers: dict[type[Event], list[_Loading]] = {}
@@ -263,7 +263,8 @@ def _foreign_rules(loadings: list[_Loading]) -> dict[str, str]:
         if loading is loadings[0]:
             continue
         for rule in loading.items.get("rules", ()):
-            owner = _owner(rule.event, speakers[rule.event], loadings[0] if rule.event in built_in_kinds else None)
+            definers = [other for other in healthy if _defines(other.candidate.module, rule.event)]
+            owner = loadings[0] if rule.event in built_in_kinds else _owner(definers, speakers[rule.event])
             if owner is not loading:
                 whose = "no one plugin" if owner is None else owner.candidate.owner
                 foreign[rule.name] = (
@@ -273,13 +274,12 @@ def _foreign_rules(loadings: list[_Loading]) -> dict[str, str]:
     return foreign
 
 
-def _owner(kind: type[Event], speakers: list[_Loading], built_in_owner: _Loading | None) -> _Loading | None:
-    if built_in_owner is not None:
-        return built_in_owner
-    if len(speakers) == 1:
-        return speakers[0]
-    definers = [speaker for speaker in speakers if _defines(speaker.candidate.module, kind)]
-    return definers[0] if len(definers) == 1 else None
+def _owner(definers: list[_Loading], speakers: list[_Loading]) -> _Loading | None:
+    """The one that defines an event, else the only one that speaks of it; None where that is nobody in particular."""
+    for found in (definers, speakers):
+        if len(found) == 1:
+            return found[0]
+    return None
 
 
 def _defines(module: object, kind: type[Event]) -> bool:

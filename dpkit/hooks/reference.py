@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from dpkit.core import factories, parameters, zoo
+from dpkit.core import command, factories, parameters, zoo
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import CATALOGUE
 
@@ -37,7 +37,7 @@ def hook_reference() -> str:
         )
     parts.append("## What factories and entries declare\n")
     kinds = (factories.Factory, factories.MechanismFactory, factories.QueryFactory, factories.EngineFactory)
-    for kind in (parameters.Parameter, *kinds, zoo.ZooEntry):
+    for kind in (parameters.Parameter, *kinds, zoo.ZooEntry, command.Command):
         fields = "\n".join(f"- `{name}`: `{annotation}`" for name, annotation in inspect.get_annotations(kind).items())
         parts.append(f"### `{kind.__name__}`\n\n{inspect.getdoc(kind)}\n\n{fields}\n")
     return "\n".join(parts)

@@ -13,6 +13,7 @@ import pluggy
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.auditor import Auditor
+from dpkit.core.command import Command
 from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.core.loss_rules import LossRule
 from dpkit.core.zoo import ZooEntry
@@ -29,7 +30,8 @@ def dpkit_mechanisms() -> Sequence[MechanismFactory]:
     """Return the mechanisms that this plugin adds.
 
     Each is a `MechanismFactory`: a name, what it is, how it is made, its declared parameters, the values it takes and the
-    metrics of its distances. `dpkit plugins check` runs the laws of mechanisms on each.
+    metrics of its distances. A step of an analysis names it under `mechanism`, where its metric suits, and the plan solves the
+    parameter that the factory declares as its `scale`. `dpkit plugins check` runs the laws of mechanisms on each.
     """
     return ()
 
@@ -69,7 +71,8 @@ def dpkit_algorithms() -> Sequence[AlgorithmFactory]:
 def dpkit_queries() -> Sequence[QueryFactory]:
     """Return the queries that this plugin adds, with their sensitivities.
 
-    Each is a `QueryFactory`. The kit searches for neighbours that exceed a declared sensitivity.
+    Each is a `QueryFactory`. The step `run: release` releases it by its name, with its declared parameters and any mechanism
+    that suits. The kit searches for neighbours that exceed a declared sensitivity.
     """
     return ()
 
@@ -79,7 +82,8 @@ def dpkit_auditors() -> Sequence[Auditor]:
     """Return the auditors that this plugin adds.
 
     Each has a name and a method `falsify(target, claim, pair, *, samples, alpha, rng)`, which tries to break a claim at one
-    pair, within its share `alpha` of the error probability, and returns an `Evidence` or None. Every audit calls them.
+    pair, within its share `alpha` of the error probability, and returns an `Evidence` or None. Every audit calls them. dpkit's
+    own come through this hook, too; those that sample share one stream.
     """
     return ()
 
@@ -109,7 +113,8 @@ def dpkit_sources() -> Sequence[Factory[Any]]:
     """Return the sources that this plugin adds: where rows come from.
 
     Each is a `Factory` that makes whatever `dpkit.open_source` takes: a `Table`, a frame, columns by name. An analysis names it
-    as `source: {run: NAME, with: {...}}`; in Python, give `registry.source(NAME).make(...)` to `open_source`.
+    as `source: {run: NAME, with: {...}}`; in Python, give `registry.source(NAME).build(...)` to `open_source`. Declare files as
+    parameters of the kind `path` or `paths`: a relative one is relative to the YAML file, as is a path that `make` returns.
     """
     return ()
 
@@ -122,5 +127,16 @@ def dpkit_zoo() -> Sequence[ZooEntry]:
     `dpkit audit --zoo` audits it beside dpkit's own: a broken one must fall, a right one must stand. One that raises is
     reported, and the others go on. Names of dpkit's own entries are taken. The hook is called whenever plugins are loaded,
     so it should be quick.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_commands() -> Sequence[Command]:
+    """Return the verbs that this plugin adds to the command line.
+
+    Each is a `Command`: a name, one line of help, and `load()`, which gives a `click.Command` or a function of the arguments.
+    `dpkit NAME` runs it. `dpkit plugins` lists it; `dpkit --help` lists dpkit's own verbs only, because it answers before any
+    plugin is imported. One that fails to load is named, and the others work.
     """
     return ()

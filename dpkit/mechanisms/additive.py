@@ -19,7 +19,8 @@ from dpkit.core.loss_rules import LossRule
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.parameters import Parameter
 from dpkit.mechanisms import releasing
-from dpkit.numerics.exact_rounding import NoiseLaw, exactly_rounded, grid_for
+from dpkit.numerics.exact_rounding import NoiseLaw, Tail, exactly_rounded, grid_for
+from dpkit.numerics.lazy_uniform import new_context
 from dpkit.numerics.noise_inputs import checked_scale
 
 
@@ -77,10 +78,33 @@ class AdditiveNoise(ABC):
         z = (np.asarray(output, dtype=np.float64) - center) / self.scale
         return releasing.summed_over_value(self.unit_log_density(z) - math.log(self.scale), center.ndim)
 
+    def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
+        """The largest absolute error over the shape at this confidence, for independent entries, rounding included."""
+        # each side of each entry is beyond t with probability of at most (1 - c^(1/m)) / 2
+        tail = math.exp(releasing.log_tail(releasing.entries(shape), confidence)) / 2.0
+        sides = (self.law.upper,) if self.law.lower is None else (self.law.upper, self.law.lower)
+        return self.scale * max(_beyond(side, tail) for side in sides) * (1.0 + 1e-12) + self.grid / 2.0
+
     @classmethod
-    def factory(cls, *, name: str, doc: str, examples: tuple[float, ...] = (1.0, 0.3)) -> MechanismFactory:
-        """The mechanism under its name, with its scale as the declared parameter."""
+    def factory(
+        cls, *, name: str, doc: str, examples: tuple[float, ...] = (1.0, 0.3), deviation: float = 1.0
+    ) -> MechanismFactory:
+        """The mechanism under its name, with its scale as the declared parameter; `deviation` is that of Z."""
         scale = Parameter(
             name="scale", kind="number", doc="The scale of the noise.", minimum=1e-9, maximum=1e12, examples=examples
         )
-        return MechanismFactory(name=name, doc=doc, make=cls, parameters=(scale,), metrics=(cls.metric,))
+        return MechanismFactory(name=name, doc=doc, make=cls, parameters=(scale,), metrics=(cls.metric,), deviation=deviation)
+
+
+def _beyond(tail: Tail, probability: float) -> float:
+    """A number that Z exceeds with at most this probability, and at least 0."""
+    if probability >= tail.smallest:
+        found = float(tail.quantile(np.array([min(probability, 0.5)]))[0]) + tail.error
+        return max(found * (1.0 + 1e-12), found, 0.0)
+    # further out the author promises the exact survival alone: go on until it is small enough
+    context = new_context()
+    limit = context.mpf(probability * (1.0 - 1e-9))
+    reached = max(float(tail.quantile(np.array([tail.smallest]))[0]) + tail.error, 1.0)
+    while reached < math.inf and tail.survival(context, context.mpf(reached)) >= limit:
+        reached *= 1.01
+    return reached

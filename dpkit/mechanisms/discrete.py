@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from dpkit.core.losses import ZCDP, PureDP
 from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import gaussian_accuracy
+from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.rounding import round_up
 
 IntArray = npt.NDArray[np.int64]
@@ -40,6 +41,8 @@ class DiscreteLaplaceEvent(Event):
     continuous Laplace noise. So it is priced as pure.
     """
 
+    cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
+
     ratio: float
 
     def __post_init__(self) -> None:
@@ -49,6 +52,8 @@ class DiscreteLaplaceEvent(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussianEvent(Event):
     """Discrete Gaussian noise on integers; `ratio` is the L2 sensitivity over the scale."""
+
+    cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
 
@@ -126,6 +131,10 @@ class DiscreteLaplace:
         needed = self.scale * (math.log(2.0) - log_tail - math.log1p(math.exp(-1.0 / self.scale)))
         return float(max(0, math.ceil(needed * (1.0 + 1e-12) - 1.0)))
 
+    def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
+        """As of Laplace noise, without rounding."""
+        return laplace_combined_accuracy(self.scale, norm, count, confidence)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussian:
@@ -175,6 +184,10 @@ class DiscreteGaussian:
         P(X >= t) <= P(N >= t - 1) (CKS20, Proposition 25).
         """
         return float(math.ceil(gaussian_accuracy(self.scale, releasing.entries(shape), confidence)) + 1)
+
+    def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
+        """By Chernoff's bound and a sum over combinations: integer Gaussian noise is subgaussian (CKS20, Fact 18)."""
+        return self.scale * norm * math.sqrt(2.0 * math.log(2.0 * count / (1.0 - confidence))) * (1.0 + 1e-12)
 
 
 def _log_theta(scale: float) -> float:

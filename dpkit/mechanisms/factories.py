@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dpkit.core.factories import MechanismFactory
 from dpkit.core.parameters import Parameter
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
@@ -23,6 +25,7 @@ FACTORIES: tuple[MechanismFactory, ...] = (
         make=Laplace,
         parameters=(_scale("The scale b of the noise, in the unit of the value."),),
         metrics=("l1",),
+        deviation=math.sqrt(2.0),
     ),
     MechanismFactory(
         name="gaussian",
@@ -47,6 +50,7 @@ FACTORIES: tuple[MechanismFactory, ...] = (
         parameters=(_scale("The scale of the noise.", smallest=1e-9, largest=1e12),),
         metrics=("l1",),
         values="integers",
+        deviation=math.sqrt(2.0),  # the scale is what counts: the deviation of small integer noise is smaller
     ),
     MechanismFactory(
         name="discrete-gaussian",
@@ -67,6 +71,7 @@ FACTORIES: tuple[MechanismFactory, ...] = (
                 kind="boolean",
                 doc="Whether a record that comes or goes moves all scores in one direction.",
                 default=False,
+                about_values=True,
             ),
         ),
         metrics=("linf", "l2", "l1"),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianEvent(Event):
     """Gaussian noise; `ratio` is the L2 sensitivity over the standard deviation sigma."""
+
+    cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
 
@@ -139,6 +142,10 @@ class Gaussian:
         included. Beyond 2**53 grid steps a float64 cannot hold the answer, and its own rounding comes on top.
         """
         return gaussian_accuracy(self.scale, releasing.entries(shape), confidence) + self.grid / 2.0
+
+    def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
+        """As if the combinations were independent, by Sidak's inequality; rounding adds half a step for each entry."""
+        return gaussian_accuracy(self.scale, count, confidence) * norm + norm * math.sqrt(entries) * self.grid / 2.0
 
 
 def gaussian_accuracy(scale: float, count: int, confidence: float) -> float:

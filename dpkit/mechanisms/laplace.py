@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_m
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceEvent(Event):
     """Laplace noise; `ratio` is the L1 sensitivity over the scale b."""
+
+    cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
 
@@ -263,3 +265,16 @@ class Laplace:
         # P(all within t) = (1 - e^(-t/b))^m
         log_tail = releasing.log_tail(releasing.entries(shape), confidence)
         return -self.scale * log_tail * (1.0 + 1e-12) + self.grid / 2.0
+
+    def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
+        """By Chernoff's bound and a sum over combinations; rounding adds half a step for each entry."""
+        return laplace_combined_accuracy(self.scale, norm, count, confidence) + norm * math.sqrt(entries) * self.grid / 2.0
+
+
+def laplace_combined_accuracy(scale: float, norm: float, count: int, confidence: float) -> float:
+    """t with P(all of `count` combinations of Laplace noises are within t) >= confidence.
+
+    For coefficients of norm c and scale b, E exp(sY) <= e at s = 1/(c b sqrt 2); so it is for integer Laplace noise.
+    """
+    odds = math.log(2.0 * count / (1.0 - confidence))
+    return scale * norm * math.sqrt(2.0) * (1.0 + odds) * (1.0 + 1e-12)

@@ -106,7 +106,7 @@ def _stamps(result: Result) -> list[Markup]:
     if result.simulation:
         stamps.append(element("p", "SIMULATION: made-up data or seeded noise. These are no answers.", cls="stamp"))
     if not result.plan.guarantee.holds:
-        stamps.append(element("p", "NO GUARANTEE: rules were accepted that are not proved.", cls="stamp"))
+        stamps.append(element("p", "NO GUARANTEE: the price rests on rules that were accepted by name.", cls="stamp"))
     if not result.is_complete:
         stamps.append(element("p", "Not every step came to its end. The price is the whole plan's.", cls="stamp"))
     return stamps

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from dpkit.core.events import Event, flatten
 from dpkit.errors import PlanExceededError
 
@@ -24,8 +22,8 @@ class PlanCoverage:
 
 
 def _take(left: dict[Event, int], leaf: Event, times: int, *, run: str) -> None:
-    """The same event first; then the cheapest dearer one of its kind."""
-    dearer = sorted((planned for planned in left if covers(planned, leaf)), key=lambda planned: _size(planned))
+    """The cheapest that covers it first, by the order that events of its kind declare: the same one, where it is left."""
+    dearer = sorted((planned for planned in left if planned.covers(leaf)), key=_size)
     for planned in dearer:
         used = min(times, left[planned])
         left[planned] -= used
@@ -35,20 +33,6 @@ def _take(left: dict[Event, int], leaf: Event, times: int, *, run: str) -> None:
     raise PlanExceededError(run=run, plan="a plan without room for it", asked=repr(leaf))
 
 
-def covers(planned: Event, charged: Event) -> bool:
-    """Whether a planned release bounds the charged one: equal, or a built-in noise with a smaller `ratio` and all else equal.
-
-    Of the built-in noises it is known that a smaller ratio of distance and noise costs less. Of a plugin's event nothing is
-    known but its name, so it must be the very event that was planned.
-    """
-    if planned == charged:
-        return True
-    if type(planned) is not type(charged) or not type(planned).__module__.startswith("dpkit.mechanisms."):
-        return False
-    theirs, ours = ({field.name: getattr(event, field.name) for field in fields(event)} for event in (planned, charged))  # type: ignore[arg-type]
-    most, asked = theirs.pop("ratio", None), ours.pop("ratio", None)
-    return most is not None and asked is not None and bool(asked <= most) and theirs == ours
-
-
-def _size(event: Event) -> float:
-    return float(getattr(event, "ratio", 0.0))
+def _size(event: Event) -> tuple[float, ...]:
+    """Where an event stands in the order of its class."""
+    return tuple(float(getattr(event, name)) for name in event.cheaper_below)

@@ -186,9 +186,9 @@ def _typical_values(parameter: Parameter) -> list[object]:
             given += parameter.choices
         case "numbers":
             given += [(0.0, 1.0)]
-        case "text":
+        case "text" | "path":
             given += ["text"]
-        case "texts":
+        case "texts" | "paths":
             given += [("a", "b")]
     return list(dict.fromkeys(given))
 

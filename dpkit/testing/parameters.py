@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dpkit.core.choices import Choice
 from dpkit.core.factories import Factory
 from dpkit.core.parameters import Parameter
 
@@ -33,12 +34,16 @@ def _of_kind(parameter: Parameter) -> st.SearchStrategy[Any]:
             return st.booleans()
         case "choice":
             return st.sampled_from(parameter.choices)
-        case "text":
+        case "text" | "path":
             return _texts()
         case "numbers":
             return st.lists(_numbers(parameter), max_size=6)
-        case "texts":
+        case "texts" | "paths":
             return st.lists(_texts(), max_size=4)
+        case "mechanism":
+            return st.sampled_from(("gaussian", "laplace")).map(lambda name: Choice(name=name))
+        case "query":
+            return st.nothing()  # which there are depends on what is installed: declare examples
 
 
 def _integers(parameter: Parameter) -> st.SearchStrategy[int]:

@@ -6,10 +6,12 @@ somebody else makes that one's releases cheaper: so each rule is held against de
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from dpkit.core.claims import Claim
 from dpkit.core.conversions import gaussian_delta
@@ -53,6 +55,44 @@ def the_rule_holds_for_its_mechanisms(case: RuleCase) -> None:
             tried += _held_against_mechanism(case, mechanisms, subject, index)
     if not tried:
         raise LawNotApplicable(f"no mechanism here makes an event of class {case.rule.event.__name__} that the rule prices")
+
+
+def the_order_of_its_events_holds(case: RuleCase) -> None:
+    """Where events declare an order (`cheaper_below`), the rule gives the cheaper one no larger delta anywhere."""
+    kind = case.rule.event
+    if not kind.cheaper_below:
+        raise LawNotApplicable(f"events of class {kind.__name__} declare no order")
+    tried = 0
+    for factory in case.registry.mechanisms:
+        mechanisms = MechanismCase(factory=factory, registry=case.registry, seed=case.seed)
+        for subject in mechanisms.subjects(1)[:1]:
+            for target in TARGETS:
+                event = subject.mechanism.event(at=mechanisms.distance(subject, target=target))
+                if type(event) is not kind:
+                    break
+                for field, factor in itertools.product(kind.cheaper_below, (0.9, 0.3)):
+                    ordered: Any = event
+                    less = replace(ordered, **{field: factor * getattr(event, field)})
+                    tried += _costs_no_more(case, mechanisms, less, event)
+    if not tried:
+        raise LawNotApplicable(f"no mechanism here makes an event of class {kind.__name__} that the rule prices")
+
+
+def _costs_no_more(case: RuleCase, mechanisms: MechanismCase, less: Event, more: Event) -> int:
+    losses = [case.rule.bound(event) for event in (less, more)]
+    if losses[1] is None:
+        return 0
+    assert losses[0] is not None, f"the rule prices {more!r}, and not {less!r}, which is declared to be cheaper"
+    profiles = [profile_of(loss, mechanisms) for loss in losses if loss is not None]
+    if None in profiles:
+        return 0
+    for epsilon in EPSILONS:
+        cheap, dear = (profile(epsilon) for profile in profiles if profile is not None)
+        assert cheap <= dear * (1.0 + 1e-6) + 1e-12, (
+            f"{less!r} is declared to cost no more than {more!r}, and the rule gives it delta({epsilon:g}) = {cheap:.3g}, "
+            f"which is above {dear:.3g}"
+        )
+    return 1
 
 
 def _held_against_mechanism(case: RuleCase, mechanisms: MechanismCase, subject: Subject, salt: int) -> int:
@@ -124,4 +164,4 @@ def _sampled(size: float, rate: float, epsilon: float) -> float:
     return max(sampled_gaussian_deltas(rate, size, epsilon=epsilon))
 
 
-RULE_LAWS: tuple[Callable[[RuleCase], None], ...] = (the_rule_holds_for_its_mechanisms,)
+RULE_LAWS: tuple[Callable[[RuleCase], None], ...] = (the_rule_holds_for_its_mechanisms, the_order_of_its_events_holds)

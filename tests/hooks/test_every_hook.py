@@ -51,6 +51,7 @@ RETURNS = {
     "dpkit_neighbour_pairs": lambda: [dpkit.NeighbourPairs(name="own", mechanism="laplace", pairs=lambda mechanism, at: [])],
     "dpkit_engines": lambda: [dpkit.EngineFactory(name="own", doc="Own.", make=lambda source: source)],
     "dpkit_sources": lambda: [dpkit.Factory(name="own", doc="Own.", make=dict)],
+    "dpkit_commands": lambda: [dpkit.Command(name="own", doc="Own.", load=lambda: lambda arguments: 0)],
     "dpkit_zoo": lambda: [
         dpkit.ZooEntry(
             name="own",

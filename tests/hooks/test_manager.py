@@ -365,3 +365,35 @@ def test_checking_a_name_of_two_distributions_names_both(install):
     install("same", HEALTHY.format(name="b"), distribution="dpkit-there")
     with pytest.raises(PluginError, match=r"dpkit-here 1\.2.*dpkit-there 1\.2"):
         laws_of_installed("same")
+
+
+DEFINES = """
+from dataclasses import dataclass
+import dpkit
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentEvent(dpkit.Event):
+    ratio: float
+
+@dpkit.hookimpl
+def dpkit_sources():
+    return [dpkit.Factory(name="silent", doc="Any.", make=dict)]
+"""
+SPEAKS = """
+import dpkit
+from dpkit_owner import SilentEvent
+
+@dpkit.hookimpl
+def dpkit_loss_rules():
+    return [dpkit.LossRule(name="theirs", event=SilentEvent, loss=dpkit.PureDP, neighbours=tuple(dpkit.Neighbours),
+                           because=dpkit.Citation(key="x", locator="y"), bound=lambda event: dpkit.PureDP(epsilon=0.0))]
+"""
+
+
+def test_an_event_belongs_to_the_plugin_that_defines_it_even_where_that_one_gives_no_rule(install):
+    install("owner", DEFINES)
+    install("speaker", SPEAKS)
+    found = load_plugins(only=["owner", "speaker"])
+    assert found.registry.foreign.keys() == {"theirs"}
+    assert "an event of 'owner'" in found.registry.foreign["theirs"]
+    assert found.plugins[-1].unused

@@ -11,7 +11,6 @@ import dpkit
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
-from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Average
 from dpkit_stats.scaling import GRID, Array, Interval
@@ -35,7 +34,7 @@ class Mean:
     bounds: Interval
     size: int | None
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Average:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Average:
         """The noisy ratio, with the count floored at 1."""
         totals = np.asarray(released, dtype=np.float64)
         high = float(totals[0])
@@ -45,13 +44,13 @@ class Mean:
         error = self._error(noise, confidence, count)
         return Average(estimate=estimate, error=error, confidence=confidence, count=count)
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """With so many rows; a noisy count may fall short of them by twice the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
-        return self._error(noise, confidence, rows - 2.0 * noise.accuracy((2,), confidence))
+        return self._error(noise, confidence, rows - 2.0 * dpkit.expected_error(noise, (2,), confidence))
 
-    def _error(self, noise: Noise, confidence: float, count: float) -> float:
+    def _error(self, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
         error = self.bounds.half * (2.0 * _ratio(self.query, noise, confidence, count) + _CUTTING)
         return min(2.0 * self.bounds.half, error + _ROUNDING * self.bounds.largest)
 
@@ -69,7 +68,7 @@ class Variance:
     bounds: Interval
     size: int | None
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Average:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Average:
         """From the noisy ratios, with the count floored at 1."""
         totals = np.asarray(released, dtype=np.float64)
         high, low = float(totals[0]), float(totals[1])
@@ -81,31 +80,31 @@ class Variance:
         error = self._error(noise, confidence, count)
         return Average(estimate=estimate, error=error, confidence=confidence, count=count)
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """With so many rows; a noisy count may fall short of them by three times the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
-        return self._error(noise, confidence, rows - 3.0 * noise.accuracy((3,), confidence))
+        return self._error(noise, confidence, rows - 3.0 * dpkit.expected_error(noise, (3,), confidence))
 
-    def _error(self, noise: Noise, confidence: float, count: float) -> float:
+    def _error(self, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
         ratio = _ratio(self.query, noise, confidence, count)
         return self.bounds.half**2 * min(1.0, 4.0 * ratio + 9.0 * ratio * ratio + _CUTTING)
 
 
-def mean(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
+def mean(setting: dpkit.Setting, *, column: str, mechanism: dpkit.Choice) -> OneRelease:
     """The mean of a column, over the rows that have a value."""
     bounds, size = number_range(setting, column, where="mean"), public_count(setting, (column,))
     query = sums.mean_query(column, bounds, with_count=size is None)
     return OneRelease(setting=setting, statistic=Mean(query=query, bounds=bounds, size=size), mechanism=mechanism)
 
 
-def variance(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
+def variance(setting: dpkit.Setting, *, column: str, mechanism: dpkit.Choice) -> OneRelease:
     """The variance of a column, over the rows that have a value."""
     bounds, size = number_range(setting, column, where="variance"), public_count(setting, (column,))
     query = sums.variance_query(column, bounds, with_count=size is None)
     return OneRelease(setting=setting, statistic=Variance(query=query, bounds=bounds, size=size), mechanism=mechanism)
 
 
-def _ratio(query: dpkit.Query, noise: Noise, confidence: float, count: float) -> float:
+def _ratio(query: dpkit.Query, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
     """The error of an entry over the count that it is divided by; nothing is known where the count was floored."""
-    return noise.accuracy(query.shape, confidence) / count if count >= 1.0 else math.inf
+    return dpkit.expected_error(noise, query.shape, confidence) / count if count >= 1.0 else math.inf

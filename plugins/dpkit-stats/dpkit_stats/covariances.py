@@ -9,7 +9,6 @@ import numpy as np
 import dpkit
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
-from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Covariance
 from dpkit_stats.scaling import Array, Interval
@@ -32,7 +31,7 @@ class CovarianceOfMoments:
     bounds: tuple[Interval, ...]
     size: int | None
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Covariance:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Covariance:
         """From the noisy moments, with the count floored at 1."""
         moments = _symmetric(np.asarray(released, dtype=np.float64), len(self.bounds) + 1)
         count = float(moments[0, 0]) if self.size is None else float(self.size)
@@ -49,21 +48,21 @@ class CovarianceOfMoments:
             count=count,
         )
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """With so many rows; a noisy count may fall short of them by the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
-        return self._error(noise, confidence, rows - noise.accuracy(self.query.shape, confidence))
+        return self._error(noise, confidence, rows - dpkit.expected_error(noise, self.query.shape, confidence))
 
-    def _error(self, noise: Noise, confidence: float, count: float) -> float:
+    def _error(self, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
         entry = 2.0
         if count >= 1.0:
-            ratio = noise.accuracy(self.query.shape, confidence) / count
+            ratio = dpkit.expected_error(noise, self.query.shape, confidence) / count
             entry = min(entry, 4.0 * ratio + 4.0 * ratio * ratio + _CUTTING)
         return entry * float(np.sum(np.square([interval.half for interval in self.bounds])))
 
 
-def covariance(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: str) -> OneRelease:
+def covariance(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: dpkit.Choice) -> OneRelease:
     """The covariance matrix of these columns, over the rows that have a value in all of them."""
     if not 1 <= len(columns) <= MOST_COLUMNS or len(set(columns)) != len(columns):
         allowed = f"1 to {MOST_COLUMNS} columns that differ"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dpkit
 from dpkit_stats import averages, counting, covariances, quantiles, simple, sums, totals, tree
-from dpkit_stats.noise import CONTINUOUS, FOR_COUNTS
 from dpkit_stats.scaling import Interval
 
 Parameter = dpkit.Parameter
@@ -14,11 +13,12 @@ def _column(**options: object) -> Parameter:
     return Parameter(name="column", kind="text", doc="A declared column.", examples=("x",), **options)  # type: ignore[arg-type]
 
 
-def _noise(choices: tuple[str, ...]) -> Parameter:
+def _noise(*examples: str) -> Parameter:
     doc = (
-        "The noise. Gaussian suits budgets with a delta and many entries; Laplace is pure; the discrete ones keep counts whole."
+        "The noise: any registered mechanism whose metric suits. Gaussian suits budgets with a delta and many entries; Laplace "
+        "is pure; the discrete ones keep counts whole."
     )
-    return Parameter(name="mechanism", kind="choice", doc=doc, choices=choices, default="gaussian")
+    return Parameter(name="mechanism", kind="mechanism", doc=doc, default="gaussian", examples=examples)
 
 
 def _bound(name: str, *examples: float) -> Parameter:
@@ -78,7 +78,8 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
     def statistic(name: str, doc: str, make: object, *parameters: Parameter) -> dpkit.AlgorithmFactory:
         return dpkit.AlgorithmFactory(name=name, doc=doc, make=make, parameters=parameters)  # type: ignore[arg-type]
 
-    continuous, any_noise = _noise(CONTINUOUS), _noise(FOR_COUNTS)
+    continuous = _noise("gaussian", "laplace")
+    any_noise = _noise("gaussian", "laplace", "discrete-gaussian", "discrete-laplace")
     edges = Parameter(name="edges", kind="numbers", doc=_EDGES, default=None, examples=((0.0, 0.5, 1.0),))
     probabilities = Parameter(
         name="probabilities",

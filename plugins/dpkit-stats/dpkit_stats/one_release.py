@@ -9,7 +9,6 @@ import numpy as np
 
 import dpkit
 from dpkit.core.checks import finite_number
-from dpkit_stats.noise import Noise, noise_for
 from dpkit_stats.results import Result
 from dpkit_stats.scaling import Array
 
@@ -24,11 +23,11 @@ class Statistic(Protocol):
         """What is released."""
         ...
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Result:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Result:
         """The answer, from the released value, with an error that holds with this confidence."""
         ...
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """The same error before anything is released, for so many rows; the worst where their number matters and is unknown."""
         ...
 
@@ -50,8 +49,13 @@ class OneRelease:
 
     setting: dpkit.Setting
     statistic: Statistic
-    mechanism: str
+    mechanism: dpkit.Choice
     beside: dpkit.Query | None = None
+    _scaled: tuple[dpkit.ScaledNoise, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        scaled = tuple(dpkit.noise_for(self.setting, query, self.mechanism) for query in self._queries())
+        object.__setattr__(self, "_scaled", scaled)
 
     def plan(self, noise: float) -> dpkit.Event:
         """One release: what the curator will charge, because both ask the same question."""
@@ -84,9 +88,11 @@ class OneRelease:
         """
         return self.statistic.error(self._noise(noise), confidence, self.setting.size if rows is None else rows)
 
-    def _pairs(self, multiplier: float) -> list[tuple[dpkit.Query, Noise]]:
-        queries = [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]
-        return [(query, noise_for(self.setting, query, self.mechanism, multiplier)) for query in queries]
+    def _queries(self) -> list[dpkit.Query]:
+        return [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]
 
-    def _noise(self, multiplier: float) -> Noise:
-        return noise_for(self.setting, self.statistic.query, self.mechanism, multiplier)
+    def _pairs(self, multiplier: float) -> list[tuple[dpkit.Query, dpkit.Mechanism]]:
+        return [(query, scaled.at(multiplier)) for query, scaled in zip(self._queries(), self._scaled, strict=True)]
+
+    def _noise(self, multiplier: float) -> dpkit.Mechanism:
+        return self._scaled[0].at(multiplier)

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit_stats.columns import number_range, public_count
-from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Quantiles
 from dpkit_stats.scaling import Array, Interval
-from dpkit_stats.tree import consistent_leaves, rising, tree_query
+from dpkit_stats.tree import consistent_leaves, rising, tree_query, worst_prefix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +25,7 @@ class QuantilesOfTree:
     probabilities: tuple[float, ...]
     size: int | None
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Quantiles:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Quantiles:
         """Monotone in the probability, and within the bounds."""
         leaves = consistent_leaves(np.asarray(released, dtype=np.float64), total=self.size)
         count = float(leaves.sum()) if self.size is None else float(self.size)
@@ -44,34 +42,30 @@ class QuantilesOfTree:
             count=count,
         )
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """In rank, with so many rows."""
         known = self.size if self.size is not None else rows
         return 1.0 if known is None else self._error(noise, confidence, known)
 
-    def _error(self, noise: Noise, confidence: float, count: float) -> float:
+    def _error(self, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
         """A prefix is off by at most t, and the probability's share of the count by at most t, too."""
         return 1.0 if count < 1.0 else min(1.0, 2.0 * self._prefix_error(noise, confidence) / count)
 
-    def _prefix_error(self, noise: Noise, confidence: float) -> float:
+    def _prefix_error(self, noise: dpkit.Mechanism, confidence: float) -> float:
         """A bound on the error of every prefix at once.
 
-        A prefix is a sum of at most `depth` nodes, which bounds its variance by least squares, the best linear estimate. For
-        Gaussian noise, Sidak's inequality then bounds all prefixes as if they were independent. The others by Chernoff's bound
-        and a sum over prefixes: integer Gaussian noise is subgaussian (CKS20, Fact 18); a combination of Laplace noises of
-        scale b, integer or not, with coefficients of norm c has E exp(sY) <= e at s = 1/(c b sqrt 2).
+        A prefix is a sum of at most `depth` nodes, which bounds its variance by least squares, the best linear estimate: its
+        coefficients have a norm of at most the root of `depth`. What is known of such combinations the mechanism says; of one
+        that does not, only that no node is off by more than its `accuracy`.
         """
-        root, many = math.sqrt(self.depth), 2**self.depth
-        if isinstance(noise, dpkit.Gaussian):
-            return gaussian_accuracy(noise.scale, many, confidence) * root + 2.0 * many * noise.grid
-        odds = math.log(2.0 * many / (1.0 - confidence))
-        if isinstance(noise, dpkit.DiscreteGaussian):
-            return noise.scale * root * math.sqrt(2.0 * odds)
-        return noise.scale * root * math.sqrt(2.0) * (1.0 + odds)
+        entries = 2 ** (self.depth + 1) - 2
+        if isinstance(noise, dpkit.CombinedAccurate):
+            return noise.combined_accuracy(math.sqrt(self.depth), 2**self.depth, confidence, entries=entries)
+        return worst_prefix(self.depth) * dpkit.expected_error(noise, self.query.shape, confidence)
 
 
 def quantiles(
-    setting: dpkit.Setting, *, column: str, probabilities: tuple[float, ...], depth: int, mechanism: str
+    setting: dpkit.Setting, *, column: str, probabilities: tuple[float, ...], depth: int, mechanism: dpkit.Choice
 ) -> OneRelease:
     """Several quantiles of a column, over the rows that have a value."""
     where = "quantiles"

@@ -10,7 +10,6 @@ import numpy as np
 import dpkit
 from dpkit_stats import counting
 from dpkit_stats.columns import known_column
-from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Histogram, Number
 from dpkit_stats.scaling import Array
@@ -22,13 +21,13 @@ class Count:
 
     query: dpkit.Query
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Number:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Number:
         """The released number."""
         return Number(estimate=float(released), error=self.error(noise, confidence, None), confidence=confidence)
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """That of the noise."""
-        return noise.accuracy((), confidence)
+        return dpkit.expected_error(noise, (), confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +37,24 @@ class Cells:
     query: dpkit.Query
     cells: tuple[str, ...]
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Histogram:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Histogram:
         """The released numbers."""
         estimates = tuple(float(count) for count in np.asarray(released))
         error = self.error(noise, confidence, None)
         return Histogram(cells=self.cells, estimates=estimates, error=error, confidence=confidence)
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """That of the noise, over all cells."""
-        return noise.accuracy(self.query.shape, confidence)
+        return dpkit.expected_error(noise, self.query.shape, confidence)
 
 
-def count(setting: dpkit.Setting, *, column: str | None, mechanism: str) -> OneRelease:
+def count(setting: dpkit.Setting, *, column: str | None, mechanism: dpkit.Choice) -> OneRelease:
     """How many rows have a value in a column, or in every column."""
     columns = setting.columns if column is None else (known_column(setting, column),)
     return OneRelease(setting=setting, statistic=Count(query=counting.count_query(columns)), mechanism=mechanism)
 
 
-def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] | None, mechanism: str) -> OneRelease:
+def histogram(setting: dpkit.Setting, *, column: str, edges: tuple[float, ...] | None, mechanism: dpkit.Choice) -> OneRelease:
     """Counts of the levels of a category, or of numbers between edges."""
     levels = setting.levels(known_column(setting, column))
     if levels and edges is not None:

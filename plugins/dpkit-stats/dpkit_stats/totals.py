@@ -17,7 +17,6 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit_stats import sums
 from dpkit_stats.columns import count_is_free, number_range
 from dpkit_stats.counting import count_query
-from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
 from dpkit_stats.results import Number
 from dpkit_stats.scaling import Array, Interval
@@ -44,7 +43,7 @@ class Sum:
         """What the released number is a multiple of."""
         return sums.sum_unit(self.bounds, centre=self.centre)
 
-    def answer(self, released: Array, noise: Noise, confidence: float) -> Number:
+    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Number:
         """Worked out exactly, and rounded once."""
         total, *count = np.asarray(released, dtype=np.float64).ravel().tolist()
         rows = max(round(count[0]), 0) if self.counted else self.size
@@ -53,18 +52,18 @@ class Sum:
         rounding = UNIT_ROUNDOFF * (abs(estimate) + self.unit * abs(total))
         return Number(estimate=estimate, error=self._error(noise, confidence, rows) + rounding, confidence=confidence)
 
-    def error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """With so many rows, where they are given: no sum of them is larger than that many times the largest value."""
         known = rows if self.size is None else self.size
         most = MOST_ROWS if known is None else known
         return self._error(noise, confidence, most) + 4.0 * UNIT_ROUNDOFF * most * self.bounds.largest
 
-    def _error(self, noise: Noise, confidence: float, rows: int | None) -> float:
+    def _error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
         """That of the noise, and that of cutting each of so many values to the grid."""
-        return self.unit * (noise.accuracy((), confidence) + (MOST_ROWS if rows is None else rows) * sums.CUT)
+        return self.unit * (dpkit.expected_error(noise, (), confidence) + (MOST_ROWS if rows is None else rows) * sums.CUT)
 
 
-def total(setting: dpkit.Setting, *, column: str, mechanism: str) -> OneRelease:
+def total(setting: dpkit.Setting, *, column: str, mechanism: dpkit.Choice) -> OneRelease:
     """The sum of a column, over the rows that have a value."""
     bounds = number_range(setting, column, where="sum")
     if not count_is_free(setting, (column,)):

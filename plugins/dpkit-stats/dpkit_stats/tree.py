@@ -80,6 +80,20 @@ def consistent_leaves(nodes: Array, *, total: float | None = None) -> Array:
     return counts
 
 
+def worst_prefix(depth: int) -> float:
+    """How far a prefix of `consistent_leaves` can be off where no node is off by more than one.
+
+    On the way up a node of height h is off by at most e(h) = w + 2 (1 - w) e(h-1), with the weight w of its own count. On the
+    way down, each pair adds half the difference of two such errors times a number in [0, 1], the share of what lies to the
+    left. So a prefix is off by at most twice the error of the topmost pair and once that of every other level.
+    """
+    errors = [1.0]
+    for height in range(2, depth + 1):
+        weight = 2.0 ** (height - 1) / (2.0**height - 1.0)
+        errors.append(weight + 2.0 * (1.0 - weight) * errors[-1])
+    return (sum(errors[:-1]) + 2.0 * errors[-1]) * (1.0 + 1e-12)
+
+
 def rising(prefixes: Array) -> Array:
     """The nearest that never falls, halfway between the running maximum and the running minimum from the right.
 

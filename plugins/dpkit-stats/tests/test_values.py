@@ -10,6 +10,7 @@ import pytest
 import dpkit
 
 sys.path.insert(0, str(Path(__file__).parent))
+from dpkit_stats.tree import consistent_leaves, worst_prefix
 from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, run, schema, setting
 
 TABLE = data()
@@ -112,7 +113,7 @@ def test_wrong_names_and_parameters_are_refused_with_what_is_right():
         ("quantiles", {"column": "x", "probabilities": [0.5, 0.1]}, "increasing"),
         ("quantiles", {"column": "x", "probabilities": [1.5]}, "<= 1"),
         ("covariance", {"columns": ["x", "x"]}, "columns that differ"),
-        ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "'gaussian', 'laplace'"),
+        ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "laplace, gaussian"),
     ]
     for name, parameters, message in wrong:
         with pytest.raises(dpkit.InvalidValueError, match=message):
@@ -120,3 +121,21 @@ def test_wrong_names_and_parameters_are_refused_with_what_is_right():
     flat = dpkit.Schema(columns=(dpkit.Number(name="x", lower=1.0, upper=1.0), *schema().columns[1:]))
     with pytest.raises(dpkit.InvalidValueError, match="bounds differ"):
         ALGORITHMS["mean"].prepare(dpkit.DeclaredSetting(schema=flat), column="x")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+@pytest.mark.parametrize("total", [None, 0.0])
+def test_the_worst_prefix_bounds_every_prefix_of_a_tree(depth, total):
+    """The answer is linear in the nodes, so the worst error is the sum of the magnitudes of its coefficients."""
+    nodes = np.eye(2 ** (depth + 1) - 2)
+    prefixes = np.array([np.cumsum(consistent_leaves(node, total=total)) for node in nodes])
+    worst = float(np.abs(prefixes).sum(axis=0).max())
+    assert worst <= worst_prefix(depth) <= 4.0 * worst + 2.0
+
+
+def test_quantiles_with_a_stranger_s_noise_have_an_error_from_its_accuracy_alone():
+    algorithm = ALGORITHMS["quantiles"].prepare(setting(), column="x", depth=3, mechanism="hello")
+    error = algorithm.accuracy(1.0, rows=1_000_000)
+    assert 0.0 < error < 0.01
+    own = ALGORITHMS["quantiles"].prepare(setting(), column="x", depth=3, mechanism="laplace").accuracy(1.0, rows=1_000_000)
+    assert error > own / 2.0

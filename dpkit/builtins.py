@@ -1,9 +1,13 @@
-"""What dpkit itself brings, through the very hooks that plugins use."""
+"""The plugin that dpkit itself is: what it brings, through the very hooks that others use.
+
+It stands above everything that it speaks of, and `dpkit.hooks.discovery` finds it by its name, as an installed plugin is found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from dpkit.accountants.advanced import AdvancedAccountant
 from dpkit.accountants.gaussian_dp import GaussianDPAccountant
@@ -12,9 +16,15 @@ from dpkit.accountants.mean_concentrated import MeanCDPAccountant
 from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.renyi import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
+from dpkit.auditing.falsifiers import FALSIFIERS
+from dpkit.cli import VERBS
 from dpkit.core.accountant import AnyAccountant
-from dpkit.core.factories import EngineFactory, MechanismFactory
+from dpkit.core.auditor import Auditor
+from dpkit.core.command import Command
+from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory
 from dpkit.core.loss_rules import CORE_RULES, LossRule
+from dpkit.data.engines import ENGINES
+from dpkit.data.opening import SOURCES
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (
     discrete,
@@ -26,6 +36,7 @@ from dpkit.mechanisms import (
     subsampled_gaussian_pair,
 )
 from dpkit.mechanisms.factories import FACTORIES
+from dpkit.running.one_query import RELEASE
 
 
 @hookimpl
@@ -56,7 +67,34 @@ def dpkit_accountants() -> Sequence[AnyAccountant]:
 
 
 @hookimpl
+def dpkit_algorithms() -> Sequence[AlgorithmFactory]:
+    """The release of any registered query."""
+    return (RELEASE,)
+
+
+@hookimpl
 def dpkit_engines() -> Sequence[EngineFactory]:
-    """The engines of one machine. They stand above this layer, so they are found by name, as those of a plugin are."""
-    engines: Sequence[EngineFactory] = import_module("dpkit.data.engines").ENGINES
-    return engines
+    """The engines of one machine."""
+    return ENGINES
+
+
+@hookimpl
+def dpkit_sources() -> Sequence[Factory[Any]]:
+    """Files, by their format."""
+    return SOURCES
+
+
+@hookimpl
+def dpkit_auditors() -> Sequence[Auditor]:
+    """The falsifiers, cheapest first. What they need is imported when an audit runs."""
+    return FALSIFIERS
+
+
+@hookimpl
+def dpkit_commands() -> Sequence[Command]:
+    """The verbs, from the table that `dpkit --help` prints."""
+    return tuple(Command(name=name, doc=text, load=_loader(*place)) for name, (*place, text) in VERBS.items())
+
+
+def _loader(module: str, name: str) -> Callable[[], object]:
+    return lambda: getattr(import_module(module), name)

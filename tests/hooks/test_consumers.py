@@ -1,0 +1,48 @@
+"""Every hook has a consumer in production code: what plugins bring is used, not only listed and checked."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dpkit.hooks.catalogue import CATALOGUE
+
+PACKAGE = Path(__file__).parent.parent.parent / "dpkit"
+
+# Where what a hook brings is put to use, and by which name of the registry.
+CONSUMERS = {
+    "dpkit_mechanisms": ("running/noise.py", "mechanisms"),
+    "dpkit_loss_rules": ("core/assess.py", "rules_for"),
+    "dpkit_accountants": ("accounting.py", "accountant"),
+    "dpkit_algorithms": ("analysis/load.py", "algorithms"),
+    "dpkit_queries": ("running/one_query.py", "queries"),
+    "dpkit_auditors": ("auditing/arguments.py", "auditors"),
+    "dpkit_neighbour_pairs": ("auditing/pairs.py", "neighbour_pairs"),
+    "dpkit_engines": ("analysis/engines.py", "engine"),
+    "dpkit_sources": ("analysis/run.py", "source"),
+    "dpkit_zoo": ("auditing/zoo/__init__.py", "zoo"),
+    "dpkit_commands": ("cli/plugin_verbs.py", "commands"),
+}
+
+
+@pytest.mark.parametrize("hook", [contribution.hook for contribution in CATALOGUE])
+def test_a_hook_has_a_consumer_in_production_code(hook):
+    assert hook in CONSUMERS, f"{hook} has no consumer: name the file that uses what it brings"
+    file, name = CONSUMERS[hook]
+    assert uses(PACKAGE / file, name), f"dpkit/{file} does not ask a registry for its {name}"
+
+
+def test_no_consumer_is_of_a_hook_that_is_not_there():
+    assert set(CONSUMERS) == {contribution.hook for contribution in CATALOGUE}
+    assert not any(file.startswith(("testing/", "hooks/", "bench/")) for file, _ in CONSUMERS.values())
+
+
+def uses(path, name):
+    """Whether a file reads that attribute of a registry: of something called so, or of a call that gives one."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            called = getattr(owner, "id", getattr(owner, "attr", ""))
+            if "registry" in called or called == "known":
+                return True
+    return False
