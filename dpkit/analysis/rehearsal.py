@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.claims import Claim
 from dpkit.core.events import Event
-from dpkit.core.mechanism import Accurate, Mechanism
+from dpkit.core.mechanism import Accurate, Mechanism, Scaled
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.errors import DpkitError, PlanExceededError
@@ -124,5 +124,5 @@ class _Rehearsing:
 
 
 def _scale(mechanism: Mechanism) -> float | None:
-    found = getattr(mechanism, "scale", None)
+    found: object = mechanism.scale if isinstance(mechanism, Scaled) else None
     return float(found) if isinstance(found, int | float) else None

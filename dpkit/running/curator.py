@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.engine import Engine
+from dpkit.core.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.core.events import Compose, Event
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.query import Query
@@ -165,7 +165,7 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
     So must a declared number of rows where it is public: answers are divided by it. Where it is private it is a guess that
     nobody may hold against the data; no price depends on it.
     """
-    declared = getattr(engine, "setting", None)
+    declared = engine.setting if isinstance(engine, DeclaresSetting) else None
     if declared is None:
         return
     for field in ("neighbours", "unit", "schema"):
@@ -177,9 +177,8 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
                 where="DataCurator",
                 fix="Plan and read with one declaration.",
             )
-    count = getattr(engine, "public_rows", None)
-    if setting.size is not None and setting.size_is_public and callable(count):
-        found = count()
+    if setting.size is not None and setting.size_is_public and isinstance(engine, CountsRows):
+        found = engine.public_rows()
         if found is not None and found != setting.size:
             raise InvalidValueError(
                 field="rows",
