@@ -16,7 +16,7 @@ LAYERS = [
     ("hooks",),
     ("accounting", "interchange"),
     ("data",),
-    ("running",),
+    ("authoring", "running"),
     ("analysis",),
     ("auditing",),
     ("report",),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms.gaussian import gaussian_accuracy
+from dpkit.authoring import gaussian_accuracy
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.noise import Noise
 from dpkit_stats.one_release import OneRelease
