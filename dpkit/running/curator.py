@@ -16,6 +16,7 @@ from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.data.delivery import check_delivery, release_exactly
 from dpkit.data.silence import quietly
+from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, ReleaseFailedError, kind_of
 from dpkit.numerics.randomness import is_secure, secure_generator
 from dpkit.numerics.simulated import is_simulated
@@ -125,6 +126,7 @@ class DataCurator:
         except SystemExit:
             return (), "SystemExit"
         except BaseException as error:  # noqa: BLE001 - as above
+            show(error, of="a release")
             return (), kind_of(error)
 
     def _drawn(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[Value, ...]:
