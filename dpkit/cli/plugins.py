@@ -74,16 +74,23 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds:
 
 @click.command("new-plugin")
 @click.argument("name")
+@click.option(
+    "--kind",
+    type=click.Choice(["mechanism", "algorithm", "query", "source", "accountant", "engine"]),
+    default="mechanism",
+    show_default=True,
+    help="What the plugin adds.",
+)
 @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where its folder is made.")
 @click.option("--json", "as_json", is_flag=True, help="Print the files written as JSON.")
-def new_plugin(name: str, into: Path, as_json: bool) -> None:
-    """Write a complete plugin, dpkit-NAME: a mechanism, its claim, its laws as tests, README and CI.
+def new_plugin(name: str, kind: str, into: Path, as_json: bool) -> None:
+    """Write a complete plugin, dpkit-NAME: what it adds, its laws as tests, README and CI.
 
-    Example: dpkit new-plugin my-noise
+    Example: dpkit new-plugin my-noise --kind mechanism
     """
     from dpkit.cli.scaffold import write_plugin
 
-    files = write_plugin(name, into)
+    files = write_plugin(name, into, kind)
     if as_json:
         click.echo(json.dumps([str(path) for path in files], indent=2))
         return
