@@ -47,7 +47,7 @@ class Plugin:
     @property
     def slow(self) -> str:
         """That its import takes seconds, in words; nothing where it does not."""
-        return f"its import took {self.seconds:.1f} s, and every command waits for it." if self.seconds >= SLOW_SECONDS else ""
+        return f"its import took {int(self.seconds)} s, and every command waits for it." if self.seconds >= SLOW_SECONDS else ""
 
     @property
     def healthy(self) -> bool:

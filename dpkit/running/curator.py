@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.core.distances import Distance
 from dpkit.core.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.core.events import Compose, Event
 from dpkit.core.mechanism import Mechanism
@@ -193,16 +194,30 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
 
 def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event:
     """What releasing this query with this noise costs in this setting: plans and charges ask here, so they agree."""
-    distances: Any = tuple(setting.distances(query))
+    distances = tuple(setting.distances(query))
     try:
         return mechanism.event(at=distances)  # every distance that is known: the mechanism takes the one that suits it
-    except (TypeError, AttributeError):  # a mechanism that takes one distance at a time
-        for distance in distances:
-            try:
-                return mechanism.event(at=distance)
-            except InvalidValueError:
-                continue
-        raise
+    except (TypeError, AttributeError):
+        return _event_at_one(mechanism, distances, where=query.name)
+
+
+def _event_at_one(mechanism: Mechanism, distances: Sequence[Distance], *, where: str) -> Event:
+    """The event of a mechanism that can take one distance only: at the first that it accepts.
+
+    One that does not even look at the metric gets the L1 distance, which bounds those in L2 and Linf, or nothing at all.
+    """
+    try:
+        mechanism.event(at=Distance(metric="a metric of nobody", value=1.0))
+        suiting = [distance for distance in distances if distance.metric == "l1"]
+    except InvalidValueError:
+        suiting = list(distances)
+    for distance in suiting:
+        with contextlib.suppress(InvalidValueError):
+            return mechanism.event(at=distance)
+    known = ", ".join(distance.metric for distance in distances) or "none"
+    allowed = f"a mechanism that takes a distance in a metric that is known here ({known})"
+    fix = "`event(at=)` takes one distance, or all: choose by the metric, with dpkit.authoring.distance_in."
+    raise InvalidValueError(field="mechanism", found=type(mechanism).__name__, allowed=allowed, where=where, fix=fix)
 
 
 def _replaced(kind: str, queries: Sequence[Query]) -> BaseException:

@@ -279,7 +279,7 @@ def test_a_plugin_whose_import_takes_seconds_is_named(install, monkeypatch):
     loaded_once = load_plugins(only=["idle"])
     of_dpkit, idle = loaded_once.plugins
     assert of_dpkit.slow == ""
-    assert "its import took 7.5 s" in replace(idle, seconds=7.5).slow
+    assert "its import took 7 s" in replace(idle, seconds=7.5).slow
     monkeypatch.setattr("dpkit.hooks.manager.SLOW_SECONDS", 1e-9)
     monkeypatch.setattr("dpkit.hooks.manager.load_plugins", lambda: loaded_once)
     installed_plugins.cache_clear()
