@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,55 +38,48 @@ class EngineCase:
     factory: EngineFactory
     seed: int = 0
 
-    @contextmanager
-    def engines(self, limit: int = 2) -> Iterator[list[tuple[Engine, DataSource]]]:
-        """Engines with typical parameters over files of all kinds of rows, with a row and with a person as the unit."""
-        with tempfile.TemporaryDirectory() as folder:
-            sources = [
-                open_source(path, _SCHEMA, unit=unit, neighbours=relation)
-                for path, (unit, relation) in itertools.product(
-                    self._files(Path(folder)),
-                    [
-                        (PrivacyUnit(), Neighbours.REPLACE_ONE),
-                        (PrivacyUnit(column="who", at_most=2), Neighbours.ADD_REMOVE),
-                    ],
-                )
-            ]
-            opened: list[tuple[Engine, DataSource]] = []
-            try:
-                for values in itertools.islice(typical_parameters(self.factory), limit):
-                    opened += [(self.factory.over(source, **values), source) for source in sources]
-                yield opened
-            finally:
-                for engine, _ in opened:
-                    if isinstance(engine, Closing):
-                        engine.close()
+    def engines(self, *, few: bool = False) -> Iterator[tuple[Engine, DataSource]]:
+        """Engines over files of all kinds of rows, with a row and with a person as the unit; one open at a time.
 
-    def _files(self, folder: Path) -> list[Path]:
-        rng = np.random.default_rng([self.seed, 11])
-        paths = []
-        for rows in (0, 1, 500):
-            cells = rng.choice(np.array(_CELLS, dtype=object), size=(rows, 2))
-            lines = ["x,y,who", *(f"{x},{y},{place % 7}" for place, (x, y) in enumerate(cells))]
-            paths.append(folder / f"{rows}.csv")
-            paths[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return paths
+        The first typical parameters are tried on all of these, the others, where the factory declares examples, on one.
+        """
+        sets = max(1, *(len(parameter.examples) for parameter in self.factory.parameters), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            none, many = (self._file(Path(folder), rows) for rows in (0, 500))
+            person = PrivacyUnit(column="who", at_most=2)
+            sources = [
+                open_source(many, _SCHEMA, neighbours=Neighbours.REPLACE_ONE),
+                open_source(many, _SCHEMA, unit=person, neighbours=Neighbours.ADD_REMOVE),
+                open_source(none, _SCHEMA, neighbours=Neighbours.REPLACE_ONE),
+            ]
+            for place, values in enumerate(itertools.islice(typical_parameters(self.factory), 1 if few else min(2, sets))):
+                for source in sources[: 1 if place or few else None]:
+                    engine = self.factory.over(source, **values)
+                    try:
+                        yield engine, source
+                    finally:
+                        if isinstance(engine, Closing):
+                            engine.close()
+
+    def _file(self, folder: Path, rows: int) -> Path:
+        cells = np.random.default_rng([self.seed, 11]).choice(np.array(_CELLS, dtype=object), size=(rows, 2))
+        path = folder / f"{rows}.csv"
+        lines = ["x,y,who", *(f"{x},{y},{place % 7}" for place, (x, y) in enumerate(cells))]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
 
 
 def totals_are_those_of_the_built_in_engine(case: EngineCase) -> None:
     """Bit for bit, whatever the rows hold; several queries at once and one by one; and again the same."""
-    with case.engines() as opened:
-        for engine, source in opened:
-            queries = _queries()
-            engine.check(queries)
-            expected = [_bits(total) for total in BlockEngine(source, threads=1).evaluate(queries)]
-            for _ in range(2):
-                assert [_bits(total) for total in engine.evaluate(queries)] == expected, (
-                    "totals differ from the built-in engine's"
-                )
-            for query, bits in zip(queries, expected, strict=True):
-                (alone,) = engine.evaluate([query])
-                assert _bits(alone) == bits, "a total depends on the other queries of its pass"
+    for engine, source in case.engines():
+        queries = _queries()
+        engine.check(queries)
+        expected = [_bits(total) for total in BlockEngine(source, threads=1).evaluate(queries)]
+        for _ in range(2):
+            assert [_bits(total) for total in engine.evaluate(queries)] == expected, "totals differ from the built-in engine's"
+        for query, bits in zip(queries, expected, strict=True):
+            (alone,) = engine.evaluate([query])
+            assert _bits(alone) == bits, "a total depends on the other queries of its pass"
 
 
 def public_mistakes_are_refused_before_anything_is_read(case: EngineCase) -> None:
@@ -101,14 +93,13 @@ def public_mistakes_are_refused_before_anything_is_read(case: EngineCase) -> Non
         "a wrong shape": _query("wrong", lambda block: block, columns=("x", "y")),
         "a query that fails on made-up rows": _query("wrong", fails, columns=("x",)),
     }
-    with case.engines(limit=1) as opened:
-        for engine, _ in opened[:1]:
-            for what, query in wrong.items():
-                try:
-                    engine.check([query])
-                except DpkitError:
-                    continue
-                raise AssertionError(f"`check` lets {what} pass")
+    for engine, _ in case.engines(few=True):
+        for what, query in wrong.items():
+            try:
+                engine.check([query])
+            except DpkitError:
+                continue
+            raise AssertionError(f"`check` lets {what} pass")
 
 
 def nothing_raises_on_a_value(case: EngineCase) -> None:
@@ -120,11 +111,10 @@ def nothing_raises_on_a_value(case: EngineCase) -> None:
         return np.ones(block.shape[0])
 
     query = _query("picky", picky, columns=("x",))
-    with case.engines(limit=1) as opened:
-        for engine, source in opened:
-            (total,) = engine.evaluate([query])
-            (expected,) = BlockEngine(source, threads=1).evaluate([query])
-            assert _bits(total) == _bits(expected), "rows on which a query fails do not count as zero"
+    for engine, source in case.engines(few=True):
+        (total,) = engine.evaluate([query])
+        (expected,) = BlockEngine(source, threads=1).evaluate([query])
+        assert _bits(total) == _bits(expected), "rows on which a query fails do not count as zero"
 
 
 ENGINE_LAWS: tuple[Callable[[EngineCase], None], ...] = (
