@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from dpkit.auditing.certificate import AuditCertificate as AuditCertificate
     from dpkit.auditing.runner import audit as audit
     from dpkit.core.accountant import Accountant as Accountant
+    from dpkit.core.accountant import Reading as Reading
+    from dpkit.core.algorithm import Advising as Advising
     from dpkit.core.algorithm import Curator as Curator
+    from dpkit.core.algorithm import Foretelling as Foretelling
     from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
+    from dpkit.core.algorithm import NeedsRows as NeedsRows
     from dpkit.core.auditor import Auditor as Auditor
     from dpkit.core.auditor import Evidence as Evidence
     from dpkit.core.choices import Choice as Choice
     from dpkit.core.claims import Citation as Citation
     from dpkit.core.claims import Claim as Claim
     from dpkit.core.command import Command as Command
+    from dpkit.core.conversions.arrow import Conversion as Conversion
     from dpkit.core.distances import Distance as Distance
     from dpkit.core.distances import frobenius as frobenius
     from dpkit.core.distances import l1 as l1
@@ -34,6 +39,9 @@ if TYPE_CHECKING:
     from dpkit.core.distances import linf as linf
     from dpkit.core.distances import rank_one as rank_one
     from dpkit.core.distances import records as records
+    from dpkit.core.engine import Closing as Closing
+    from dpkit.core.engine import CountsRows as CountsRows
+    from dpkit.core.engine import DeclaresSetting as DeclaresSetting
     from dpkit.core.engine import Engine as Engine
     from dpkit.core.events import ApproxEvent as ApproxEvent
     from dpkit.core.events import Compose as Compose
@@ -50,7 +58,11 @@ if TYPE_CHECKING:
     from dpkit.core.factories import MechanismFactory as MechanismFactory
     from dpkit.core.factories import NeighbourPairs as NeighbourPairs
     from dpkit.core.factories import QueryFactory as QueryFactory
+    from dpkit.core.filters import Filtering as Filtering
+    from dpkit.core.filters import FilterTheorem as FilterTheorem
     from dpkit.core.filters import PrivacyFilter as PrivacyFilter
+    from dpkit.core.gauges import Gauge as Gauge
+    from dpkit.core.gauges import Gauging as Gauging
     from dpkit.core.guarantee import Guarantee as Guarantee
     from dpkit.core.loss_pairs import PLD as PLD
     from dpkit.core.loss_pairs import LossDirection as LossDirection
@@ -64,13 +76,25 @@ if TYPE_CHECKING:
     from dpkit.core.losses import MeanCDP as MeanCDP
     from dpkit.core.losses import PureDP as PureDP
     from dpkit.core.losses import RenyiCurve as RenyiCurve
+    from dpkit.core.mechanism import Accurate as Accurate
     from dpkit.core.mechanism import CombinedAccurate as CombinedAccurate
     from dpkit.core.mechanism import Mechanism as Mechanism
+    from dpkit.core.mechanism import Neighbouring as Neighbouring
+    from dpkit.core.mechanism import OnGrid as OnGrid
+    from dpkit.core.mechanism import Scaled as Scaled
+    from dpkit.core.mechanism import WhiteBox as WhiteBox
     from dpkit.core.neighbours import Neighbours as Neighbours
     from dpkit.core.parameters import Parameter as Parameter
+    from dpkit.core.query import Preparation as Preparation
     from dpkit.core.query import Query as Query
     from dpkit.core.registry import Registry as Registry
     from dpkit.core.setting import Setting as Setting
+    from dpkit.core.source import Batch as Batch
+    from dpkit.core.source import Cells as Cells
+    from dpkit.core.source import DivisibleTable as DivisibleTable
+    from dpkit.core.source import InMemory as InMemory
+    from dpkit.core.source import OfFiles as OfFiles
+    from dpkit.core.source import OfFloat32 as OfFloat32
     from dpkit.core.source import Source as Source
     from dpkit.core.source import Table as Table
     from dpkit.core.zoo import ZooEntry as ZooEntry
@@ -165,14 +189,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.analysis.spec": ("Spec",),
     "dpkit.auditing.certificate": ("AuditCertificate",),
     "dpkit.auditing.runner": ("audit",),
-    "dpkit.core.accountant": ("Accountant",),
-    "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm"),
+    "dpkit.core.accountant": ("Accountant", "Reading"),
+    "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm", "Advising", "Foretelling", "NeedsRows"),
     "dpkit.core.auditor": ("Auditor", "Evidence"),
     "dpkit.core.choices": ("Choice",),
     "dpkit.core.claims": ("Citation", "Claim"),
     "dpkit.core.command": ("Command",),
+    "dpkit.core.conversions.arrow": ("Conversion",),
     "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
-    "dpkit.core.engine": ("Engine",),
+    "dpkit.core.engine": ("Engine", "Closing", "CountsRows", "DeclaresSetting"),
     "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
     "dpkit.core.explain": ("Explanation",),
     "dpkit.core.factories": (
@@ -183,18 +208,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "NeighbourPairs",
         "QueryFactory",
     ),
-    "dpkit.core.filters": ("PrivacyFilter",),
+    "dpkit.core.filters": ("PrivacyFilter", "FilterTheorem", "Filtering"),
+    "dpkit.core.gauges": ("Gauge", "Gauging"),
     "dpkit.core.guarantee": ("Guarantee",),
     "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),
     "dpkit.core.loss_rules": ("LossRule",),
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
-    "dpkit.core.mechanism": ("CombinedAccurate", "Mechanism"),
+    "dpkit.core.mechanism": ("Mechanism", "Accurate", "CombinedAccurate", "Neighbouring", "OnGrid", "Scaled", "WhiteBox"),
     "dpkit.core.neighbours": ("Neighbours",),
     "dpkit.core.parameters": ("Parameter",),
-    "dpkit.core.query": ("Query",),
+    "dpkit.core.query": ("Query", "Preparation"),
     "dpkit.core.registry": ("Registry",),
     "dpkit.core.setting": ("Setting",),
-    "dpkit.core.source": ("Source", "Table"),
+    "dpkit.core.source": ("Source", "Table", "Batch", "Cells", "DivisibleTable", "InMemory", "OfFiles", "OfFloat32"),
     "dpkit.core.zoo": ("ZooEntry",),
     "dpkit.data.columns": ("Boolean", "Category", "Number", "Policy"),
     "dpkit.data.engine": ("BlockEngine",),

@@ -263,7 +263,10 @@ class PlanExceededError(BudgetError):
 
 
 class SourceError(DpkitError):
-    """Data cannot be opened or read as a whole. Only public facts come here: a path, a format, names of columns."""
+    """Data cannot be opened or read as a whole. Only public facts come here: a path, a format, names of columns.
+
+    `source` names what cannot be read, `reason` says why, as a sentence, and `fix` what to do about it. All three are shown.
+    """
 
     def __init__(self, *, source: str, reason: str, fix: str = "") -> None:
         self.source = source

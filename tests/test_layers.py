@@ -9,14 +9,14 @@ PACKAGE = Path(__file__).parent.parent / "dpkit"
 
 # Lowest first; modules of one tuple stand side by side and may not import each other.
 LAYERS = [
-    ("errors", "_version"),
+    ("errors", "_version", "debugging"),
     ("numerics",),
     ("core",),
     ("accountants", "mechanisms"),
     ("hooks",),
     ("accounting", "interchange"),
     ("data",),
-    ("running",),
+    ("authoring", "running"),
     ("analysis",),
     ("auditing",),
     ("report",),

@@ -44,6 +44,7 @@ def test_every_public_name_has_a_docstring_and_a_line_in_the_docs(name):
 
 def test_the_docs_name_nothing_that_is_not_there():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    page = page.partition("\n## `dpkit.")[0]  # further modules have their own test
     first_cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     named = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
     assert named <= set(dpkit.__all__)

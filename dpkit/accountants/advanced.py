@@ -22,7 +22,7 @@ from dpkit.core.compositions import (
     optimal_epsilon,
 )
 from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
-from dpkit.core.filters import FilterTheorem
+from dpkit.core.filters import FilterTheorem, refuse_options
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
 from dpkit.errors import UnpricedLossError
@@ -152,13 +152,9 @@ class AdvancedAccountant(Accountant[AdvancedState]):
                 answers.append(optimal_delta(e, count, target=epsilon))
         return delta_with(min(answers), slack_total(state.log_slack))
 
-    @property
-    def has_filter_theorem(self) -> bool:
-        """Advanced composition has a filter with the same constants as the theorem of its time."""
-        return True
-
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """sqrt(2 ln(1/d') sum e^2) + sum e^2 / 2 <= epsilon: approximate zCDP with the usual constants, read simply."""
+        refuse_options(self.name, order=order)
         if not isinstance(budget, ApproxDP):
             return None
         concentrated = ZCDPAccountant(constants="usual", conversion="simple")

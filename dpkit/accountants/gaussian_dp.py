@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpkit.core.accountant import Accountant, Reading
 from dpkit.core.claims import Citation
 from dpkit.core.conversions import Conversion, gaussian_delta, gaussian_epsilon
-from dpkit.core.filters import FilterTheorem, largest_parameter
+from dpkit.core.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.core.gauges import Gauge
 from dpkit.core.losses import GDP, ApproxDP, Loss
 from dpkit.errors import UnpricedLossError
@@ -90,13 +90,9 @@ class GaussianDPAccountant(Accountant[GaussianState]):
         mu = sqrt_up(state.mu_squared)
         return 1.0 if math.isinf(mu) else gaussian_delta(mu, epsilon=epsilon)
 
-    @property
-    def has_filter_theorem(self) -> bool:
-        """Gaussian DP has a filter."""
-        return True
-
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """Stop when the sum of squares would pass mu^2; an (epsilon, delta) budget fixes mu in advance."""
+        refuse_options(self.name, slack=slack, order=order)
         if isinstance(budget, GDP):
             return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
         if not isinstance(budget, ApproxDP):

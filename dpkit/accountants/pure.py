@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpkit.core.accountant import Accountant, Reading
 from dpkit.core.claims import Citation
 from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
-from dpkit.core.filters import FilterTheorem
+from dpkit.core.filters import FilterTheorem, refuse_options
 from dpkit.core.gauges import Gauge, shown
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.errors import UnpricedLossError
@@ -92,13 +92,9 @@ class PureAccountant(Accountant[BasicState]):
         """The sum of deltas from the sum of epsilons on; nothing below."""
         return min(1.0, round_up(state.delta)) if Fraction(epsilon) >= state.epsilon else 1.0
 
-    @property
-    def has_filter_theorem(self) -> bool:
-        """Basic composition has a filter."""
-        return True
-
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
-        """Stop when a sum would pass its bound: the budget is the limit."""
+        """Stop when a sum would pass its bound: the budget is the limit. Deltas are counted in it, so there is no slack."""
+        refuse_options(self.name, slack=slack, order=order)
         if not isinstance(budget, PureDP | ApproxDP):
             return None
         return FilterTheorem(accountant=self, limit=budget, because=_FILTER)

@@ -135,11 +135,6 @@ class RenyiAccountant(Accountant[RenyiState]):
         """The same theorem solved for delta, with the slack on top."""
         return delta_with(renyi_delta(state.curve, epsilon=epsilon)[0], slack_total(state.log_slack))
 
-    @property
-    def has_filter_theorem(self) -> bool:
-        """Rényi DP has a filter at an order that is fixed in advance."""
-        return True
-
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """Stop when the sum at the one order would pass its bound.
 

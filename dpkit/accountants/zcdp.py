@@ -24,7 +24,7 @@ from dpkit.core.conversions import (
     zcdp_delta_simple,
     zcdp_epsilon_simple,
 )
-from dpkit.core.filters import FilterTheorem, largest_parameter
+from dpkit.core.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.core.gauges import Gauge, log_slack_limit, shown, shown_slack
 from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.core.renyi_curves import LinearCurve
@@ -134,13 +134,9 @@ class ZCDPAccountant(Accountant[ZCDPState]):
             return delta_with(zcdp_delta_simple(rho, epsilon=epsilon), slack)
         return delta_with(renyi_delta(LinearCurve(slope=rho), epsilon=epsilon)[0], slack)
 
-    @property
-    def has_filter_theorem(self) -> bool:
-        """zCDP has a filter, with slack."""
-        return True
-
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """Stop when the sum of rho, or of slack, would pass its bound; an (epsilon, delta) budget fixes rho in advance."""
+        refuse_options(self.name, order=order)
         if isinstance(budget, ZCDP):
             return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
         if not isinstance(budget, ApproxDP):

@@ -9,7 +9,7 @@ from dpkit.analysis import keys
 from dpkit.analysis.read_yaml import Entries, Node, Scalar, plain
 from dpkit.analysis.reading import Reading, described, joined, nearest, parameters
 from dpkit.analysis.spec import EngineSpec, Spec
-from dpkit.core.engine import Engine
+from dpkit.core.engine import Closing, Engine
 from dpkit.core.registry import Registry
 from dpkit.core.source import Source
 from dpkit.data.engines import DEFAULT
@@ -53,6 +53,5 @@ def opened_engine(spec: Spec, source: Source) -> Iterator[Engine]:
     try:
         yield engine
     finally:
-        close = getattr(engine, "close", None)
-        if callable(close):
-            close()
+        if isinstance(engine, Closing):
+            engine.close()

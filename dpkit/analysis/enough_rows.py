@@ -1,7 +1,7 @@
 """Whether the declared number of rows is enough for the noise of a plan: said from public facts, before anything is spent.
 
-An algorithm may say how many rows it needs at a noise (`needed_rows(noise)`), and below how many its answer would be noise
-(`least_rows(noise)`): a plan below the second is refused, below the first it carries advice.
+An algorithm may say how many rows it needs at a noise, and below how many its answer would be noise (`NeedsRows`): a plan
+below the second is refused, below the first it carries advice.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dpkit.core.algorithm import AnyAlgorithm, NeedsRows
 from dpkit.errors import DpkitError, PlanRefusedError
 from dpkit.numerics.rounding import format_up
 
@@ -26,10 +27,12 @@ class RowsOfStep:
     least: int | None
 
 
-def rows_of(step: str, algorithm: object, noise: float, size: int | None) -> RowsOfStep:
+def rows_of(step: str, algorithm: AnyAlgorithm, noise: float, size: int | None) -> RowsOfStep:
     """Ask an algorithm."""
+    if not isinstance(algorithm, NeedsRows):
+        return RowsOfStep(id=step, size=size, needed=None, least=None)
     return RowsOfStep(
-        id=step, size=size, needed=_asked(algorithm, "needed_rows", noise), least=_asked(algorithm, "least_rows", noise)
+        id=step, size=size, needed=_whole(algorithm.needed_rows(noise)), least=_whole(algorithm.least_rows(noise))
     )
 
 
@@ -56,9 +59,8 @@ def advice_on_rows(step: RowsOfStep, price: Price) -> tuple[str, ...]:
     return (f"{step.size} rows are few for this budget: about {step.needed} are needed{more}.",)
 
 
-def _asked(algorithm: object, name: str, noise: float) -> int | None:
-    method = getattr(algorithm, name, None)
-    found = method(noise) if callable(method) else None
+def _whole(found: object) -> int | None:
+    """A third party's answer; anything but a whole number says nothing."""
     return found if isinstance(found, int) else None
 
 

@@ -12,6 +12,7 @@ from dpkit.analysis.enough_rows import advice_on_rows, refuse_too_few, rows_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
 from dpkit.analysis.spec import Spec, StepSpec
+from dpkit.core.algorithm import Advising, AnyAlgorithm, Foretelling
 from dpkit.core.claims import Claim
 from dpkit.core.events import Event
 from dpkit.core.explain import Explanation
@@ -203,21 +204,16 @@ def _steps(
     return tuple(planned), tuple(claims.values())
 
 
-def expected_errors(algorithm: object, noise: float) -> Mapping[str, float]:
-    """The errors of an algorithm's answers at 95%, where it has a method `accuracy(noise, confidence)`.
-
-    It answers with one number, or with numbers by name; None, or a number that is not finite, where it cannot say.
-    """
-    foretell = getattr(algorithm, "accuracy", None)
-    found: object = foretell(noise, CONFIDENCE) if callable(foretell) else None
+def expected_errors(algorithm: AnyAlgorithm, noise: float) -> Mapping[str, float]:
+    """The errors of an algorithm's answers at 95%, where it is `Foretelling`."""
+    found: object = algorithm.accuracy(noise, CONFIDENCE) if isinstance(algorithm, Foretelling) else None
     named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
     return {str(name): float(error) for name, error in named.items() if _is_number(error)}
 
 
-def advice_of(algorithm: object, noise: float) -> tuple[str, ...]:
-    """What an algorithm with a method `advice(noise)` warns of, from public facts alone."""
-    warn = getattr(algorithm, "advice", None)
-    found: object = warn(noise) if callable(warn) else ()
+def advice_of(algorithm: AnyAlgorithm, noise: float) -> tuple[str, ...]:
+    """What an algorithm warns of, from public facts alone, where it is `Advising`."""
+    found: object = algorithm.advice(noise) if isinstance(algorithm, Advising) else ()
     return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
 
 

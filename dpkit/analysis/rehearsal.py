@@ -14,9 +14,10 @@ import numpy.typing as npt
 from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.claims import Claim
 from dpkit.core.events import Event
-from dpkit.core.mechanism import Accurate, Mechanism
+from dpkit.core.mechanism import Accurate, Mechanism, Scaled
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
+from dpkit.debugging import show_of_no_data
 from dpkit.errors import DpkitError, PlanExceededError
 from dpkit.running.coverage import PlanCoverage
 from dpkit.running.curator import planned_event
@@ -61,7 +62,8 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
             state = algorithm.step(state, curator)
     except PlanExceededError:
         raise
-    except (DpkitError, ArithmeticError, ValueError, TypeError, LookupError):
+    except (DpkitError, ArithmeticError, ValueError, TypeError, LookupError) as error:
+        show_of_no_data(error, of=f"step {step!r}, rehearsed,")
         complete = False  # made-up values may be beyond what an algorithm can continue from; its plan still binds it
     return Rehearsal(
         releases=curator.releases(), claims=tuple(curator.claims.values()), asked=curator.asked(), complete=complete
@@ -124,5 +126,5 @@ class _Rehearsing:
 
 
 def _scale(mechanism: Mechanism) -> float | None:
-    found = getattr(mechanism, "scale", None)
+    found: object = mechanism.scale if isinstance(mechanism, Scaled) else None
     return float(found) if isinstance(found, int | float) else None

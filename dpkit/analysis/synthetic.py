@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpkit.analysis.spec import DataSpec
 from dpkit.core.source import Batch, Cells
-from dpkit.data.columns import Boolean, Category, Column
+from dpkit.data.columns import Boolean, Category, Column, Number
 from dpkit.data.schema import Schema
 from dpkit.data.unit import PrivacyUnit
 
@@ -78,4 +78,4 @@ def _drawn(column: Column, rng: np.random.Generator) -> npt.NDArray[np.generic]:
     if isinstance(column, Boolean):
         return rng.integers(0, 2, size=_CHUNK)
     values = lower + (upper - lower) * rng.random(_CHUNK)
-    return np.rint(values) if getattr(column, "whole", False) else values
+    return np.rint(values) if isinstance(column, Number) and column.whole else values

@@ -18,6 +18,7 @@ from dpkit.core.mechanism import Mechanism
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Block, Query
 from dpkit.core.setting import Setting
+from dpkit.data.columns import Number
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
 from dpkit.running.curator import planned_event
@@ -139,7 +140,7 @@ def _within(plan: Plan, query: Query) -> Within:
     """Maps any row to one within the declared bounds; codes of categories and whole numbers stay whole."""
     columns = plan.spec.data.schema.select(query.columns)
     ranges = np.array([column.range for column in columns], dtype=np.float64)
-    whole = np.array([hasattr(column, "levels") or getattr(column, "whole", True) for column in columns])
+    whole = np.array([not isinstance(column, Number) or column.whole for column in columns])
 
     def within(block: Block) -> Block:
         return np.where(whole, np.rint(block), block).clip(ranges[:, 0], ranges[:, 1])

@@ -10,7 +10,7 @@ import numpy as np
 from dpkit.auditing.sensitivity import length
 from dpkit.core.distances import Distance
 from dpkit.core.factories import NeighbourPairs
-from dpkit.core.mechanism import Mechanism
+from dpkit.core.mechanism import Mechanism, Neighbouring
 from dpkit.core.registry import Registry
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
@@ -23,9 +23,8 @@ Pair = tuple[object, object]
 
 def pairs_at(mechanism: Mechanism, at: Distance) -> tuple[Pair, ...]:
     """Values that differ by this distance, extremes of what it allows; a mechanism's own `neighbouring_values` go first."""
-    own = getattr(mechanism, "neighbouring_values", None)
-    if own is not None:
-        return tuple(own(at))
+    if isinstance(mechanism, Neighbouring):
+        return tuple(mechanism.neighbouring_values(at))
     step = at.value
     if isinstance(mechanism, RandomizedResponse):
         return ((np.int64(0), np.int64(1)),)
@@ -51,8 +50,7 @@ def pairs_at(mechanism: Mechanism, at: Distance) -> tuple[Pair, ...]:
 def takes_any_number(mechanism: Mechanism, at: Distance) -> bool:
     """Whether nothing is known of a mechanism's values but that numbers at this distance are neighbours."""
     special = (RandomizedResponse, DiscreteLaplace, DiscreteGaussian, Exponential, SymmetricGaussian)
-    own = getattr(mechanism, "neighbouring_values", None)
-    return own is None and not isinstance(mechanism, special) and at.metric in ("l1", "l2", "linf")
+    return not isinstance(mechanism, (Neighbouring, *special)) and at.metric in ("l1", "l2", "linf")
 
 
 def registered_pairs(mechanism: Mechanism, at: Distance, registry: Registry) -> tuple[Pair, ...]:

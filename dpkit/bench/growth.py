@@ -15,6 +15,7 @@ from dpkit.accounting import account
 from dpkit.bench.accounting import forget
 from dpkit.bench.counted_rows import CountedRows, moments
 from dpkit.bench.timing import seconds, summary
+from dpkit.core.engine import Closing
 from dpkit.core.events import Compose, Event, Repeat, Subsample
 from dpkit.data.columns import Number
 from dpkit.data.engine import BLOCK_BYTES, BlockEngine
@@ -159,7 +160,8 @@ def partitions_growth(
                 run = partial(engine.evaluate, [query])
                 yield from _series(PARTITIONS, f"{series}, on a local cluster", [count], lambda _: run, repeats)
             finally:
-                getattr(engine, "close", lambda: None)()
+                if isinstance(engine, Closing):
+                    engine.close()
 
         measured = [row for count in sizes for row in on_cluster(count)]
         return found + _against_first(measured), ()

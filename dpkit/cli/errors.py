@@ -52,6 +52,9 @@ def refused(error: DpkitError, *, as_json: bool = False) -> Refused:
     return (OverBudget if isinstance(error, OVER_BUDGET) else Refused)(error, as_json=as_json)
 
 
+DEBUG = "dpkit.debug"
+"""Whether `--debug` was given, in the meta data of the command line."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 outside_option = click.option("--outside", is_flag=True, help="Results may go outside of the folder of the analysis.")
 file_argument = click.argument("file", type=click.Path(dir_okay=False))

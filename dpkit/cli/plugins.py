@@ -40,14 +40,16 @@ def plugins(context: click.Context, as_json: bool, only: tuple[str, ...]) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--law", "wanted", multiple=True, metavar="LAW", help="Run this law only; may be repeated.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the kit's searches and samples.")
-def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int) -> None:
+@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="What one law may take; 120 unless given.")
+def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds: float | None) -> None:
     """Run the conformance kit on an installed plugin. Exit code 1 where a law is broken.
 
     Example: dpkit plugins check hello
     """
     try:
-        from dpkit.testing.conformance import run_check
+        from dpkit.testing.conformance import run_checks
         from dpkit.testing.plugin_laws import laws_of_installed
+        from dpkit.testing.time_limit import LAW_SECONDS
     except ModuleNotFoundError as missing:
         fix = 'Install it with `pip install "dpkit[testing]"`.'
         raise PluginError(plugin=name, reason=f"the kit needs {missing.name}.", fix=fix) from None
@@ -55,8 +57,8 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int) -> None:
     if not checks:
         raise PluginError(plugin=name, reason="no law of that name applies to it.", fix="Leave out --law to run all of them.")
     results = []
-    for item in checks:
-        results.append(run_check(item))
+    for result in run_checks(checks, seconds=LAW_SECONDS if seconds is None else seconds):
+        results.append(result)
         if not as_json:
             click.echo(_result_line(results[-1]))
     failed = sum(result.outcome == "failed" for result in results)
@@ -72,16 +74,23 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int) -> None:
 
 @click.command("new-plugin")
 @click.argument("name")
+@click.option(
+    "--kind",
+    type=click.Choice(["mechanism", "algorithm", "query", "source", "accountant", "engine"]),
+    default="mechanism",
+    show_default=True,
+    help="What the plugin adds.",
+)
 @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where its folder is made.")
 @click.option("--json", "as_json", is_flag=True, help="Print the files written as JSON.")
-def new_plugin(name: str, into: Path, as_json: bool) -> None:
-    """Write a complete plugin, dpkit-NAME: a mechanism, its claim, its laws as tests, README and CI.
+def new_plugin(name: str, kind: str, into: Path, as_json: bool) -> None:
+    """Write a complete plugin, dpkit-NAME: what it adds, its laws as tests, README and CI.
 
-    Example: dpkit new-plugin my-noise
+    Example: dpkit new-plugin my-noise --kind mechanism
     """
     from dpkit.cli.scaffold import write_plugin
 
-    files = write_plugin(name, into)
+    files = write_plugin(name, into, kind)
     if as_json:
         click.echo(json.dumps([str(path) for path in files], indent=2))
         return
@@ -101,6 +110,7 @@ def _as_dict(plugin: Plugin) -> dict[str, object]:
         "healthy": plugin.healthy,
         "problems": list(plugin.problems),
         "unused": list(plugin.unused),
+        "slow": plugin.slow,
     }
 
 
@@ -111,6 +121,7 @@ def _lines(plugin: Plugin) -> list[str]:
     # names of zoo entries may hold commas
     lines += [f"  adds   {kind}: {('; ' if kind == 'zoo' else ', ').join(names)}" for kind, names in plugin.adds.items()]
     lines += [f"  unused {words}" for words in plugin.unused]
+    lines += [f"  slow   {plugin.slow}"] if plugin.slow else []
     lines += [f"  error  {problem}" for problem in plugin.problems]
     return lines
 

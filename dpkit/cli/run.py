@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from dpkit.cli.errors import answers_in_json, file_argument, outside_option
+from dpkit.cli.errors import DEBUG, answers_in_json, file_argument, outside_option
 from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def run(
     if simulate:
         result = priced.simulate(seed=seed)
     else:
+        if context.meta.get(DEBUG):
+            raise click.UsageError("--debug shows what plugins raise, which may quote rows: say --simulate with it.")
         source = open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
         _confirm(priced, yes=yes, again=again)
         result = run_plan(priced, source=source, progress=_progress(), again=again)

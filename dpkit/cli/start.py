@@ -20,6 +20,8 @@ Usage: dpkit [OPTIONS] COMMAND [ARGS]...
 
 Options:
   --version   Show the version and exit.
+  --debug     For authors of plugins, on made-up data only: show what a plugin
+              raised.
   -h, --help  Show this message and exit.
 
 Commands:

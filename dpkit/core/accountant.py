@@ -1,6 +1,8 @@
 """The accountant interface: a commutative monoid of states, and a reading of a state as (epsilon, delta).
 
-An accountant holds no state of its own: `zero`, `lift`, `combine` and `repeat` build states, `guarantee` reads one.
+An accountant holds no state of its own: `zero`, `lift`, `combine` and `repeat` build states, `reading` reads one. That is all
+that an author must write; what follows from it has a default that is sound, and may be done better. What only some accountants
+can do stands beside it: `dpkit.core.filters.Filtering` (adaptive spending) and `dpkit.core.gauges.Gauging` (ledgers).
 Plugins subclass `Accountant` as a frozen dataclass and register it by hook.
 """
 
@@ -19,13 +21,15 @@ from dpkit.core.conversions.arrow import Conversion
 from dpkit.core.losses import ApproxDP, Loss, PureDP
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError, UnpricedLossError
+from dpkit.numerics.bracketing import first_true
 
 if TYPE_CHECKING:
-    from dpkit.core.filters import FilterTheorem
-    from dpkit.core.gauges import Gauge
     from dpkit.core.guarantee import Guarantee
 
 S = TypeVar("S")
+
+_TYPICAL_DELTA = 1e-6
+"""Where states are compared that bound one and the same release. Any choice among them is sound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,11 @@ class Reading:
 
 
 class Accountant(ABC, Generic[S]):
-    """The abstract accountant over states of type S. Every state and every reading is an upper bound, rounded up."""
+    """The abstract accountant over states of type S. Every state and every reading is an upper bound, rounded up.
+
+    An author writes `name`, `native`, `zero`, `state_of` (which `lift` applies to a converted loss), `combine`, `repeat` and
+    `reading`; `conversions` where it takes other notions than its own.
+    """
 
     __slots__ = ()
 
@@ -51,11 +59,6 @@ class Accountant(ABC, Generic[S]):
     @abstractmethod
     def native(self) -> type[Loss]:
         """The notion that its states are sums of."""
-
-    @property
-    @abstractmethod
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """For each foreign notion that it takes, the theorem that turns it into the native one."""
 
     @abstractmethod
     def zero(self) -> S:
@@ -74,24 +77,35 @@ class Accountant(ABC, Generic[S]):
         """The state of `times` such releases; equal to combining them one by one."""
 
     @abstractmethod
-    def join(self, *states: S) -> S:
-        """An upper bound of each of these states, for when one of them happens and it is not known which."""
-
-    @abstractmethod
-    def best(self, *states: S) -> S:
-        """The most useful of several states that bound one and the same release."""
-
-    @abstractmethod
     def reading(self, state: S, *, delta: float) -> Reading:
-        """The smallest epsilon at this delta that this accountant can prove, with its theorem."""
+        """The smallest epsilon at this delta that this accountant can prove, with its theorem; infinity where there is none."""
 
-    @abstractmethod
+    @property
+    def conversions(self) -> Mapping[type[Loss], Conversion]:
+        """For each foreign notion that it takes, the theorem that turns it into the native one. By default it takes none."""
+        return {}
+
+    def join(self, *states: S) -> S:
+        """An upper bound of each of these states, for when one of them happens and it is not known which.
+
+        By default the state of all of them together, which bounds each.
+        """
+        return self.combine(*states)
+
+    def best(self, *states: S) -> S:
+        """The most useful of several states that bound one release; by default by the epsilon at a delta of 1e-6."""
+        return min(states, key=lambda state: self.epsilon(state, delta=_TYPICAL_DELTA))
+
     def delta(self, state: S, *, epsilon: float) -> float:
-        """The smallest delta at this epsilon that this accountant can prove; at most 1."""
+        """The smallest delta at this epsilon that this accountant can prove; at most 1. By default found by `reading`."""
+        if self.epsilon(state, delta=0.0) <= epsilon:
+            return 0.0
+        bracket = first_true(lambda delta: delta >= 1.0 or self.epsilon(state, delta=delta) <= epsilon, start=_TYPICAL_DELTA)
+        return 1.0 if bracket is None else min(1.0, bracket[1])
 
-    @abstractmethod
     def weight(self, state: S, total: S, *, delta: float) -> float | Fraction:
-        """How much one part weighs in the reading of the total; shares are weights over their sum."""
+        """How much one part weighs in the reading of the total; shares are weights over their sum. By default: its epsilon."""
+        return self.epsilon(state, delta=delta)
 
     def total(self, state: S) -> Loss | None:
         """The state as one loss of the native notion, rounded up; None when it is not one loss."""
@@ -156,25 +170,6 @@ class Accountant(ABC, Generic[S]):
             allowed = f"a loss that the accountant {self.name!r} can be read in (PureDP and ApproxDP always are)"
             raise InvalidValueError(field="budget", found=budget, allowed=allowed, where="within")
         return verdict
-
-    @property
-    def has_filter_theorem(self) -> bool:
-        """Whether fully adaptive spending is covered for some budget."""
-        return False
-
-    def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
-        """The limit that keeps fully adaptive spending within the budget; None where no theorem covers it."""
-        return None
-
-    def gauge(self, limit: Loss) -> Gauge | None:
-        """How a filter with this limit counts its states exactly; None where it cannot, and then it serves no ledger."""
-        return None
-
-    def no_filter_reason(self, budget: Loss) -> str:
-        """Why there is no filter for this budget."""
-        if self.has_filter_theorem:
-            return f"it has no filter for {budget!r} (is delta 0, is the slack all of delta, are there several orders?)."
-        return "composition is proved there for plans that are fixed in advance."
 
     def shares(self, states: Sequence[S], total: S, *, delta: float) -> list[float]:
         """Each part's share of the total, summing to 1 (to 0 when nothing was spent)."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from dpkit.core.query import Block, Query
+from dpkit.core.setting import Setting
 from dpkit.numerics.exact_sums import ExactSum
 
 Partial = TypeVar("Partial")
@@ -13,7 +14,10 @@ Partial = TypeVar("Partial")
 
 @runtime_checkable
 class Engine(Protocol):
-    """Evaluates queries over all rows. Totals are exact: all engines give the same bits, in whatever order they add."""
+    """Evaluates queries over all rows. Totals are exact: all engines give the same bits, in whatever order they add.
+
+    What it may offer beside: `DeclaresSetting`, `CountsRows`, `Closing`. So may a `Source`.
+    """
 
     def check(self, queries: Sequence[Query]) -> None:
         """Raise what is publicly wrong with these queries, from made-up rows. Called before anything is charged."""
@@ -50,4 +54,32 @@ class Summation(Protocol[Partial]):
 
     def finish(self, partial: Partial) -> tuple[ExactSum, ...]:
         """The total of each query."""
+        ...
+
+
+@runtime_checkable
+class DeclaresSetting(Protocol):
+    """An engine, or a source, that knows what was declared of its data. A plan for another declaration is then refused."""
+
+    @property
+    def setting(self) -> Setting | None:
+        """The declared columns, relation and unit; None where nothing is declared."""
+        ...
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """An engine, or a source, that can count its rows where their number is public. A plan that declares another is refused."""
+
+    def public_rows(self) -> int | None:
+        """How many rows there are; None where it cannot say. `PrivateFactError` where the number is private."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """An engine, or a source, that holds something to give back: files, memory, a cluster."""
+
+    def close(self) -> None:
+        """Give it back. Called once, when a run is over, however it ended."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.assess import assess
@@ -31,6 +32,32 @@ class FilterTheorem:
     accountant: AnyAccountant
     limit: Loss
     because: Citation
+
+
+@runtime_checkable
+class Filtering(Protocol):
+    """An accountant with a filter theorem: it may be spent adaptively, and, with a gauge (`Gauging`), serve a ledger."""
+
+    def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
+        """The limit that keeps fully adaptive spending within the budget; None where no theorem covers it.
+
+        `slack` is the part of delta that is set aside for the deltas of approximate releases, `order` the one Rényi order of
+        the filter. One that has no use for an option which was given refuses it (`refuse_options`).
+        """
+        ...
+
+
+def refuse_options(accountant: str, *, slack: float = 0.0, order: float | None = None) -> None:
+    """Refuse options of a filter that were given to an accountant which has no use for them."""
+    if slack:
+        raise InvalidValueError(field="slack", found=slack, allowed=f"0 for the accountant {accountant!r}", where="filter")
+    if order is not None:
+        raise InvalidValueError(field="order", found=order, allowed=f"none for the accountant {accountant!r}", where="filter")
+
+
+def filtering_names(registry: Registry) -> list[str]:
+    """The accountants that may be spent adaptively."""
+    return [accountant.name for accountant in registry.accountants if isinstance(accountant, Filtering)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +127,13 @@ def open_filter(
     """
     instance_of(neighbours, Neighbours, field="neighbours", where="filter", allowed="a member of Neighbours")
     probability_below_one(slack, field="slack", where="filter")
-    if slack and accountant.name in ("pure", "gdp"):
-        raise InvalidValueError(field="slack", found=slack, allowed=f"0 for the accountant {accountant.name!r}", where="filter")
-    if order is not None and accountant.name != "rdp":
-        raise InvalidValueError(field="order", found=order, allowed="given for the accountant 'rdp' only", where="filter")
+    if not isinstance(accountant, Filtering):
+        reason = "composition is proved there for plans that are fixed in advance."
+        raise NoFilterTheoremError(accountant=accountant.name, reason=reason, able=filtering_names(registry))
     theorem = accountant.filter_theorem(budget, slack=slack, order=order)
     if theorem is None:
-        raise NoFilterTheoremError(
-            accountant=accountant.name,
-            reason=accountant.no_filter_reason(budget),
-            able=[other.name for other in registry.accountants if other.has_filter_theorem],
-        )
+        reason = f"it has no filter for {budget!r} (is delta 0, is the slack all of delta, are there several orders?)."
+        raise NoFilterTheoremError(accountant=accountant.name, reason=reason, able=filtering_names(registry))
     return PrivacyFilter(
         budget=budget,
         theorem=theorem,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from dpkit.core.losses import Loss
 from dpkit.numerics.rounding import round_down, round_up
@@ -49,6 +49,15 @@ class Gauge:
         """What the limits leave beside these amounts, rounded down."""
         left = tuple(max(Fraction(0), limit - amount) for amount, limit in zip(amounts, self.limits, strict=True))
         return self.loss(left, False)
+
+
+@runtime_checkable
+class Gauging(Protocol):
+    """An accountant whose filters can be counted exactly, and so may serve a ledger."""
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """How a filter with this limit counts its states; None where it cannot, and then it serves no ledger."""
+        ...
 
 
 def plus(first: Amounts, *others: Amounts) -> Amounts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,10 +15,17 @@ from dpkit.core.events import Event
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What a plugin's mechanism implements. Two more methods are optional: see `WhiteBox` and `Accurate`."""
+    """What a plugin's mechanism implements.
 
-    def event(self, at: Distance) -> Event:
-        """What a release is, when neighbours' values differ by at most this distance. Needs no data."""
+    What it may offer beside: `WhiteBox`, `Accurate`, `OnGrid`, `Scaled`, `Neighbouring`.
+    """
+
+    def event(self, at: Distance | Sequence[Distance]) -> Event:
+        """What a release is, when neighbours' values differ by at most this. Needs no data.
+
+        `at` is one distance, or all that are known of one and the same move (L1 and L2, say): the mechanism takes the one that
+        suits it, by its metric, and refuses where there is none. `dpkit.authoring.distance_in` does that.
+        """
         ...
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.generic]:
@@ -28,7 +36,7 @@ class Mechanism(Protocol):
         """`n` independent noisy values, along the first axis: what an auditor samples."""
         ...
 
-    def claims(self, at: Distance) -> tuple[Claim, ...]:
+    def claims(self, at: Distance | Sequence[Distance]) -> tuple[Claim, ...]:
         """What is claimed of a release at this distance: what the auditor tries to falsify."""
         ...
 
@@ -44,10 +52,16 @@ class WhiteBox(Protocol):
 
 @runtime_checkable
 class Accurate(Protocol):
-    """A mechanism that can say how good it will be before anything is spent."""
+    """A mechanism that can say how good it will be before anything is spent. Plans and reports show it beside each release.
+
+    Data-free: the bound holds for every value. The kit compares it with the errors of many releases.
+    """
 
     def accuracy(self, shape: tuple[int, ...], confidence: float) -> float:
-        """A bound on the largest absolute error over this shape, which holds with this confidence."""
+        """A bound on the largest absolute error over the entries of a value of this shape, all at once.
+
+        It holds with probability `confidence` (0 < confidence < 1) or more, and is finite; `()` is the shape of one number.
+        """
         ...
 
 
@@ -74,4 +88,23 @@ class OnGrid(Protocol):
     @property
     def grid(self) -> float:
         """The spacing of the outputs."""
+        ...
+
+
+@runtime_checkable
+class Scaled(Protocol):
+    """A mechanism whose noise has one scale, which plans and reports show."""
+
+    @property
+    def scale(self) -> float:
+        """The size of the noise, in the units of the value."""
+        ...
+
+
+@runtime_checkable
+class Neighbouring(Protocol):
+    """A mechanism that knows values at which its claims are tightest; audits begin with them."""
+
+    def neighbouring_values(self, at: Distance) -> Iterable[tuple[object, object]]:
+        """Pairs of values that are at most this far apart."""
         ...

@@ -60,7 +60,10 @@ class DivisibleTable(Table, Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """Rows that are fit for queries: declared columns as float64 codes within declared bounds."""
+    """Rows that are fit for queries: declared columns as float64 codes within declared bounds.
+
+    What it may offer beside: `InMemory`, and what an engine may (`DeclaresSetting`, `CountsRows`, `Closing`).
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,4 +79,34 @@ class Source(Protocol):
 
         NaN is the code of a cell whose row contributes zero to a query that reads the column; every other code is finite.
         """
+        ...
+
+
+@runtime_checkable
+class OfFiles(Protocol):
+    """A table that reads files: a ledger then notices when a run would go on with other data than it began with."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files, in order."""
+        ...
+
+
+@runtime_checkable
+class OfFloat32(Protocol):
+    """A table that knows columns, by their types, whose numbers a float32 holds exactly; caches keep them in half the space."""
+
+    @property
+    def float32_names(self) -> frozenset[str]:
+        """The names of these columns."""
+        ...
+
+
+@runtime_checkable
+class InMemory(Protocol):
+    """A source that may hold its codes in memory: an engine then takes larger blocks."""
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it does."""
         ...

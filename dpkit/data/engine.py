@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpkit.core.checks import whole_number
+from dpkit.core.engine import Closing, CountsRows, DeclaresSetting
 from dpkit.core.query import Query
-from dpkit.core.source import Source
+from dpkit.core.source import InMemory, Source
 from dpkit.data.kept_rows import KeptRows
 from dpkit.data.parallel import mapped, usable_threads
 from dpkit.data.setting import DeclaredSetting
@@ -39,7 +40,7 @@ class BlockEngine:
     ) -> None:
         self._source = source
         where = "BlockEngine"
-        usual = BLOCK_BYTES if getattr(source, "is_in_memory", False) else READ_BYTES
+        usual = BLOCK_BYTES if isinstance(source, InMemory) and source.is_in_memory else READ_BYTES
         self._block_bytes = whole_number(
             usual if block_bytes is None else block_bytes, field="block_bytes", where=where, minimum=1
         )
@@ -50,20 +51,18 @@ class BlockEngine:
     @property
     def setting(self) -> DeclaredSetting | None:
         """What the source declares: a plan for anything else is a plan for other data. None where a source declares nothing."""
-        declared = getattr(self._source, "setting", None)
+        declared = self._source.setting if isinstance(self._source, DeclaresSetting) else None
         return declared if isinstance(declared, DeclaredSetting) else None
 
     def public_rows(self) -> int | None:
         """How many rows there are, where that is public; None where a source does not tell. Else `PrivateFactError`."""
-        count = getattr(self._source, "public_rows", None)
-        return count() if callable(count) else None
+        return self._source.public_rows() if isinstance(self._source, CountsRows) else None
 
     def close(self) -> None:
         """Forget what was kept of the rows."""
         self._kept.end(complete=False)
-        close = getattr(self._source, "close", None)
-        if callable(close):
-            close()
+        if isinstance(self._source, Closing):
+            self._source.close()
 
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse queries of unknown columns, of wrong shapes, and such as fail on made-up rows. Reads no data."""

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import cache
 from itertools import islice
 from typing import TypeVar
@@ -46,12 +47,12 @@ def mapped(function: Callable[[Item], Result], items: Iterable[Item], *, threads
 
 def _pooled(function: Callable[[Item], Result], first: Item, rest: Iterator[Item], threads: int) -> Iterator[Result]:
     with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="dpkit-pass") as pool:
-        waiting: deque[Future[Result]] = deque([pool.submit(function, first)])
+        waiting: deque[Future[Result]] = deque([pool.submit(copy_context().run, function, first)])
         try:
             for item in rest:
                 if len(waiting) >= 2 * threads:
                     yield waiting.popleft().result()
-                waiting.append(pool.submit(function, item))
+                waiting.append(pool.submit(copy_context().run, function, item))
             while waiting:
                 yield waiting.popleft().result()
         finally:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.core.engine import Closing
 from dpkit.core.query import Block
 from dpkit.core.source import Batch, Table
 from dpkit.data.cells import read_texts
@@ -60,7 +61,6 @@ class SourcePart:
             for batch in batches:  # noqa: UP028 - `yield from` would pass on what closing raises
                 yield batch
         finally:
-            close = getattr(batches, "close", None)
-            if callable(close):
+            if isinstance(batches, Closing):
                 with suppress(BaseException):
-                    close()
+                    batches.close()

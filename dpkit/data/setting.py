@@ -9,6 +9,7 @@ from dpkit.core.checks import whole_number
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
+from dpkit.data.columns import Category
 from dpkit.data.pricing import priced_distances
 from dpkit.data.schema import Schema
 from dpkit.data.unit import ROW, PrivacyUnit
@@ -48,7 +49,8 @@ class DeclaredSetting:
 
     def levels(self, column: str) -> tuple[str, ...]:
         """The names of a category's codes."""
-        return tuple(getattr(self.schema.select((column,))[0], "levels", ()))
+        found = self.schema.select((column,))[0]
+        return found.levels if isinstance(found, Category) else ()
 
     def distances(self, query: Query) -> Sequence[Distance]:
         """By how much a neighbouring dataset can move the query's total."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpkit.core.distances import Distance
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Block, Query
-from dpkit.core.source import DivisibleTable, Table
+from dpkit.core.source import DivisibleTable, OfFloat32, Table
 from dpkit.data.bounding import KEY_BYTES, kept_rows
 from dpkit.data.parts import ROWS_OF_A_SCAN, Bounding, SourcePart
 from dpkit.data.pricing import priced_distances
@@ -85,8 +85,7 @@ class DataSource:
     @property
     def float32_names(self) -> frozenset[str]:
         """The columns whose numbers, by the types of the table, a float32 holds exactly."""
-        found: frozenset[str] = getattr(self._table, "float32_names", frozenset())
-        return found
+        return self._table.float32_names if isinstance(self._table, OfFloat32) else frozenset()
 
     @property
     def stamp(self) -> str:

@@ -10,12 +10,12 @@ import hashlib
 import json
 import os
 
-from dpkit.core.source import Table
+from dpkit.core.source import OfFiles, Table
 
 
 def stamp_of(table: Table) -> str:
     """A digest, equal while the files are; empty for a table that names no files, of which nothing can be told."""
-    paths = getattr(table, "paths", None)
+    paths: object = table.paths if isinstance(table, OfFiles) else None
     if not isinstance(paths, tuple) or not paths:
         return ""
     try:

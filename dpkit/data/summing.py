@@ -17,6 +17,7 @@ from dpkit.core.query import Block, Preparation, Query
 from dpkit.data.kept_rows import Prepared
 from dpkit.data.pricing import contribution_bound, contribution_grid
 from dpkit.data.silence import quietly
+from dpkit.debugging import show
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
 
@@ -68,7 +69,8 @@ class QuerySum:
             found = np.asarray(self.query.prepared_steps(prepared))
         except (MemoryError, KeyboardInterrupt):
             raise
-        except BaseException:  # noqa: BLE001 - whatever a query's author raises may depend on a value, so it is not passed on
+        except BaseException as error:  # noqa: BLE001 - whatever a query's author raises may depend on a value: not passed on
+            show(error, of=f"`prepared_steps` of the query {self.query.name!r}")
             return None
         if found.dtype != np.int64 or found.shape != (found.shape[0] if found.ndim else 0, *self.query.shape):
             return None
@@ -100,7 +102,8 @@ class QuerySum:
             found = np.asarray(function(part), dtype=np.float64)
         except (MemoryError, KeyboardInterrupt):
             raise
-        except BaseException:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: BLE001 - as above
+            show(error, of=f"`block_sum` of the query {self.query.name!r}")
             return None
         if found.shape != self.query.shape:
             return None
@@ -114,7 +117,8 @@ class QuerySum:
             found = np.asarray(self.query.rows(part), dtype=np.float64)
         except (MemoryError, KeyboardInterrupt):
             raise
-        except BaseException:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: BLE001 - as above
+            show(error, of=f"`rows` of the query {self.query.name!r}")
             found = np.empty(0)
         if found.shape == (part.shape[0], *self.query.shape):
             return guarded_steps(found, bound=self.bound, grid=self.grid)
@@ -195,7 +199,8 @@ def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
         found = np.asarray(preparation.rows(block), dtype=np.float64)
     except (MemoryError, KeyboardInterrupt):
         raise
-    except BaseException:  # noqa: BLE001 - as above
+    except BaseException as error:  # noqa: BLE001 - as above
+        show(error, of="a preparation")
         return None
     if found.shape != (block.shape[0], preparation.width):
         return None

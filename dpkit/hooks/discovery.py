@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from types import FrameType
+from typing import TypeVar
 
 from dpkit._version import __version__
+from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginError
 from dpkit.hooks.specs import PROJECT
 
 BUILT_IN = "dpkit.builtins"
 """The module of dpkit's own plugin. It stands above this layer, so it is found by name, as the modules of other plugins are."""
+Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A plugin as it was found: its object, or the reason why it has none."""
+    """A plugin as it was found: its object, or the reason why it has none, and how many seconds its import took."""
 
     name: str
     distribution: str
@@ -25,6 +33,7 @@ class Candidate:
     location: str
     module: object | None
     problem: str = ""
+    seconds: float = 0.0
 
     @property
     def owner(self) -> str:
@@ -54,13 +63,12 @@ def installed(only: Collection[str] | None) -> Iterator[Candidate]:
 
 
 def _loaded(point: EntryPoint) -> Candidate:
-    module, problem = None, ""
-    try:
-        module = point.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - whatever a third party's import does, the others go on
-        problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
+    module, problem, start = None, unsuited(point), time.perf_counter()
+    if not problem:
+        module, error = attempted(point.load)
+        if error is not None:
+            show_of_no_data(error, of=f"the import of the plugin {point.name!r}")
+            problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
     return Candidate(
         name=point.name,
         distribution=_distribution(point),
@@ -68,7 +76,64 @@ def _loaded(point: EntryPoint) -> Candidate:
         location=str(point.dist.locate_file("")) if point.dist is not None else point.value,
         module=module,
         problem=problem,
+        seconds=time.perf_counter() - start,
     )
+
+
+def unsuited(point: EntryPoint) -> str:
+    """Why this version of dpkit does not suit the plugin, by the metadata of its distribution; nothing where it does."""
+    wanted = [text for text in (point.dist.requires if point.dist is not None else None) or () if text.startswith("dpkit")]
+    if not wanted:
+        return ""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    for text in wanted:
+        try:
+            required = Requirement(text)
+        except InvalidRequirement:
+            return f"its metadata requires {text!r}, which names no version."
+        applies = required.marker is None or required.marker.evaluate({"extra": ""})
+        ours = applies and canonicalize_name(required.name) == "dpkit"
+        if ours and not required.specifier.contains(__version__, prereleases=True):
+            return (
+                f"it requires dpkit {required.specifier}, and {__version__} is installed. Install a version of it that suits."
+            )
+    return ""
+
+
+def attempted(call: Callable[[], Returned]) -> tuple[Returned | None, BaseException | None]:
+    """What a third party's code returns, or what it raised, be it SystemExit or KeyboardInterrupt: the others go on.
+
+    Only an interrupt that came from outside, by Ctrl-C, goes on as one.
+    """
+    with _pressed() as pressed:
+        try:
+            return call(), None
+        except BaseException as error:  # noqa: BLE001 - see above
+            if pressed():
+                raise KeyboardInterrupt from None
+            return None, error
+
+
+@contextmanager
+def _pressed() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed. Signals come to the main thread only; what handled them before still does."""
+    seen = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield seen.is_set
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        seen.set()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield seen.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def words_of(error: BaseException) -> str:

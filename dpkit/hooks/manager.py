@@ -6,9 +6,9 @@ import contextlib
 import difflib
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pluggy
@@ -17,10 +17,14 @@ from dpkit.accountants.best import BestAccountant
 from dpkit.core import events
 from dpkit.core.events import Event
 from dpkit.core.registry import Registry
+from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginWarning
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE, Contribution
-from dpkit.hooks.discovery import Candidate, built_in, installed, words_of
+from dpkit.hooks.discovery import Candidate, attempted, built_in, installed, words_of
+
+SLOW_SECONDS = 3.0
+"""An import that takes longer is named."""
 
 Items = dict[str, list[Any]]
 """What one plugin returned, by the registry's field."""
@@ -38,6 +42,12 @@ class Plugin:
     adds: Mapping[str, tuple[str, ...]]
     problems: tuple[str, ...]
     unused: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def slow(self) -> str:
+        """That its import takes seconds, in words; nothing where it does not."""
+        return f"its import took {int(self.seconds)} s, and every command waits for it." if self.seconds >= SLOW_SECONDS else ""
 
     @property
     def healthy(self) -> bool:
@@ -108,6 +118,9 @@ def installed_plugins() -> Installed:
     loaded = load_plugins()
     for problem in loaded.registry.problems:
         warnings.warn(problem, PluginWarning, stacklevel=2)
+    for plugin in loaded.plugins:
+        if plugin.slow:
+            warnings.warn(f"The plugin {plugin.name!r} is slow: {plugin.slow}", PluginWarning, stacklevel=2)
     return loaded
 
 
@@ -129,15 +142,14 @@ def _refuse_equal_names(loadings: list[_Loading]) -> None:
 def _register(manager: pluggy.PluginManager, loading: _Loading) -> None:
     """Register one plugin and run its pending checks; on a fault it is unregistered and the reasons are kept."""
     name, module = loading.candidate.name, loading.candidate.module
-    try:
-        manager.register(module, name=name)
-    except pluggy.PluginValidationError as error:
+    # pluggy looks at every attribute, and one may raise anything
+    _, error = attempted(partial(manager.register, module, name=name))
+    if isinstance(error, pluggy.PluginValidationError):
         loading.problems.append(f"a hook has the wrong signature: {' '.join(str(error).split())} Hooks take no argument.")
         manager.unregister(name=name)
         return
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - pluggy looks at every attribute, and one may raise anything
+    if error is not None:
+        show_of_no_data(error, of=f"the plugin {name!r}")
         loading.problems.append(f"it could not be registered: {type(error).__name__}: {words_of(error)}")
         if manager.has_plugin(name):
             manager.unregister(name=name)
@@ -181,25 +193,26 @@ def _collect(manager: pluggy.PluginManager, loading: _Loading) -> None:
         for implementation in caller.get_hookimpls():
             if implementation.plugin is not loading.candidate.module:
                 continue
-            try:
-                returned = implementation.function()
-                items: list[Any] | None = (
-                    list(returned) if isinstance(returned, Iterable) and not isinstance(returned, str) else None
-                )
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
+            found, error = attempted(partial(_returned, implementation.function))
+            if error is not None:
+                show_of_no_data(error, of=f"{contribution.hook} of the plugin {loading.candidate.name!r}")
                 loading.problems.append(f"{contribution.hook} raised {type(error).__name__}: {words_of(error)}")
                 continue
-            if items is None:
-                loading.problems.append(f"{contribution.hook} returned a {type(returned).__name__}, not a list.")
+            if not isinstance(found, list):
+                loading.problems.append(f"{contribution.hook} returned a {found}, not a list.")
                 continue
-            for item in items:
+            for item in found:
                 problem = _fault_of(item, contribution)
                 if problem:
                     loading.problems.append(problem)
                 else:
                     loading.items.setdefault(contribution.field, []).append(item)
+
+
+def _returned(function: Callable[[], object]) -> list[Any] | str:
+    """What a hook returns, as a list; the name of its type where it is none."""
+    returned = function()
+    return list(returned) if isinstance(returned, Iterable) and not isinstance(returned, str) else type(returned).__name__
 
 
 def _fault_of(item: object, contribution: Contribution) -> str:
@@ -299,6 +312,7 @@ def _plugin(loading: _Loading, foreign: Mapping[str, str]) -> Plugin:
         hooks=loading.hooks,
         adds=adds if not loading.problems else {},
         problems=tuple(loading.problems),
+        seconds=found.seconds,
         unused=tuple(f"{rule.name}: {foreign[rule.name]}" for rule in loading.items.get("rules", ()) if rule.name in foreign),
     )
 

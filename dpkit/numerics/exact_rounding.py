@@ -41,7 +41,8 @@ class Tail:
       are tried too, as a hint where to search: any answer will do there);
     - |p Q'(p)| <= `slope` for real p in [smallest / 2, 1/2] (what an unseen bit of p can move);
     - `survival(context, z)` is S(z) with a relative error of at most 2**-(context.prec - GUARD_BITS), for z at or above
-      the median; below, any value of at least 1/2 will do.
+      the median; below, any value of at least 1/2 will do. `context` is an mpmath context (`exp`, `expm1`, `log`, `erfc`,
+      `sqrt`, `ldexp`, `mpf`, `mag`, `prec`) and z a number of it: compute with these, and not with floats.
 
     Only speed depends on how small `error` is; correctness depends on its being true.
     """

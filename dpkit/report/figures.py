@@ -13,6 +13,7 @@ from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.run import Result
 from dpkit.analysis.words import at_most
+from dpkit.core.mechanism import Scaled
 from dpkit.numerics.rounding import in_full
 from dpkit.report.pictures import bars, curves, intervals
 
@@ -84,7 +85,7 @@ def _reach(one: Coefficient) -> float:
 def signal_figure(result: Result) -> Markup:
     """How many times its noise each released value is: below 2 or so, it says little."""
     scales = {
-        (step.id, query.name, repr(mechanism)): getattr(mechanism, "scale", None)
+        (step.id, query.name, repr(mechanism)): mechanism.scale if isinstance(mechanism, Scaled) else None
         for step in result.plan.steps
         for query, mechanism in step.asked
     }

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.engine import Engine
+from dpkit.core.distances import Distance
+from dpkit.core.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.core.events import Compose, Event
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.data.delivery import check_delivery, release_exactly
 from dpkit.data.silence import quietly
+from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, ReleaseFailedError, kind_of
 from dpkit.numerics.randomness import is_secure, secure_generator
 from dpkit.numerics.simulated import is_simulated
@@ -125,6 +127,7 @@ class DataCurator:
         except SystemExit:
             return (), "SystemExit"
         except BaseException as error:  # noqa: BLE001 - as above
+            show(error, of="a release")
             return (), kind_of(error)
 
     def _drawn(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[Value, ...]:
@@ -165,7 +168,7 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
     So must a declared number of rows where it is public: answers are divided by it. Where it is private it is a guess that
     nobody may hold against the data; no price depends on it.
     """
-    declared = getattr(engine, "setting", None)
+    declared = engine.setting if isinstance(engine, DeclaresSetting) else None
     if declared is None:
         return
     for field in ("neighbours", "unit", "schema"):
@@ -177,9 +180,8 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
                 where="DataCurator",
                 fix="Plan and read with one declaration.",
             )
-    count = getattr(engine, "public_rows", None)
-    if setting.size is not None and setting.size_is_public and callable(count):
-        found = count()
+    if setting.size is not None and setting.size_is_public and isinstance(engine, CountsRows):
+        found = engine.public_rows()
         if found is not None and found != setting.size:
             raise InvalidValueError(
                 field="rows",
@@ -192,16 +194,30 @@ def check_agreement(engine: Engine, setting: Setting) -> None:
 
 def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event:
     """What releasing this query with this noise costs in this setting: plans and charges ask here, so they agree."""
-    distances: Any = tuple(setting.distances(query))
+    distances = tuple(setting.distances(query))
     try:
         return mechanism.event(at=distances)  # every distance that is known: the mechanism takes the one that suits it
-    except (TypeError, AttributeError):  # a mechanism that takes one distance at a time
-        for distance in distances:
-            try:
-                return mechanism.event(at=distance)
-            except InvalidValueError:
-                continue
-        raise
+    except (TypeError, AttributeError):
+        return _event_at_one(mechanism, distances, where=query.name)
+
+
+def _event_at_one(mechanism: Mechanism, distances: Sequence[Distance], *, where: str) -> Event:
+    """The event of a mechanism that can take one distance only: at the first that it accepts.
+
+    One that does not even look at the metric gets the L1 distance, which bounds those in L2 and Linf, or nothing at all.
+    """
+    try:
+        mechanism.event(at=Distance(metric="a metric of nobody", value=1.0))
+        suiting = [distance for distance in distances if distance.metric == "l1"]
+    except InvalidValueError:
+        suiting = list(distances)
+    for distance in suiting:
+        with contextlib.suppress(InvalidValueError):
+            return mechanism.event(at=distance)
+    known = ", ".join(distance.metric for distance in distances) or "none"
+    allowed = f"a mechanism that takes a distance in a metric that is known here ({known})"
+    fix = "`event(at=)` takes one distance, or all: choose by the metric, with dpkit.authoring.distance_in."
+    raise InvalidValueError(field="mechanism", found=type(mechanism).__name__, allowed=allowed, where=where, fix=fix)
 
 
 def _replaced(kind: str, queries: Sequence[Query]) -> BaseException:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 
 from dpkit.core.accountant import Accountant, AnyAccountant
 from dpkit.core.checks import instance_of, nonempty_text, whole_number
-from dpkit.core.filters import PrivacyFilter, open_filter
-from dpkit.core.gauges import Gauge
+from dpkit.core.filters import PrivacyFilter, filtering_names, open_filter
+from dpkit.core.gauges import Gauge, Gauging
 from dpkit.core.losses import Loss
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
@@ -60,12 +60,12 @@ class LedgerTerms:
     def gauge(self, registry: Registry) -> Gauge:
         """How the filter of these terms counts."""
         theorem = self.filter(registry).theorem
-        gauge = theorem.accountant.gauge(theorem.limit)
+        gauge = theorem.accountant.gauge(theorem.limit) if isinstance(theorem.accountant, Gauging) else None
         if gauge is None:
             raise NoFilterTheoremError(
                 accountant=self.accountant.name,
                 reason="it has a filter, but no gauge that counts its states exactly.",
-                able=[other.name for other in registry.accountants if other.has_filter_theorem],
+                able=filtering_names(registry),
             )
         return gauge
 

@@ -12,6 +12,7 @@ from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.engine import Engine
 from dpkit.core.events import Compose, Event
 from dpkit.core.setting import Setting
+from dpkit.data.setting import DeclaredSetting
 from dpkit.data.unit import ROW
 from dpkit.errors import LedgerDisagreementError
 from dpkit.running.curator import DataCurator, Released, check_agreement
@@ -92,7 +93,7 @@ def run_algorithms(
 
 def _check_terms(ledger: Ledger, setting: Setting) -> None:
     """A ledger's prices hold for its own relation and unit; a run under others is refused, with both values."""
-    unit = getattr(setting, "unit", ROW)
+    unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
     spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
     for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
         fixed = getattr(ledger.terms, field)

@@ -1,4 +1,40 @@
 """The conformance kit: hypothesis strategies and law suites, for dpkit's own tests and for plugin authors' (extra: testing).
 
-hypothesis is imported in this package and nowhere else.
+The names here are public, each loaded when it is first used. hypothesis is imported in this package and nowhere else.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpkit.testing.conformance import Check as Check
+    from dpkit.testing.conformance import CheckResult as CheckResult
+    from dpkit.testing.conformance import LawNotApplicable as LawNotApplicable
+    from dpkit.testing.conformance import parametrize_with_laws as parametrize_with_laws
+    from dpkit.testing.conformance import run_check as run_check
+    from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS as EXACT_SUM_LAWS
+    from dpkit.testing.metrics import sizes_in as sizes_in
+    from dpkit.testing.plugin_laws import laws_of_installed as laws_of_installed
+    from dpkit.testing.plugin_laws import laws_of_plugin as laws_of_plugin
+    from dpkit.testing.sensitivity_search import search_excess as search_excess
+
+_HOMES = {
+    "dpkit.testing.conformance": ("Check", "CheckResult", "LawNotApplicable", "parametrize_with_laws", "run_check"),
+    "dpkit.testing.exact_sum_laws": ("EXACT_SUM_LAWS",),
+    "dpkit.testing.metrics": ("sizes_in",),
+    "dpkit.testing.plugin_laws": ("laws_of_installed", "laws_of_plugin"),
+    "dpkit.testing.sensitivity_search": ("search_excess",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed from the one table
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'dpkit.testing' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value

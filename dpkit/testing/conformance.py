@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from dpkit.hooks.discovery import words_of
+from dpkit.debugging import made_up, show_of_no_data
+from dpkit.hooks.discovery import attempted, words_of
+from dpkit.testing.time_limit import LAW_SECONDS, TookTooLong, limited
 
 Outcome = Literal["passed", "failed", "skipped"]
 
@@ -41,24 +44,37 @@ class CheckResult:
     seconds: float
 
 
-def run_check(check: Check) -> CheckResult:
-    """Run one law. Whatever a third party's code raises counts as a failure of the law that met it."""
+def run_check(check: Check, *, seconds: float = LAW_SECONDS) -> CheckResult:
+    """Run one law, within its time limit. Whatever a third party's code raises counts as a failure of the law that met it."""
     start = time.perf_counter()
     outcome: Outcome = "passed"
     detail = ""
-    try:
-        check.run()
-    except LawNotApplicable as reason:
-        outcome, detail = "skipped", str(reason)
-    except AssertionError as broken:
-        outcome, detail = "failed", str(broken)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - see above; SystemExit, too, must not pass for success
+    with made_up():
+        _, error = attempted(partial(limited, check.run, seconds=seconds))
+    if isinstance(error, LawNotApplicable):
+        outcome, detail = "skipped", str(error)
+    elif isinstance(error, AssertionError | TookTooLong):
+        outcome, detail = "failed", words_of(error)
+    elif error is not None:  # SystemExit, too, must not pass for success
+        show_of_no_data(error, of=f"{check.subject}, {check.law},")
         outcome, detail = "failed", f"raised {type(error).__name__}: {words_of(error)}"
     return CheckResult(
         subject=check.subject, law=check.law, outcome=outcome, detail=detail, seconds=time.perf_counter() - start
     )
+
+
+def run_checks(checks: Iterable[Check], *, seconds: float = LAW_SECONDS) -> Iterator[CheckResult]:
+    """Run laws one after the other. Of a subject that took too long once no more is asked: the rest is skipped, and says so."""
+    endless: dict[str, str] = {}
+    for check in checks:
+        if check.subject in endless:
+            reason = f"not run: {endless[check.subject]} took longer than {seconds:g} s"
+            yield CheckResult(subject=check.subject, law=check.law, outcome="skipped", detail=reason, seconds=0.0)
+            continue
+        result = run_check(check, seconds=seconds)
+        if result.outcome == "failed" and result.seconds >= seconds:
+            endless[check.subject] = check.law
+        yield result
 
 
 def parametrize_with_laws(checks: Iterable[Check]) -> Any:
@@ -68,9 +84,11 @@ def parametrize_with_laws(checks: Iterable[Check]) -> Any:
     def runner(check: Check) -> Callable[[], None]:
         def run() -> None:
             try:
-                check.run()
+                limited(check.run, seconds=LAW_SECONDS)
             except LawNotApplicable as reason:
                 pytest.skip(str(reason))
+            except TookTooLong as reason:
+                raise AssertionError(str(reason)) from reason
 
         return run
 

@@ -15,8 +15,10 @@ from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check
+from dpkit.testing.engine_laws import ENGINE_LAWS, EngineCase
 from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
 from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
+from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase
 
 MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.claims_are_what_the_rules_give,
@@ -85,6 +87,10 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
     for name in plugin.adds.get("algorithms", ()):
         algorithm = AlgorithmCase(factory=registry.algorithm(name), registry=registry, seed=seed)
         yield from _each(f"algorithm {name}", ALGORITHM_LAWS, algorithm)
+    for name in plugin.adds.get("sources", ()):
+        yield from _each(f"source {name}", SOURCE_LAWS, SourceCase(factory=registry.source(name)))
+    for name in plugin.adds.get("engines", ()):
+        yield from _each(f"engine {name}", ENGINE_LAWS, EngineCase(factory=registry.engine(name), seed=seed))
     for name in plugin.adds.get("accountants", ()):
         yield from _each(f"accountant {name}", ACCOUNTANT_LAWS, registry.accountant(name))
 

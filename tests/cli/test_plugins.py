@@ -80,16 +80,6 @@ def test_the_smallest_complete_plugin_is_about_forty_lines():
     assert len([line for line in source.splitlines() if line.strip()]) <= 45
 
 
-def test_a_new_plugin_passes_its_own_tests(tmp_path):
-    run = invoke("new-plugin", "my-noise", "--into", str(tmp_path))
-    assert run.exit_code == 0, run.output
-    folder = tmp_path / "dpkit-my-noise"
-    assert (folder / "pyproject.toml").exists()
-    done = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), cwd=folder)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "class MyNoise(dpkit.AdditiveNoise):" in (folder / "dpkit_my_noise.py").read_text(encoding="utf-8")
-
-
 def test_an_existing_folder_is_not_touched(tmp_path):
     (tmp_path / "dpkit-mine").mkdir()
     run = invoke("new-plugin", "mine", "--into", str(tmp_path))

@@ -1,5 +1,6 @@
 """Plugins are loaded one by one: a healthy one works whatever the others do, and each fault is named with its owner."""
 
+import signal
 import sys
 import warnings
 from dataclasses import dataclass, replace
@@ -210,6 +211,7 @@ def test_an_event_class_of_a_taken_name_is_refused():
         ({"dpkit_accountants": lambda: ["zcdp"]}, "returned a str, not a Accountant"),
         ({"dpkit_accountants": lambda: 1 / 0}, "dpkit_accountants raised ZeroDivisionError"),
         ({"dpkit_accountants": lambda: sys.exit(4)}, "dpkit_accountants raised SystemExit"),
+        ({"dpkit_accountants": lambda: _raise(KeyboardInterrupt())}, "dpkit_accountants raised KeyboardInterrupt"),
         (
             {"dpkit_accountants": lambda: _raise(UnspeakableError())},
             "raised UnspeakableError: (it cannot be shown)",
@@ -240,7 +242,9 @@ def test_a_hook_wrapper_is_refused():
     assert "hook wrapper" in problem_of("bad", loaded(bad=SimpleNamespace(dpkit_loss_rules=dpkit_loss_rules)))
 
 
-@pytest.mark.parametrize("source", ["import nothing_of_that_name", "raise SystemExit(3)", "def broken(:"])
+@pytest.mark.parametrize(
+    "source", ["import nothing_of_that_name", "raise SystemExit(3)", "raise KeyboardInterrupt", "def broken(:"]
+)
 def test_a_plugin_that_fails_to_import_is_reported_with_its_version(install, source):
     install("bad", source, version="0.7")
     install("good", HEALTHY.format(name="good"))
@@ -248,6 +252,40 @@ def test_a_plugin_that_fails_to_import_is_reported_with_its_version(install, sou
     assert "import of 'dpkit_bad' failed" in problem_of("bad", found)
     assert any("'bad' (dpkit-bad 0.7) was left out" in problem for problem in found.registry.problems)
     assert "good" in {rule.name for rule in found.registry.rules}
+
+
+def test_ctrl_c_while_a_hook_runs_is_no_fault_of_the_plugin():
+    def pressed():
+        signal.raise_signal(signal.SIGINT)
+        return []
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        loaded(slow=plugin(dpkit_loss_rules=pressed))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_plugin_for_another_version_of_dpkit_is_left_out_by_name_and_not_imported(install):
+    later = install("later", "raise RuntimeError('imported')", requires=["numpy", "dpkit>=99,<100"])
+    install("suits", HEALTHY.format(name="suits"), requires=["dpkit>=0.0.1.dev0", 'dpkit[testing]>=99; extra == "test"'])
+    found = load_plugins()
+    assert f"it requires dpkit <100,>=99, and {dpkit.__version__} is installed" in problem_of("later", found)
+    assert later not in sys.modules
+    assert problem_of("suits", found) == ""
+
+
+def test_a_plugin_whose_import_takes_seconds_is_named(install, monkeypatch):
+    install("idle", HEALTHY.format(name="idle"))
+    loaded_once = load_plugins(only=["idle"])
+    of_dpkit, idle = loaded_once.plugins
+    assert of_dpkit.slow == ""
+    assert "its import took 7 s" in replace(idle, seconds=7.5).slow
+    monkeypatch.setattr("dpkit.hooks.manager.SLOW_SECONDS", 1e-9)
+    monkeypatch.setattr("dpkit.hooks.manager.load_plugins", lambda: loaded_once)
+    installed_plugins.cache_clear()
+    with pytest.warns(PluginWarning, match="The plugin 'idle' is slow"):
+        installed_plugins()
+    installed_plugins.cache_clear()
 
 
 def test_two_distributions_with_one_plugin_name_are_refused(install):

@@ -4,6 +4,7 @@ import pickle
 import sys
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,3 +165,29 @@ def test_degenerate_data_gives_a_noisy_answer(values):
     assert np.isfinite(result.outcomes["mean"].result)
     truth = sum(min(1.0, max(0.0, value)) if value == value else 0.0 for value in values)
     assert abs(result.outcomes["mean"].result - truth) < 30.0
+
+
+class TakesOne:
+    """A mechanism of a third party that takes one distance at a time, in these metrics; in any, where there are none."""
+
+    def __init__(self, *metrics):
+        self.metrics = metrics
+
+    def event(self, at):
+        if self.metrics and at.metric not in self.metrics:
+            raise dpkit.InvalidValueError(field="at", found=at.metric, allowed="another metric", where="TakesOne")
+        return dpkit.LaplaceEvent(ratio=at.value)
+
+
+@pytest.mark.parametrize(("metrics", "ratio"), [(("l2",), 3.0), (("l1",), 4.0), ((), 4.0)])
+def test_a_mechanism_that_takes_one_distance_gets_one_that_suits_it(metrics, ratio):
+    """The L1 distance where it does not look at the metric: the L2 distance would price Laplace noise too low."""
+    setting = SimpleNamespace(distances=lambda query: (dpkit.l2(3.0), dpkit.l1(4.0)))
+    assert planned_event(setting, total_query(), TakesOne(*metrics)) == dpkit.LaplaceEvent(ratio=ratio)
+
+
+@pytest.mark.parametrize("metrics", [("records",), ()])
+def test_a_mechanism_without_a_distance_that_suits_is_refused(metrics):
+    setting = SimpleNamespace(distances=lambda query: (dpkit.l2(3.0), dpkit.linf(1.0)))
+    with pytest.raises(dpkit.InvalidValueError, match=r"known here .l2, linf.*distance_in"):
+        planned_event(setting, total_query(), TakesOne(*metrics))

@@ -13,7 +13,7 @@ import dask
 import distributed
 from distributed.security import Security
 
-from dpkit.errors import DpkitError
+from dpkit import DpkitError
 from dpkit_dask import tasks
 
 _PRIVATE = {

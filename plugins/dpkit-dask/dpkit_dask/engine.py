@@ -9,15 +9,8 @@ from typing import Any
 
 import cloudpickle
 
-from dpkit.core.query import Query
-from dpkit.core.source import Source
-from dpkit.data.engine import READ_BYTES, BlockEngine
-from dpkit.data.parts import Bounding, SourcePart
-from dpkit.data.setting import DeclaredSetting
-from dpkit.data.source import DataSource
-from dpkit.data.summing import QuerySums, plan_sums
-from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import ExactSum
+from dpkit import BlockEngine, DeclaredSetting, ExactSum, InvalidValueError, Query, Source
+from dpkit.authoring.engines import READ_BYTES, Bounding, DataSource, QuerySums, SourcePart, plan_sums
 from dpkit_dask import tasks
 from dpkit_dask.cluster import Cluster
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dpkit
-from dpkit.core.engine import Engine
-from dpkit.core.source import Source
+from dpkit import Engine, Source
 
 
 def open_engine(

@@ -17,12 +17,20 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.query import Block
-from dpkit.data.bounding import FoundRows, first_of_each, found_rows, gathered, shared_out
-from dpkit.data.parts import Bounding, SourcePart
-from dpkit.data.silence import quietly
-from dpkit.data.summing import QuerySums, Totals
-from dpkit.errors import kind_of
+from dpkit.authoring import Block
+from dpkit.authoring.engines import (
+    Bounding,
+    FoundRows,
+    QuerySums,
+    SourcePart,
+    Totals,
+    first_of_each,
+    found_rows,
+    gathered,
+    kind_of,
+    quietly,
+    shared_out,
+)
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")

@@ -9,7 +9,7 @@ from dpkit_dask import engine as engine_module
 from dpkit_dask.cluster import Certificates, Cluster, ClusterError
 
 import dpkit
-from dpkit.errors import SourceError, SpecError
+from dpkit import SourceError, SpecError
 
 YAML = """\
 dpkit: 1
@@ -151,7 +151,7 @@ def test_queries_that_cannot_travel_are_refused_before_anything_is_charged(addre
     lock = threading.Lock()
     engine = DASK.over(dpkit.open_source(files / "one.parquet", schema), address=address)
     try:
-        with pytest.raises(dpkit.errors.InvalidValueError, match="pickled"):
+        with pytest.raises(dpkit.InvalidValueError, match="pickled"):
             engine.check([queries.of_rows(lambda block: block[:, 0] if lock else 0)])
     finally:
         engine.close()

@@ -8,8 +8,7 @@ import pytest
 from dpkit_dask import DASK
 
 import dpkit
-from dpkit.data.engine import BlockEngine
-from dpkit.running.run import run_algorithms
+from dpkit import BlockEngine, run_algorithms
 
 
 def steps(totals):

@@ -11,7 +11,7 @@ from dpkit_dask.engine import DaskEngine
 from dpkit_dask.tasks import machine_kind
 
 import dpkit
-from dpkit.data.summing import plan_sums
+from dpkit.authoring.engines import plan_sums
 
 
 def listen():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.authoring import UNIT_ROUNDOFF
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.one_release import OneRelease

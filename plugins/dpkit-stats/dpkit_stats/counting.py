@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.core.checks import finite_number
-from dpkit.numerics.rounding import sqrt_up
+from dpkit.authoring import finite_number, sqrt_up
 from dpkit_stats.scaling import Array
 
 BECAUSE = dpkit.Citation(key="DMNS06", locator="section 3.2: counts and histograms")

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 import dpkit
-from dpkit.core.checks import finite_number
+from dpkit.authoring import finite_number
 from dpkit_stats.results import Result
 from dpkit_stats.scaling import Array
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.core.checks import finite_number
+from dpkit.authoring import finite_number
 
 Array = npt.NDArray[np.float64]
 

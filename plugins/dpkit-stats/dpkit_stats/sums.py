@@ -13,8 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 import dpkit
-from dpkit.numerics.exact_sums import grid_below
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
+from dpkit.authoring import UNIT_ROUNDOFF, grid_below, round_up
 from dpkit_stats.counting import norms
 from dpkit_stats.scaling import GRID, Array, Interval, cut_down
 

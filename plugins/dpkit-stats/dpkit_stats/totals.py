@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 import dpkit
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.authoring import UNIT_ROUNDOFF
 from dpkit_stats import sums
 from dpkit_stats.columns import count_is_free, number_range
 from dpkit_stats.counting import count_query

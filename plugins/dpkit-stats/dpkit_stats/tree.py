@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.core.checks import whole_number
+from dpkit.authoring import whole_number
 from dpkit_stats.counting import norms
 from dpkit_stats.scaling import Array, Interval
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.running.schedules import solve_noise
+from dpkit import solve_noise
 
 sys.path.insert(0, str(Path(__file__).parent))
 from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, engine, run, setting

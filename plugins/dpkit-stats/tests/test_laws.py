@@ -5,9 +5,7 @@ import pytest
 from dpkit_stats import counting, sums, tree
 from dpkit_stats.scaling import Interval
 
-from dpkit.testing.conformance import parametrize_with_laws
-from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS
-from dpkit.testing.plugin_laws import laws_of_plugin
+from dpkit.testing import EXACT_SUM_LAWS, laws_of_plugin, parametrize_with_laws
 
 BOUNDS = Interval(lower=-2.0, upper=7.5)
 RANGE = (BOUNDS.lower, BOUNDS.upper)

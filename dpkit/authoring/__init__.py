@@ -1,0 +1,69 @@
+"""What authors of plugins need beside the names of `dpkit`: checks, safe-side rounding, exact sums, and what mechanisms share.
+
+Public: docs/api.md lists these names, and a test holds the list and the first-party plugins to it.
+"""
+
+from dpkit.core.algorithm import AnyAlgorithm
+from dpkit.core.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
+from dpkit.core.neighbours import EITHER
+from dpkit.core.query import Block, Steps
+from dpkit.mechanisms.gaussian import gaussian_accuracy
+from dpkit.mechanisms.releasing import (
+    checked_confidence,
+    checked_generator,
+    checked_shape,
+    claims_of,
+    distance_in,
+    entries,
+    generator,
+    log_tail,
+    ratio_up,
+    repeated,
+    summed_over_value,
+)
+from dpkit.numerics.exact_rounding import grid_for
+from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
+from dpkit.numerics.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_down, round_up, sqrt_down, sqrt_up
+from dpkit.numerics.simulated import stamped
+from dpkit.numerics.special import Array, asfloat
+
+__all__ = [
+    "EITHER",
+    "UNIT_ROUNDOFF",
+    "AnyAlgorithm",
+    "Array",
+    "Block",
+    "Steps",
+    "asfloat",
+    "checked_confidence",
+    "checked_generator",
+    "checked_scale",
+    "checked_shape",
+    "checked_value",
+    "claims_of",
+    "distance_in",
+    "entries",
+    "finite_number",
+    "gaussian_accuracy",
+    "generator",
+    "grid_below",
+    "grid_for",
+    "log_tail",
+    "nonempty_text",
+    "nonnegative",
+    "one_of",
+    "ratio_up",
+    "repeated",
+    "round_down",
+    "round_up",
+    "runs_of",
+    "sqrt_down",
+    "sqrt_up",
+    "stamped",
+    "summed_over_value",
+    "truncated",
+    "tuple_of",
+    "whole_number",
+    "whole_steps",
+]

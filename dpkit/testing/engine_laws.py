@@ -1,0 +1,142 @@
+"""The laws of engines: the same bits as the built-in one, whatever the rows hold, and public mistakes refused beforehand."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpkit.core.claims import Citation
+from dpkit.core.distances import l1
+from dpkit.core.engine import Closing, Engine
+from dpkit.core.factories import EngineFactory
+from dpkit.core.neighbours import Neighbours
+from dpkit.core.query import Block, Query
+from dpkit.data.columns import Number
+from dpkit.data.engine import BlockEngine
+from dpkit.data.opening import open_source
+from dpkit.data.schema import Schema
+from dpkit.data.source import DataSource
+from dpkit.data.unit import PrivacyUnit
+from dpkit.errors import DpkitError
+from dpkit.numerics.exact_sums import ExactSum
+from dpkit.testing.cases import typical_parameters
+
+_SCHEMA = Schema(columns=(Number(name="x", lower=-1.0, upper=1.0), Number(name="y", lower=0.0, upper=1e6, missing=3.0)))
+_BECAUSE = Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
+_CELLS = ("0.1", "-1", "1e-300", "nan", "inf", "", "text", "7", "0.3333333333333333")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineCase:
+    """A factory of engines under test."""
+
+    factory: EngineFactory
+    seed: int = 0
+
+    def engines(self, *, few: bool = False) -> Iterator[tuple[Engine, DataSource]]:
+        """Engines over files of all kinds of rows, with a row and with a person as the unit; one open at a time.
+
+        The first typical parameters are tried on all of these, the others, where the factory declares examples, on one.
+        """
+        sets = max(1, *(len(parameter.examples) for parameter in self.factory.parameters), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            none, many = (self._file(Path(folder), rows) for rows in (0, 500))
+            person = PrivacyUnit(column="who", at_most=2)
+            sources = [
+                open_source(many, _SCHEMA, neighbours=Neighbours.REPLACE_ONE),
+                open_source(many, _SCHEMA, unit=person, neighbours=Neighbours.ADD_REMOVE),
+                open_source(none, _SCHEMA, neighbours=Neighbours.REPLACE_ONE),
+            ]
+            for place, values in enumerate(itertools.islice(typical_parameters(self.factory), 1 if few else min(2, sets))):
+                for source in sources[: 1 if place or few else None]:
+                    engine = self.factory.over(source, **values)
+                    try:
+                        yield engine, source
+                    finally:
+                        if isinstance(engine, Closing):
+                            engine.close()
+
+    def _file(self, folder: Path, rows: int) -> Path:
+        cells = np.random.default_rng([self.seed, 11]).choice(np.array(_CELLS, dtype=object), size=(rows, 2))
+        path = folder / f"{rows}.csv"
+        lines = ["x,y,who", *(f"{x},{y},{place % 7}" for place, (x, y) in enumerate(cells))]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+
+def totals_are_those_of_the_built_in_engine(case: EngineCase) -> None:
+    """Bit for bit, whatever the rows hold; several queries at once and one by one; and again the same."""
+    for engine, source in case.engines():
+        queries = _queries()
+        engine.check(queries)
+        expected = [_bits(total) for total in BlockEngine(source, threads=1).evaluate(queries)]
+        for _ in range(2):
+            assert [_bits(total) for total in engine.evaluate(queries)] == expected, "totals differ from the built-in engine's"
+        for query, bits in zip(queries, expected, strict=True):
+            (alone,) = engine.evaluate([query])
+            assert _bits(alone) == bits, "a total depends on the other queries of its pass"
+
+
+def public_mistakes_are_refused_before_anything_is_read(case: EngineCase) -> None:
+    """`check` refuses a column that is not declared, a wrong shape, and a query that fails on made-up rows."""
+
+    def fails(block: Block) -> Block:
+        raise RuntimeError("on every row")
+
+    wrong = {
+        "a column that is not declared": _query("wrong", lambda block: block[:, 0], columns=("nothing",)),
+        "a wrong shape": _query("wrong", lambda block: block, columns=("x", "y")),
+        "a query that fails on made-up rows": _query("wrong", fails, columns=("x",)),
+    }
+    for engine, _ in case.engines(few=True):
+        for what, query in wrong.items():
+            try:
+                engine.check([query])
+            except DpkitError:
+                continue
+            raise AssertionError(f"`check` lets {what} pass")
+
+
+def nothing_raises_on_a_value(case: EngineCase) -> None:
+    """A query that fails on some rows loses these rows; the pass goes on."""
+
+    def picky(block: Block) -> Block:
+        if (block[:, 0] == 0.1).any():  # a cell of the files, and of no made-up row
+            raise RuntimeError("on some rows")
+        return np.ones(block.shape[0])
+
+    query = _query("picky", picky, columns=("x",))
+    for engine, source in case.engines(few=True):
+        (total,) = engine.evaluate([query])
+        (expected,) = BlockEngine(source, threads=1).evaluate([query])
+        assert _bits(total) == _bits(expected), "rows on which a query fails do not count as zero"
+
+
+ENGINE_LAWS: tuple[Callable[[EngineCase], None], ...] = (
+    totals_are_those_of_the_built_in_engine,
+    public_mistakes_are_refused_before_anything_is_read,
+    nothing_raises_on_a_value,
+)
+
+
+def _queries() -> list[Query]:
+    return [
+        _query("count", lambda block: np.ones(block.shape[0]), columns=("x",)),
+        _query("sum", lambda block: block[:, 0], columns=("x",)),
+        _query("product", lambda block: block[:, 0] * (block[:, 1] / 1e6), columns=("x", "y")),
+    ]
+
+
+def _query(name: str, rows: Callable[[Block], Block], *, columns: tuple[str, ...]) -> Query:
+    return Query(
+        name=name, rows=rows, shape=(), sensitivity=lambda relation: (l1(2.0),), because=_BECAUSE, columns=columns, bound=1.0
+    )
+
+
+def _bits(total: ExactSum) -> object:
+    return total.steps().tolist(), total.nearest().tolist()
