@@ -1,7 +1,7 @@
-"""`PrivateRobustRegressor`: the forms behind scikit-learn's interface. It imports and works without scikit-learn.
+"""`PrivateRobustRegressor`: `irls` and `irls-moments` behind scikit-learn's interface, with or without it installed.
 
 Nothing is read from the data without being paid for: bounds are declared, or a public clamp is
-used (form `bounded` needs no more).
+used (`irls` needs no more).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     """Robust linear regression with an (epsilon, delta) guarantee.
 
     `bounds` is (lower, upper) for every feature, or a mapping from names (the target's is "target"); without it a wide public
-    clamp is used, which is enough for `bounded`. Under replace-one the number of rows is public. With `random_state` the noise
+    clamp is used, which is enough for `irls`. Under replace-one the number of rows is public. With `random_state` the noise
     is seeded: the fit is a simulation, is stamped as one, and protects nobody. `ledger` is an open `dpkit` ledger that the fit
     is charged to.
 
@@ -52,7 +52,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        form: str = "bounded",
+        algorithm: str = "irls",
         neighbours: str = "replace-one",
         fit_intercept: bool = True,
         bounds: object = None,
@@ -62,7 +62,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
-        self.form = form
+        self.algorithm = algorithm
         self.neighbours = neighbours
         self.fit_intercept = fit_intercept
         self.bounds = bounds
@@ -79,7 +79,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         from dpkit.data.setting import DeclaredSetting
         from dpkit.running.run import run_algorithms
         from dpkit.running.schedules import solve_noise
-        from dpkit_irls.algorithm import FACTORY
+        from dpkit_irls.algorithm import prepare
         from dpkit_irls.measuring import registry
 
         names = feature_names(X)
@@ -90,11 +90,11 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         schema = declared_schema(columns, names, self.bounds, self.missing)
         public = len(rows) if relation is Neighbours.REPLACE_ONE else None
         setting = DeclaredSetting(schema=schema, neighbours=relation, rows=public)
-        algorithm = FACTORY.prepare(
+        algorithm = prepare(
+            self.algorithm,
             setting,
             features=columns,
             target="target",
-            form=self.form,
             intercept=bool(self.fit_intercept),
             few_rows="answer",
         )
@@ -102,7 +102,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         (noise,), guarantee = solve_noise(
             [algorithm],
             ApproxDP(epsilon=self.epsilon, delta=self.delta),
-            accountant="gdp",  # exact for the Gaussian noise of both forms, and the fastest
+            accountant="gdp",  # exact for the Gaussian noise of both, and the fastest
             neighbours=relation,
             registry=known,
         )

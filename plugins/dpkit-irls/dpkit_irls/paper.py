@@ -65,8 +65,8 @@ class PaperIRLS:
                 field="accept_refuted",
                 found=self.accepted,
                 allowed=f"a list that names {', '.join(self.refuted_steps)}",
-                where="irls(form='paper')",
-                fix="The published guarantee is refuted (docs/errata.md). Use form: bounded, or name every refuted step.",
+                where="irls-paper",
+                fix="The published guarantee is refuted (docs/errata.md). Run `irls`, or name every refuted step.",
             )
 
     @property
