@@ -8,9 +8,13 @@ from dpkit_irls.plugin import dpkit_zoo as dpkit_zoo
 
 
 def __getattr__(name: str) -> object:
-    """The estimator, loaded when it is first used."""
+    """The estimator and its warning, loaded when they are first used."""
     if name == "PrivateRobustRegressor":
         from dpkit_irls.estimator import PrivateRobustRegressor
 
         return PrivateRobustRegressor
+    if name == "SpendsAgainWarning":
+        from dpkit_irls.spending_again import SpendsAgainWarning
+
+        return SpendsAgainWarning
     raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")

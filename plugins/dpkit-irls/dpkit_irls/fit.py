@@ -27,6 +27,7 @@ class Fit:
     standard_errors: tuple[float, ...] = ()
     intercept_error: float | None = None
     notes: tuple[str, ...] = ()
+    estimand: str = ""
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Post-processing."""
