@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.errors import InvalidValueError
 from dpkit_irls.dummies import widened
 from dpkit_irls.estimator_inputs import checked_rows, checked_targets, feature_names, shown_names, truth_columns
 from dpkit_irls.estimator_schema import DROP, Declared, categories_of, declared
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+WHERE = "PrivateRobustRegressor"
 ALGORITHMS = ("irls", "irls-moments")
 NOTE_ON_TRUTH = (
     "The target holds truth values: a coefficient is a change of probability (a linear probability model). For odds and "
@@ -87,6 +89,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
+        from dpkit.core.checks import one_of
         from dpkit.core.losses import ApproxDP
         from dpkit.core.neighbours import Neighbours
         from dpkit.data.engine import BlockEngine
@@ -97,6 +100,9 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         from dpkit_irls.algorithm import prepare
         from dpkit_irls.measuring import registry
 
+        one_of(self.algorithm, ALGORITHMS, field="algorithm", where=WHERE)
+        one_of(str(self.neighbours), tuple(map(str, Neighbours)), field="neighbours", where=WHERE)
+        rng = _seeded(self.random_state)
         shown = shown_names(X)
         categories = categories_of(self.levels, shown, self.missing)
         rows = checked_rows(X, self, categories=categories)
@@ -107,7 +113,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         public = len(rows) if relation is Neighbours.REPLACE_ONE else None
         setting = DeclaredSetting(schema=columns.schema, neighbours=relation, rows=public)
         algorithm = prepare(
-            _known_algorithm(self.algorithm),
+            self.algorithm,
             setting,
             features=columns.features,
             target=columns.target,
@@ -123,7 +129,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             neighbours=relation,
             registry=known,
         )
-        rng, ledger = _seeded(self.random_state), _opened(self.ledger)
+        ledger = _opened(self.ledger)
         for advice in getattr(algorithm, "advice", lambda noise: ())(noise):
             warnings.warn(advice, UserWarning, stacklevel=2)
         warn_of_spending_again(X, charged=ledger is not None, seeded=rng is not None, epsilon=self.epsilon, stacklevel=3)
@@ -182,18 +188,8 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
-def _known_algorithm(name: object) -> str:
-    if isinstance(name, str) and name in ALGORITHMS:
-        return name
-    from dpkit.errors import InvalidValueError
-
-    allowed = " or ".join(map(repr, ALGORITHMS))
-    raise InvalidValueError(field="algorithm", found=name, allowed=allowed, where="PrivateRobustRegressor")
-
-
 def _opened(ledger: object) -> Ledger | None:
     """The ledger itself, or the one in the file of this path."""
-    from dpkit.errors import InvalidValueError
     from dpkit.running.ledger import Ledger
 
     if ledger is None or isinstance(ledger, Ledger):
@@ -201,7 +197,7 @@ def _opened(ledger: object) -> Ledger | None:
     if isinstance(ledger, str | os.PathLike):
         return Ledger.open(ledger)
     allowed = "a ledger of dpkit, open or by its path"
-    raise InvalidValueError(field="ledger", found=type(ledger).__name__, allowed=allowed, where="PrivateRobustRegressor")
+    raise InvalidValueError(field="ledger", found=type(ledger).__name__, allowed=allowed, where=WHERE)
 
 
 def _cells(rows: Array, targets: Array, columns: Declared) -> dict[str, npt.NDArray[Any]]:
@@ -220,7 +216,10 @@ def _seeded(random_state: object) -> np.random.Generator | None:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
-    return np.random.default_rng(int(random_state))  # type: ignore[call-overload]
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    allowed = "None, a whole number >= 0 or a generator of numpy"
+    raise InvalidValueError(field="random_state", found=random_state, allowed=allowed, where=WHERE)
 
 
 def _not_fitted(estimator: object) -> Exception:

@@ -140,7 +140,7 @@ def test_a_level_may_stand_for_missing_cells_and_codes_may_be_levels():
         ({"levels": {"city": CITIES}, "missing": {"city": "east"}}, "a declared level"),
         ({"levels": {"city": CITIES}, "shares": {"city": [0.5, 0.5]}}, "3 shares"),
         ({"levels": {"city": CITIES}, "shares": {"age": [1.0]}}, "categories among the features: city"),
-        ({"levels": {"city": CITIES}, "algorithm": "irls-paper"}, "'irls' or 'irls-moments'"),
+        ({"levels": {"city": CITIES}, "algorithm": "irls-paper"}, "one of 'irls', 'irls-moments'"),
         ({"levels": {"city": CITIES}, "algorithm": "irls-moments", "shares": {}}, "parameter of irls-moments"),
         ({}, "text in the column 'city'|objects in the column 'city'"),
     ],
@@ -192,3 +192,18 @@ def test_errors_notes_and_the_estimand_are_told():
     with pytest.warns(UserWarning, match="rows are few"):
         few = PrivateRobustRegressor(random_state=0).fit(x[:40], y[:40])
     assert any("rows are few" in note for note in few.notes_)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"neighbours": "replace"}, "replace-one"),
+        ({"algorithm": "bounded"}, "'irls', 'irls-moments'"),
+        ({"random_state": "a"}, "a whole number"),
+        ({"random_state": -1}, "a whole number"),
+        ({"epsilon": -1.0}, "epsilon"),
+    ],
+)
+def test_parameters_that_are_wrong_say_what_is_right(given, said):
+    with pytest.raises(dpkit.InvalidValueError, match=said):
+        PrivateRobustRegressor(**given).fit(*data(rows=50))
