@@ -32,7 +32,7 @@ from dpkit_irls.foretelling import foretold_errors
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.rows import fixed_point
-from dpkit_irls.step_query import Mix, StepSums, mix_for, step, taken_apart
+from dpkit_irls.step_query import Carried, Mix, StepSums, mix_for, step, taken_apart
 from dpkit_irls.tuning import SHARES, TUNING, Shares, Tuning, needed
 
 Pair = tuple[Query, Mechanism]
@@ -119,14 +119,14 @@ class BoundedIRLS:
             return [self._noisy(ask.scatter(frame), noise, self._share("scatter"))]
         if stage == "histograms":
             lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
-            targets = ask.target_histogram(frame, self._targets, state.position if self.start else None)
+            targets = ask.target_histogram(frame, self._targets)
             return [lengths, self._noisy(targets, noise, self._share("targets"))]
         query = step(frame, state.position, self._threshold(state), self._mix)
         return [self._noisy(query, noise, self._share("steps", turn))]
 
     @property
     def _mix(self) -> Mix:
-        return mix_for(self.setting.neighbours)
+        return mix_for(Carried.SCATTER, self.setting.neighbours)
 
     def _threshold(self, state: BoundedState) -> float:
         # never near the subnormal numbers, where the two ways to cut a score would differ
@@ -225,7 +225,7 @@ class BoundedIRLS:
         """The step's scatter is kept; now and then the preconditioner is renewed with what was kept since the last time."""
         turn = state.stage - self._stages.index("step")
         precision = state.precision + 1.0 / spread**2
-        gathered = state.gathered + sums.scatter / spread**2
+        gathered = state.gathered + sums.matrix / spread**2
         every = self.tuning.gather
         if turn % every != every - 1 or turn >= self.tuning.until * self.iterations:
             return replace(state, gathered=gathered, precision=precision)
