@@ -10,7 +10,7 @@ from dpkit.core.factories import AlgorithmFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.setting import Setting
 from dpkit_irls.bounded import BoundedIRLS
-from dpkit_irls.dummies import entry_names, entry_widths, levels_of
+from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moments import FREEDOM, MomentIRLS
 from dpkit_irls.paper import PaperIRLS
 from dpkit_irls.scaling import checked_columns, checked_start, public_size, scaling_of
@@ -201,7 +201,6 @@ def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
         columns=columns,
         entries=entry_names(setting, features),
         levels=levels_of(setting, features),
-        widths=(*entry_widths(setting, features), max(map(abs, setting.range(columns[-1])))),
         intercept=values["intercept"],
         released_units=_unknown_units(setting, features) if private else (),
         iterations=values["iterations"] or 16,

@@ -1,23 +1,21 @@
 """Form `bounded`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
 
-Releases: octave histograms of the columns (their units), scatter of directions (Tyler's rounds), histograms of lengths and
-targets, then steps, each the gradient with a scatter and a measure of the residuals' scale (step_query). What is between them
-is post-processing.
+Releases: octaves of columns and targets, then their places and the counts of levels; the scatter of directions; lengths; then
+steps, each the gradient with a matrix that costs nothing (step_query). What is between them is post-processing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from dpkit.core.algorithm import Curator
-from dpkit.core.distances import Distance
 from dpkit.core.events import Compose, Event
 from dpkit.core.mechanism import Mechanism
-from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.mechanisms.gaussian import Gaussian
@@ -25,112 +23,155 @@ from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.running.curator import planned_event
 from dpkit_irls import influence_query as ask
 from dpkit_irls import needs
+from dpkit_irls.covariance import covariances
 from dpkit_irls.dummies import Levels
-from dpkit_irls.estimates import likely_exponents, mean_squared_score, octave_median, preconditioned, ratio_of_share
-from dpkit_irls.fit import Array, Fit, solved
+from dpkit_irls.estimates import likely_exponents, octave_median
+from dpkit_irls.expecting import Expected, expected_shapes
+from dpkit_irls.facts import Facts
+from dpkit_irls.filtering import Filter, is_probe, moved, renewed, shapes_of, used_threshold
+from dpkit_irls.fit import Array, Fit
 from dpkit_irls.foretelling import foretold_errors
 from dpkit_irls.frame import Frame
-from dpkit_irls.influence_query import Octaves
+from dpkit_irls.influence_query import EqualBins, Octaves
+from dpkit_irls.layout import Layout
+from dpkit_irls.placing import level_shares, located, shows_ties
 from dpkit_irls.rows import fixed_point
-from dpkit_irls.step_query import Carried, Mix, StepSums, mix_for, step, taken_apart
+from dpkit_irls.schedule import Schedule, schedule_for, step_shares
+from dpkit_irls.shapes import Pooled, floored, shrunk, whitening
+from dpkit_irls.step_query import mix_for, step, taken_apart
+from dpkit_irls.telling import estimand_sentence, notes_of
 from dpkit_irls.tuning import SHARES, TUNING, Shares, Tuning, needed
 
 Pair = tuple[Query, Mechanism]
 LENGTHS = Octaves(low=-24, bins=49)
+_LARGEST = 1e15
+"""No sum of rows is larger; what is released beyond it is noise or nonsense."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoundedState:
-    """Released values and what follows from them. `gathered` sums the steps' scatters in the present frame, by precision."""
+    """Released values and what follows from them. `spread` is the target's scale; `levels` are shares of levels by category,
+    known up to `count_noise` rows; `scatter` is that of directions; `filter` is there once lengths are known.
+    """
 
     noise: float
     frame: Frame
     stage: int = 0
-    total: float = 0.0
-    length: float = 1.0
-    scale: float = 1.0
-    variance: float = 1.0
-    sampling: float = 0.0
-    position: Array = field(repr=False)
-    last: Array = field(repr=False)
-    gathered: Array = field(repr=False)
-    precision: float = 0.0
+    total: float = 1.0
+    spread: float = 1.0
+    tied: bool = False
+    levels: tuple[Array, ...] = field(default=(), repr=False)
+    count_noise: float = 0.0
+    few: tuple[tuple[int, ...], ...] = ()
+    scatter: Pooled
+    expected: Expected | None = field(default=None, repr=False)
+    filter: Filter | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedIRLS:
-    """`entries` names what x holds (`levels`: which features are categories); `widths` are public bounds of the entries' and
-    the target's magnitudes; `released_units` are the places of the entries whose unit is released privately.
+    """`entries` names what x holds (`levels`: which features are categories); `released_units` are the places of the entries
+    whose unit is released privately. `shares` are public guesses of how often each level occurs, for the plan alone.
     """
 
     setting: Setting
     columns: tuple[str, ...]
     entries: tuple[str, ...]
     levels: Levels
-    widths: tuple[float, ...]
     intercept: bool
     released_units: tuple[int, ...]
     iterations: int = 16
     rounds: int = 2
-    shares: Shares = SHARES
+    parts: Shares = SHARES
     tuning: Tuning = TUNING
     start: tuple[float, ...] = ()
     few_rows: Literal["refuse", "answer"] = "refuse"
+    shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the entries lie."""
+        return Layout(levels=self.levels, intercept=self.intercept)
+
+    @property
+    def _facts(self) -> Facts:
+        return Facts(setting=self.setting, columns=self.columns, layout=self.layout, start=self.start)
 
     @property
     def _targets(self) -> Octaves:
-        return Octaves(low=math.frexp(self.widths[-1])[1] - 47, bins=48)
+        return Octaves(low=max(math.frexp(self._facts.target().reach)[1] - 47, -1020), bins=48)
 
     @property
     def _magnitudes(self) -> Octaves:
-        step = self.tuning.octave
-        return Octaves(low=-48, bins=48 // step + 1, step=step)
+        return Octaves(low=-48, bins=48 // self.tuning.octave + 1, step=self.tuning.octave)
 
     @property
     def _stages(self) -> list[str]:
-        units = ["units"] if self.released_units else []
-        return [*units, *["scatter"] * self.rounds, "histograms", *["step"] * self.iterations]
+        places = ["places"] if self.intercept or any(self.levels) else []
+        return ["octaves", *places, *["scatter"] * self.rounds, "lengths", *["step"] * self.iterations]
 
-    def _share(self, kind: str, turn: int = 0) -> float:
-        width = len(self.entries) + self.intercept
-        units = ("columns",) if self.released_units else ()
-        whole = math.fsum(self.shares.weight(each, width) for each in (*units, "scatter", "lengths", "targets", "steps"))
-        part = self.shares.weight(kind, width) / whole
-        if kind == "scatter":
-            return part / self.rounds
+    def _share(self, kind: str, noise: float, turn: int = 0) -> float:
+        """Of mu^2, for one release."""
+        released = {
+            "rows": not self.setting.size_is_public,
+            "units": bool(self.released_units),
+            "targets": True,
+            "places": self.intercept,
+            "levels": any(self.levels),
+            "scatter": True,
+            "lengths": True,
+            "steps": True,
+        }
+        whole = math.fsum(self.parts.weight(each, self.layout.size) for each, given in released.items() if given)
+        part = self.parts.weight(kind, self.layout.size) / whole
         if kind == "steps":
-            growth = [self.shares.growth**index for index in range(self.iterations)]
-            return part * growth[turn] / math.fsum(growth)
-        return part
+            return part * step_shares(self.plenty(noise), self.iterations, self.tuning)[turn]
+        return part / self.rounds if kind == "scatter" else part
 
     def _noisy(self, query: Query, noise: float, share: float) -> Pair:
         """The query with noise of so many of its distances: its mu is sqrt(share) / noise."""
         metric = "frobenius" if query.name == "scatter" else "l2"
         distance = next(found for found in self.setting.distances(query) if found.metric == metric)
-        scale = _scale(distance, noise, share)
+        scale = distance.value * noise / math.sqrt(share)
         return query, SymmetricGaussian(scale=scale) if metric == "frobenius" else Gaussian(scale=scale)
 
     def _pairs(self, stage: str, state: BoundedState, turn: int) -> list[Pair]:
         frame, noise = state.frame, state.noise
-        if stage == "units":
-            query = ask.column_histograms(frame, self._magnitudes, self.released_units)
-            return [self._noisy(query, noise, self._share("columns"))]
-        if stage == "scatter":
-            return [self._noisy(ask.scatter(frame), noise, self._share("scatter"))]
-        if stage == "histograms":
-            lengths = self._noisy(ask.length_histogram(frame, LENGTHS), noise, self._share("lengths"))
-            targets = ask.target_histogram(frame, self._targets)
-            return [lengths, self._noisy(targets, noise, self._share("targets"))]
-        query = step(frame, state.position, self._threshold(state), self._mix)
-        return [self._noisy(query, noise, self._share("steps", turn))]
+        asked: list[tuple[str, Query]] = []
+        if stage == "octaves":
+            if not self.setting.size_is_public:
+                asked.append(("rows", ask.row_count(frame)))
+            if self.released_units:
+                asked.append(("units", ask.column_histograms(frame, self._magnitudes, self.released_units)))
+            asked.append(("targets", ask.target_histogram(frame, self._targets)))
+        elif stage == "places":
+            if self.intercept:
+                asked.append(("places", ask.place_histograms(frame, self._bins(state), self.layout.numbers)))
+            if any(self.levels):
+                asked.append(("levels", ask.level_counts(frame)))
+        elif stage == "scatter":
+            asked.append(("scatter", ask.scatter(frame)))
+        elif stage == "lengths":
+            asked.append(("lengths", ask.length_histogram(frame, LENGTHS)))
+        else:
+            asked.append(("steps", self._step_query(state, turn)))
+        return [self._noisy(query, noise, self._share(kind, noise, turn)) for kind, query in asked]
+
+    def _step_query(self, state: BoundedState, turn: int) -> Query:
+        schedule, now = self._schedule(state), state.filter
+        mix = mix_for(schedule.carried[turn], self.setting.neighbours)
+        if now is None:  # the plan: what it costs does not depend on where it is
+            return step(state.frame, np.zeros(self.layout.size), 1.0, mix)
+        threshold = used_threshold(now, schedule, self._least_threshold)
+        return step(state.frame, now.position, threshold / 4.0 if is_probe(now, schedule) else threshold, mix)
 
     @property
-    def _mix(self) -> Mix:
-        return mix_for(Carried.SCATTER, self.setting.neighbours)
-
-    def _threshold(self, state: BoundedState) -> float:
+    def _least_threshold(self) -> float:
         # never near the subnormal numbers, where the two ways to cut a score would differ
-        return max(self.tuning.threshold * state.scale, math.ldexp(self.widths[-1] or 1.0, -60), 1e-200)
+        return max(1e-12 * self._facts.target().reach, 1e-200)
+
+    def _schedule(self, state: BoundedState) -> Schedule:
+        return schedule_for(self.plenty(state.noise, state.total), self.iterations, self.tuning)
 
     def plan(self, noise: float) -> Event:
         """Every release, at its price."""
@@ -141,112 +182,151 @@ class BoundedIRLS:
         return Compose(events=tuple(events))
 
     def init(self, noise: float) -> BoundedState:
-        """Columns in units of their declared bounds, no preconditioner."""
-        units = tuple(math.ldexp(1.0, math.frexp(width)[1]) if width else 1.0 for width in self.widths[:-1])
-        width = len(units) + self.intercept
-        frame = Frame(
-            columns=self.columns, units=units, intercept=self.intercept, preconditioner=np.eye(width), levels=self.levels
-        )
-        return BoundedState(
-            noise=noise, frame=frame, position=self._started(frame), last=np.zeros(width), gathered=np.zeros((width, width))
-        )
-
-    def _started(self, frame: Frame) -> Array:
-        """The position at which P position is what the analyst starts from, in the units of the frame; zero without that."""
-        if not self.start:
-            return np.zeros(frame.width)
-        beta = np.array(self.start) * np.array([*frame.units, *[1.0] * self.intercept])
-        return np.asarray(np.linalg.lstsq(frame.preconditioner, beta, rcond=None)[0])
+        """Columns within their declared ranges."""
+        total = float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else 1.0
+        return BoundedState(noise=noise, frame=self._facts.frame(), total=total, scatter=Pooled.none(self.layout.size))
 
     def step(self, state: BoundedState, curator: Curator) -> BoundedState:
         """One stage."""
         stages = self._stages
         stage = stages[state.stage]
-        turn = state.stage - stages.index("step") if stage == "step" else 0
-        pairs = self._pairs(stage, state, turn)
-        values = [np.asarray(value, dtype=np.float64) for value in curator.release_all(pairs)]
+        pairs = self._pairs(stage, state, state.stage - stages.index("step"))
+        values = [_tame(value) for value in curator.release_all(pairs)]
         spreads = [float(getattr(mechanism, "scale", 0.0)) for _, mechanism in pairs]
-        following = {"units": self._units, "scatter": self._scatter, "histograms": self._histograms, "step": self._moved}
-        return replace(following[stage](state, values, spreads), stage=state.stage + 1)
+        released = {query.name: (value, spread) for (query, _), value, spread in zip(pairs, values, spreads, strict=True)}
+        following = {
+            "octaves": self._octaves,
+            "places": self._places,
+            "scatter": self._scatter,
+            "lengths": self._lengths,
+            "step": self._moved,
+        }
+        return replace(following[stage](state, released), stage=state.stage + 1)
 
-    def _units(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        found = likely_exponents(values[0], self._magnitudes, spread=spreads[0], prior=self.tuning.units)
+    def _octaves(self, state: BoundedState, released: Mapping[str, tuple[Array, float]]) -> BoundedState:
+        """Units of the numbers, and a first spread of the target."""
+        total = state.total
+        if "rows" in released:
+            counted, spread = released["rows"]
+            total = max(float(counted[0, 0]), spread, 1.0)
         units = list(state.frame.units)
-        for place, exponent in zip(self.released_units, found, strict=True):
-            units[place] *= math.ldexp(1.0, exponent)
-        return replace(state, frame=replace(state.frame, units=tuple(units)))
+        if "magnitudes" in released:
+            counts, spread = released["magnitudes"]
+            found = likely_exponents(counts, self._magnitudes, spread=spread, prior=self.tuning.units)
+            for place, exponent in zip(self.released_units, found, strict=True):
+                units[place] *= math.ldexp(1.0, min(exponent, 0))
+        counts, spread = released["targets"]
+        most = float(np.max(np.convolve(counts, np.ones(self.tuning.target_window), mode="valid")))
+        rows = total if most > 0.85 * total - 6.0 * spread else max(most, 2.0 * spread)  # zeros are not counted
+        middle = octave_median(counts, self._targets, rows, window=self.tuning.target_window)
+        return replace(state, total=total, frame=replace(state.frame, units=tuple(units)), spread=middle / 0.6745)
 
-    def _scatter(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        scatter, spread, size = values[0], spreads[0], values[0].shape[0]
-        total = state.total or self._rows(float(np.trace(scatter)), 2.0 * math.sqrt(size) * spread)
-        turned = preconditioned(scatter, total=total, spread=spread, floor=self.tuning.floor)
-        matrix, scale = fixed_point(state.frame.preconditioner @ turned)
-        frame = replace(state.frame, preconditioner=matrix * scale)
-        return replace(state, total=total, frame=frame, position=self._started(frame))
+    def _bins(self, state: BoundedState) -> EqualBins:
+        """Of the numbers in units of the frame, and of the target: around the middles, as far as columns reach."""
+        facts, units = self._facts, state.frame.units
+        windows = [
+            tuple(end / units[place] for end in declared.window(units[place]))
+            for place, declared in zip(self.layout.numbers, facts.numbers(), strict=True)
+        ]
+        windows.append(facts.target().window(state.spread))
+        bins = min(max(round(8.0 * self.plenty(state.noise, state.total)), 10), 64)
+        widths = tuple(max((high - low) / bins, 0.0) for low, high in windows)
+        return EqualBins(lows=tuple(low for low, _ in windows), widths=widths, bins=bins)
 
-    def _rows(self, counted: float, least: float) -> float:
-        """N where it is public, otherwise what the scatter's trace says."""
-        if self.setting.size_is_public and self.setting.size is not None:
-            return float(self.setting.size)
-        return max(counted, least, 1.0)
+    def _places(self, state: BoundedState, released: Mapping[str, tuple[Array, float]]) -> BoundedState:
+        """Centres and scales of the columns, the target's place, shares of levels."""
+        if "places" in released:
+            state = self._placed(state, *released["places"])
+        return self._levelled(state, *released["levels"]) if "levels" in released else state
 
-    def _histograms(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        length = octave_median(values[0], LENGTHS, state.total, window=self.tuning.length_window)
-        middle = octave_median(values[1], self._targets, state.total, window=self.tuning.target_window)
-        scale = middle / 0.6745
-        return replace(state, length=length, scale=scale, variance=(scale / length) ** 2)
+    def _placed(self, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+        bins, frame = self._bins(state), state.frame
+        defaults = [*[(0.0, 1.0)] * len(self.layout.numbers), (0.0, state.spread)]
+        edges = [low + width * np.arange(bins.bins + 1) for low, width in zip(bins.lows, bins.widths, strict=True)]
+        found = [
+            located(each, spread, edge, default, state.total, self.tuning)
+            for each, edge, default in zip(counts, edges, defaults, strict=True)
+        ]
+        centres, units = list(frame.centres), list(frame.units)
+        for place, seen in zip(self.layout.numbers, found, strict=False):
+            centres[place] += units[place] * seen.centre
+            units[place] *= seen.scale
+        target = found[-1]
+        tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, state.total, target.shown / bins.widths[-1])
+        frame = replace(frame, centres=tuple(centres), units=tuple(units), origin=frame.origin + target.centre)
+        return replace(state, frame=frame, spread=target.scale, tied=tied)
 
-    def _moved(self, state: BoundedState, values: list[Array], spreads: list[float]) -> BoundedState:
-        """A step with Kalman gain: the scale of residuals and the variance of the position are carried along."""
-        from scipy.special import ndtr
+    def _levelled(self, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+        """Dummies against the most frequent level, centred by its share; against the first, as they are, without a constant."""
+        frame, layout = state.frame, self.layout
+        centres, units, references = list(frame.centres), list(frame.units), list(frame.references)
+        shares, few = [], []
+        for row, category in zip(counts, layout.categories, strict=True):
+            share = level_shares(row[: category.levels], state.total)
+            references[category.feature] = int(np.argmax(share)) if self.intercept else 0
+            shares.append(share)
+            few.append(tuple(np.flatnonzero(row[: category.levels] < 3.0 * spread).tolist()))
+        frame = replace(frame, references=tuple(references))
+        for share, category in zip(shares, layout.categories, strict=True):
+            for place, level in enumerate(category.others(frame), start=category.start):
+                centres[place] = float(share[level]) if self.intercept else 0.0
+                units[place] = max(math.sqrt(share[level] * (1.0 - share[level])), 1.0 / math.sqrt(layout.size))
+        frame = replace(frame, centres=tuple(centres), units=tuple(units))
+        return replace(state, frame=frame, levels=tuple(shares), count_noise=spread, few=tuple(few))
 
-        threshold, size, total, spread = self._threshold(state), state.position.size, state.total, spreads[0]
-        sums = taken_apart(values[0], size, self._mix)
-        near = min(max(sums.near / total, 0.05, spread / self._mix.near / total), 0.97)
-        seen = threshold / ratio_of_share(near)
-        inside = 2.0 * float(ndtr(threshold / seen)) - 1.0
-        steepness = total * inside * state.length / (threshold * size)
-        error = (spread / steepness) ** 2
-        gain = state.variance / (state.variance + error)
-        move = gain * sums.gradient / steepness
-        reach = float(np.linalg.norm(move)) * state.length / math.sqrt(size)
-        if reach > self.tuning.trust * state.scale:
-            move = move * (self.tuning.trust * state.scale / reach)
-        move = self._damped(move, state.last)
-        variance = (1.0 - gain + self.tuning.inflation) * state.variance
-        gained = state.length**2 * (state.variance - variance)
-        scale = math.sqrt(max(seen * seen - gained, state.length**2 * variance, (state.scale / 6.0) ** 2))
-        sampling = total * mean_squared_score(threshold / scale) / (size * steepness**2)
-        position = state.position + move
-        moved = replace(state, position=position, last=move, variance=variance, scale=scale, sampling=sampling)
-        return self._gathered(moved, sums, spread / self._mix.diagonal)
+    def _scatter(self, state: BoundedState, released: Mapping[str, tuple[Array, float]]) -> BoundedState:
+        """Numbers and constant are whitened, never dummies: a rare one looks like a short direction."""
+        found, spread = released["scatter"]
+        size, schedule, plain = self.layout.size, self._schedule(state), self.layout.plain
+        block = found[np.ix_(plain, plain)]
+        turn = np.eye(size)
+        if plain.size:
+            turn = self.layout.turn(whitening(block, spread, self.tuning, longest=schedule.amplified, shortest=0.125))
+        frame, turn = _turned(state.frame, turn)
+        scatter = turn @ floored(shrunk(found, np.eye(size) * state.total / size, spread), 0.0) @ turn.T
+        scatter *= state.total / max(float(np.trace(scatter)), 1e-9)
+        trusted = Pooled.none(size).plus(scatter, spread * math.sqrt(2.0 / self.rounds))
+        return replace(state, frame=frame, scatter=trusted)
 
-    def _gathered(self, state: BoundedState, sums: StepSums, spread: float) -> BoundedState:
-        """The step's scatter is kept; now and then the preconditioner is renewed with what was kept since the last time."""
-        turn = state.stage - self._stages.index("step")
-        precision = state.precision + 1.0 / spread**2
-        gathered = state.gathered + sums.matrix / spread**2
-        every = self.tuning.gather
-        if turn % every != every - 1 or turn >= self.tuning.until * self.iterations:
-            return replace(state, gathered=gathered, precision=precision)
-        turned = preconditioned(
-            gathered / precision, total=state.total, spread=1.0 / math.sqrt(precision), floor=self.tuning.floor
+    def _lengths(self, state: BoundedState, released: Mapping[str, tuple[Array, float]]) -> BoundedState:
+        """The radii of weights, and where the steps start."""
+        schedule, layout, size = self._schedule(state), self.layout, self.layout.size
+        length = octave_median(released["lengths"][0], LENGTHS, state.total, window=self.tuning.length_window)
+        frame = replace(state.frame, near=schedule.near * length, far=schedule.far * length)
+        expected = expected_shapes(layout, frame, state.levels, total=state.total, length=length, count_noise=state.count_noise)
+        prior = np.full(size, (self.tuning.level_prior * state.spread) ** 2 / size)
+        prior[layout.plain] = (state.spread / length) ** 2
+        start = Filter(
+            position=np.zeros(size),
+            last=np.zeros(size),
+            variance=np.diag(prior),
+            prior=np.diag(prior),
+            spread=state.spread,
+            scale=state.spread,
+            threshold=max(schedule.threshold * state.spread, self._least_threshold),
+            scatter=state.scatter.times(min(1.0, schedule.near**-2)),
+            curvature=Pooled.none(size),
+            middle=Pooled.none(size),
+            tied=state.tied,
         )
-        matrix, scale = fixed_point(state.frame.preconditioner @ turned)
-        lost = np.full(state.position.size, np.nan)
-        position = solved(matrix * scale, state.frame.preconditioner @ state.position, lost)
-        last = solved(matrix * scale, state.frame.preconditioner @ state.last, lost)
-        if not np.isfinite([position, last]).all():  # too close to singular to carry the position over
-            return replace(state, gathered=gathered, precision=precision)
-        frame = replace(state.frame, preconditioner=matrix * scale)
-        return replace(state, frame=frame, position=position, last=last, gathered=np.zeros_like(gathered), precision=0.0)
+        return replace(state, frame=frame, expected=expected, filter=start)
 
-    def _damped(self, move: Array, last: Array) -> Array:
-        """A step that turns back has overshot (the curvature is that of small residuals only): it goes part of the way."""
-        before, now = float(np.linalg.norm(last)), float(np.linalg.norm(move))
-        turned = float(move @ last) < -0.5 * before * now
-        most = self.tuning.turning * before
-        return move * (most / now) if turned and now > most else move
+    def _moved(self, state: BoundedState, released: Mapping[str, tuple[Array, float]]) -> BoundedState:
+        """A step; now and then the frame is renewed, which only decorrelates."""
+        (value, spread), now, expected = released["step"], state.filter, state.expected
+        assert now is not None
+        assert expected is not None
+        schedule, layout, turn = self._schedule(state), self.layout, now.turn
+        mix = mix_for(schedule.carried[turn], self.setting.neighbours)
+        sums, threshold = taken_apart(value, layout.size, mix), used_threshold(now, schedule, self._least_threshold)
+        now = moved(now, sums, mix, spread, threshold=threshold, expected=expected, schedule=schedule, tuning=self.tuning)
+        if turn not in schedule.renewed or not layout.plain.size:
+            return replace(state, filter=now)
+        scatter, _ = shapes_of(now, expected, self.tuning)
+        block = scatter.mean[np.ix_(layout.plain, layout.plain)]
+        whitened = whitening(block, 0.5 * now.scatter.spread, self.tuning, longest=1.0, shortest=1.0)
+        frame, made = _turned(state.frame, layout.turn(whitened))
+        return replace(state, frame=frame, filter=renewed(now, made))
 
     def finished(self, state: BoundedState) -> bool:
         """After the last step."""
@@ -254,30 +334,57 @@ class BoundedIRLS:
 
     def result(self, state: BoundedState) -> Fit:
         """Coefficients in the units of the columns."""
-        beta = state.frame.preconditioner @ state.position
-        slopes = beta[: len(state.frame.units)] / np.array(state.frame.units)
-        # in coordinates of z the error has no direction; P gives it one
-        spread = math.sqrt(state.variance + state.sampling) * np.sqrt(np.sum(state.frame.preconditioner**2, axis=1))
-        errors = spread[: len(state.frame.units)] / np.array(state.frame.units)
+        to_columns, now = self.layout.to_columns(state.frame), state.filter
+        position = np.zeros(self.layout.size) if now is None else now.position
+        found = np.clip(to_columns @ position, -1e200, 1e200)
+        errors, hidden = self.errors(state)
+        slopes = found[: len(self.entries)] + np.array(self.start[: len(self.entries)] or 0.0)
         return Fit(
             form="bounded",
             features=self.entries,
             coefficients=tuple(map(float, slopes)),
-            intercept=float(beta[-1]) if self.intercept else 0.0,
-            iterations=max(0, state.stage - self._stages.index("step")),
-            scale=state.scale,
-            standard_errors=tuple(map(float, errors)),
-            intercept_error=float(spread[-1]) if self.intercept else None,
-            notes=self.advice(state.noise),
+            intercept=float(found[-1]) + state.frame.origin if self.intercept else 0.0,
+            iterations=0 if now is None else now.turn,
+            scale=state.spread if now is None else now.scale,
+            standard_errors=tuple(errors[: len(self.entries)]),
+            intercept_error=errors[-1] if self.intercept and errors else None,
+            notes=(*self.advice(state.noise), *notes_of(self, state, hidden)),
+            estimand="" if now is None else estimand_sentence(state.frame, now),
+            threshold=None if now is None else now.threshold,
+            frame=None if now is None else state.frame,
         )
 
+    def errors(self, state: BoundedState, *, rows_over: float = 1.0) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """Standard errors of the coefficients (the constant last), and which the noise hides; none before there are steps."""
+        now, expected = state.filter, state.expected
+        if now is None or expected is None:
+            return (), ()
+        scatter, shape = shapes_of(now, expected, self.tuning)
+        found = covariances(now, scatter, shape, self.plenty(state.noise, state.total), self.tuning)
+        to_columns = self.layout.to_columns(state.frame)
+        errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
+        hidden = np.flatnonzero(found.left(to_columns) > self.tuning.hidden)
+        return tuple(map(float, errors)), tuple(hidden.tolist())
+
+    def plenty(self, noise: float, rows: float | None = None) -> float:
+        """How many times the needed rows there are, by public facts, or by a released number of rows."""
+        if self.setting.size_is_public or rows is None:
+            rows = float(self.setting.size) if self.setting.size is not None else math.inf
+        return min(rows / self._needed(noise), 1e9)
+
+    def _needed(self, noise: float) -> float:
+        """Where mu is 1 / noise; gradients of rows that move a sum half as much need half as many."""
+        mix = mix_for(schedule_for(1.0, 1, self.tuning).carried[0], self.setting.neighbours)
+        query = step(self._facts.frame(), np.zeros(self.layout.size), 1.0, mix)
+        distance = next(found for found in self.setting.distances(query) if found.metric == "l2")
+        return needed(self.layout.size) * 0.2146 * noise * distance.value / 2.0
+
     def needed_rows(self, noise: float) -> int:
-        """About how many rows this form needs at this noise (mu is 1 / noise), fitted to what was measured."""
-        replaced = 1.0 if self.setting.neighbours is Neighbours.REPLACE_ONE else 0.55
-        return math.ceil(replaced * needed(len(self.entries) + self.intercept) * 0.2146 * noise)
+        """About how many rows this form needs at this noise, fitted to what was measured."""
+        return math.ceil(self._needed(noise))
 
     def advice(self, noise: float) -> tuple[str, ...]:
-        """From public facts: whether the declared N is too small for this noise."""
+        """From public facts: whether the declared N is too small for this noise, and whether the target is a truth value."""
         return needs.advice(self.setting.size, self.needed_rows(noise))
 
     def least_rows(self, noise: float) -> int:
@@ -289,5 +396,18 @@ class BoundedIRLS:
         return foretold_errors(self, noise, confidence, columns=self.columns)
 
 
-def _scale(distance: Distance, noise: float, share: float) -> float:
-    return distance.value * noise / math.sqrt(share)
+def _turned(frame: Frame, turn: Array) -> tuple[Frame, Array]:
+    """The frame turned, its preconditioner cut to 20 bits; and the turn that was really made."""
+    matrix, scale = fixed_point(frame.preconditioner @ turn.T)
+    try:
+        made = np.linalg.solve(frame.preconditioner, matrix * scale).T
+    except np.linalg.LinAlgError:
+        return frame, np.eye(turn.shape[0])
+    if not (np.isfinite(made).all() and np.linalg.cond(made) < 1e8):
+        return frame, np.eye(turn.shape[0])
+    return replace(frame, preconditioner=matrix * scale), made
+
+
+def _tame(value: Array) -> Array:
+    """No released number is larger than any sum of rows could be."""
+    return np.nan_to_num(np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST), nan=0.0)

@@ -5,7 +5,6 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,8 @@ CLAMP = 1e100
 """The public clamp: magnitudes above it count as this."""
 TINY = 2.0**-1000
 """Rows whose largest entry is far below this count as zeros, so that no quotient overflows."""
+FAR = 1e300
+"""Farther than any row: no row is weighted down."""
 LEAST_WEIGHT = 2.0**-21
 """Rows of a smaller weight are zero on the grid."""
 
@@ -30,8 +31,8 @@ class Frame:
     """How rows of a block (the target last) are seen; all of it is public or released.
 
     An entry of x becomes (x - centre) / unit, categories as dummies against `references`; a constant may follow. Then z = P'x
-    for the preconditioner P, of 20 bits. A row has the weight g = min(1, |z| / near) min(1, far / |z|); with `near` 0 and `far`
-    infinite that is 1. The target is y - `origin`, less what the public coefficients `start` predict (one an entry as declared,
+    for the preconditioner P, of 20 bits. A row has the weight g = min(1, |z| / near) min(1, far / |z|); by
+    default that is 1. The target is y - `origin`, less what the public coefficients `start` predict (one an entry as declared,
     against first levels).
     """
 
@@ -45,7 +46,7 @@ class Frame:
     origin: float = 0.0
     start: tuple[float, ...] = ()
     near: float = 0.0
-    far: float = math.inf
+    far: float = FAR
 
     @cached_property
     def preparation(self) -> Preparation:

@@ -177,6 +177,11 @@ def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int]) -> Qu
     return _counting("places", frame, found, (len(chosen) + 1, count))
 
 
+def row_count(frame: Frame) -> Query:
+    """How many rows there are, where that is not public."""
+    return _counting("rows", frame, lambda block: np.zeros((block.shape[0], 1), dtype=np.int64), (1, 1))
+
+
 def level_counts(frame: Frame) -> Query:
     """How many rows have each level of each category, by code; a code that is no level counts nowhere."""
     places = [place for place, count in enumerate(frame.levels) if count]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from dpkit.core.factories import QueryFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.query import Query
 from dpkit_irls import influence_query, moment_query, step_query
-from dpkit_irls.frame import Frame
+from dpkit_irls.frame import FAR, Frame
 from dpkit_irls.influence_query import EqualBins, Octaves
 from dpkit_irls.moment_query import Scaling, Weights
 from dpkit_irls.step_query import CHEAP, FREE, Carried, Mix
@@ -39,7 +38,7 @@ def _moment(make: Callable[..., Query]) -> Callable[..., Query]:
     return build
 
 
-def frame_of(features: int, *, near: float = 0.0, far: float = math.inf) -> Frame:
+def frame_of(features: int, *, near: float = 0.0, far: float = FAR) -> Frame:
     """A frame with a preconditioner that is neither diagonal nor orthogonal."""
     mixed = np.eye(features) + 0.25 * np.triu(np.ones((features, features)), k=1)
     return Frame(

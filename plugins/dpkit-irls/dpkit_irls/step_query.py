@@ -95,10 +95,10 @@ FREE = {
 """For replace-one: as large as costs nothing, cut to 8 bits."""
 CHEAP = {
     Carried.SCATTER: Mix(carried=Carried.SCATTER, off_diagonal=0.5, diagonal=181 / 512, near=1.0),
-    Carried.CURVATURE: Mix(carried=Carried.CURVATURE, off_diagonal=1.0, diagonal=181 / 256, near=181 / 256),
+    Carried.CURVATURE: Mix(carried=Carried.CURVATURE, off_diagonal=543 / 512, diagonal=0.75, near=0.75),
     Carried.MIDDLE: Mix(carried=Carried.MIDDLE, off_diagonal=0.5, diagonal=181 / 512, near=1.0),
 }
-"""For add-remove: a curvature costs nothing; a scatter and a middle an eighth of the gradient's mu^2."""
+"""For add-remove: the rest costs an eighth of the gradient's mu^2, whichever matrix it is."""
 
 
 def mix_for(carried: Carried, neighbours: Neighbours) -> Mix:
