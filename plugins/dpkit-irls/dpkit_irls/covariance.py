@@ -26,7 +26,7 @@ class Covariances:
     start: Array
 
     def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
-        """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over` is over how many times as many rows it samples."""
+        """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: for so many times the rows."""
         every = self.noise + self.sampling / rows_over + self.start
         return _mixed(_diagonals(to_columns, every))
 
@@ -74,12 +74,17 @@ def _last_slope(now: Filter) -> float:
 def _drawn(shape: Shape, tuning: Tuning) -> Array:
     """Shapes that are likely; always the same draws, because post-processing needs no fresh noise."""
     size = shape.mean.shape[0]
-    units = np.sqrt(np.maximum(np.diag(shape.mean), 1e-300))
     drawn = np.random.default_rng(0).normal(size=(tuning.draws, size, size))
     drawn = np.triu(drawn) + np.triu(drawn, 1).swapaxes(1, 2)
+    units = np.sqrt(np.maximum(np.diag(shape.mean), 1e-300))
     products = np.outer(units, units)
-    values, vectors = eigen((shape.mean + tuning.draw_width * shape.spread * drawn) / products)
-    return np.asarray(of_eigen(np.maximum(values, tuning.least_curve), vectors) * products)
+    values, vectors = eigen(shape.mean / products)
+    roots = np.sqrt(np.maximum(values, 1e-12))
+    half, inverse_half = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
+    parts, turned = eigen(inverse_half @ (tuning.draw_width * shape.spread * drawn / products) @ inverse_half)
+    parts = np.where(parts > 0.0, 1.0 + parts, 1.0 / (1.0 - np.minimum(parts, 0.0)))  # 1 + parts, but positive
+    made = half @ of_eigen(np.maximum(parts, tuning.least_curve), turned) @ half
+    return np.asarray(made * products)
 
 
 def _turned(by: Array, matrices: Array) -> Array:

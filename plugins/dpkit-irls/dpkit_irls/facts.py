@@ -9,7 +9,10 @@ import numpy as np
 
 from dpkit.core.setting import Setting
 from dpkit_irls.frame import Frame
+from dpkit_irls.influence_query import Octaves
 from dpkit_irls.layout import Layout
+from dpkit_irls.step_query import Carried, mix_for, step
+from dpkit_irls.tuning import SHARES, TUNING, Shares, Tuning, needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +40,46 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Columns (the target last), levels, a constant or not, and public coefficients to start from (with the constant last)."""
+    """Columns (the target last), where entries lie, public coefficients to start from (the constant last), the entries whose
+    unit is released, how many steps and rounds there are, how the budget is divided, and constants.
+    """
 
     setting: Setting
     columns: tuple[str, ...]
     layout: Layout
     start: tuple[float, ...] = ()
+    released_units: tuple[int, ...] = ()
+    iterations: int = 16
+    rounds: int = 2
+    parts: Shares = SHARES
+    tuning: Tuning = TUNING
+
+    @property
+    def rows(self) -> float | None:
+        """Their number, where it is public."""
+        return float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else None
+
+    def needed(self, noise: float) -> float:
+        """About how many rows are needed, where mu is 1 / noise. Where a row moves a step half as far, half as many are."""
+        mix = mix_for(Carried.SCATTER, self.setting.neighbours)
+        query = step(self.frame(), np.zeros(self.layout.size), 1.0, mix)
+        distance = next(found for found in self.setting.distances(query) if found.metric == "l2")
+        return needed(self.layout.size) * 0.2146 * noise * distance.value / 2.0
+
+    @property
+    def targets(self) -> Octaves:
+        """Bins of the target's magnitude."""
+        return Octaves(low=max(math.frexp(self.target().reach)[1] - 47, -1020), bins=48)
+
+    @property
+    def magnitudes(self) -> Octaves:
+        """Bins of the magnitudes of numbers, in units of their ranges."""
+        return Octaves(low=-48, bins=48 // self.tuning.octave + 1, step=self.tuning.octave)
+
+    @property
+    def least_threshold(self) -> float:
+        """Never near the subnormal numbers, where the two ways to cut a score would differ."""
+        return max(1e-12 * self.target().reach, 1e-200)
 
     @property
     def slopes(self) -> tuple[float, ...]:

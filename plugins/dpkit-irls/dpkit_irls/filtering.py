@@ -71,12 +71,17 @@ def shapes_of(now: Filter, expected: Expected, tuning: Tuning) -> tuple[Shape, S
     scatter = blended(now.scatter.mean, expected.scatter, now.scatter.spread, tuning)
     most = min(1.0, expected.total / max(float(np.trace(scatter.mean)), 1e-300))
     scatter = Shape(mean=scatter.mean * most, spread=scatter.spread)
-    shape = scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
+    shape = _from_scatter(scatter, expected, tuning)
     if now.curvature.precision > 0.0:
         per = max(now.curvature.near / now.curvature.precision / expected.total, 0.1)
         factor = expected.far / per
         shape = blended(now.curvature.mean * factor, shape, now.curvature.spread * factor, tuning)
     return scatter, shape
+
+
+def _from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
+    """The sum of w z' as the scatter tells it."""
+    return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
 def _inside(share: float, *, tied: bool) -> float:
@@ -109,9 +114,15 @@ def moved(
     slope = _inside(share, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
     metric = scatter.mean * max(expected.near, expected.length) ** 2 / total
-    gain, variance = _gain(now.variance, slope * shape.mean, sums.gradient, noise, tuning)
+    curvature, variance = slope * shape.mean, now.variance
+    surprise = _surprise(variance, curvature, sums.gradient, noise)
+    if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
+        variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
+        if now.curvature.precision > 0.0:
+            curvature = _from_scatter(scatter, expected, tuning).mean / here  # that of all rows, which is larger
+    gain = _solved(_innovation(variance, curvature, noise), curvature @ variance).T
     move = _damped(gain @ sums.gradient, now, metric, tuning)
-    after = _inflated(_symmetric(variance - gain @ (slope * shape.mean) @ variance), variance, tuning.inflation)
+    after = _inflated(_symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
     gained = float(np.sum(metric * (variance - after)))
     low = max(float(np.sum(metric * after)), 0.0)
     scale = now.scale
@@ -171,15 +182,14 @@ def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float) -> Filter:
     return replace(now, middle=now.middle.plus(sums.matrix, spread))
 
 
-def _gain(variance: Array, curvature: Array, gradient: Array, noise: float, tuning: Tuning) -> tuple[Array, Array]:
-    """Kalman's gain, and the variance it is made with: a gradient that is far too large says that the variance was too small."""
-    noisy = noise * noise * np.eye(gradient.size)
-    innovation = _symmetric(curvature @ variance @ curvature) + noisy
-    surprise = float(gradient @ _solved(innovation, gradient)) / gradient.size
-    if surprise > tuning.surprise:
-        variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
-        innovation = _symmetric(curvature @ variance @ curvature) + noisy
-    return _solved(innovation, curvature @ variance).T, variance
+def _innovation(variance: Array, curvature: Array, noise: float) -> Array:
+    """The variance of a gradient."""
+    return np.asarray(_symmetric(curvature @ variance @ curvature) + noise * noise * np.eye(len(variance)))
+
+
+def _surprise(variance: Array, curvature: Array, gradient: Array, noise: float) -> float:
+    """How much larger a gradient is than expected, in variances."""
+    return float(gradient @ _solved(_innovation(variance, curvature, noise), gradient)) / gradient.size
 
 
 def _damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:

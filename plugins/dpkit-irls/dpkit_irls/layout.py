@@ -1,4 +1,4 @@
-"""Where the entries of a regression lie: numbers, the constant and the dummies of each category; and the way back to columns."""
+"""Where the entries of a regression lie: numbers, the constant and dummies of categories; and the way back to columns."""
 
 from __future__ import annotations
 

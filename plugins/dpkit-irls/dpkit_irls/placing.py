@@ -21,39 +21,63 @@ class Place:
     shown: float
 
 
-def located(counts: Array, spread: float, edges: Array, default: tuple[float, float], total: float, tuning: Tuning) -> Place:
+def located(
+    counts: Array,
+    spread: float,
+    edges: Array,
+    default: tuple[float, float],
+    *,
+    zero: float,
+    total: float,
+    size: int,
+    tuning: Tuning,
+) -> Place:
     """The posterior mean over normal shapes of a noisy histogram with these edges (equally far apart).
 
     The default (centre and scale) has a start of some nats. The scale to divide by is at least the standard deviation of the
     bins that are surely filled, and so large that rows which the noise could hide at the far end are not many scales away.
+    Rows apart from an atom (at `zero` or an end) are not much longer than others of so many entries, or they lose their weight.
     """
     low, high = float(edges[0]), float(edges[-1])
-    middle, unit = default
     if not high > low:
-        return Place(centre=middle, scale=unit, shown=unit)
-    bins = (edges[1:] + edges[:-1]) / 2.0
-    centres = np.linspace(low, high, 2 * bins.size + 1)
-    scales = (high - low) / np.exp2(np.arange(1.0, math.log2(bins.size) + 1.6, 0.5))
-    wheres, wides = [np.array([middle])], [np.array([unit])]
-    scores = [tuning.place_gain + _gain(counts, spread, _normal_shapes(edges, wheres[0], unit))]
+        return Place(centre=default[0], scale=default[1], shown=default[1])
+    weight, where, wide = _likely(counts, spread, edges, default, tuning)
+    bins, bin_width = (edges[1:] + edges[:-1]) / 2.0, float(edges[1] - edges[0])
+    centre = float(weight @ where)
+    fitted = math.sqrt(float(weight @ (wide**2 + (where - centre) ** 2)))
+    loud = np.where(counts > 4.0 * spread, counts, 0.0)
+    filled, seen, apart = float(np.sum(loud)), 0.0, 0.0
+    if filled > 0.0:
+        mean, top = float(loud @ bins) / filled, int(np.argmax(loud))
+        seen = math.sqrt(float(loud @ (bins - mean) ** 2) / filled)
+        centre = mean if filled > tuning.loud * total else centre  # nearly all rows are seen: no shape is needed
+        others = np.where(np.arange(loud.size) == top, 0.0, loud)
+        if np.any(others):
+            apart = tuning.far * math.sqrt(float(others @ (bins - bins[top]) ** 2) / float(np.sum(others)) / size)
+    unseen = min(0.5, 3.0 * spread / max(total, 1.0))
+    hidden = tuning.hide * math.sqrt(unseen * (1.0 - unseen)) * (high - low) * (1.0 - float(weight[0]))
+    atom = fitted < 1.5 * bin_width and min(abs(centre - at) for at in (low, high, zero)) < 1.5 * bin_width
+    rare = tuning.hidden_far * (high - low) / math.sqrt(size) if atom and seen < bin_width else 0.0
+    scale = min(max(fitted, seen, hidden, apart, rare), (high - low) / 2.0)
+    return Place(centre=centre, scale=scale, shown=max(fitted, seen))
+
+
+def _likely(
+    counts: Array, spread: float, edges: Array, default: tuple[float, float], tuning: Tuning
+) -> tuple[Array, Array, Array]:
+    """Posterior weights of places and scales; the first is the default's."""
+    bins = edges.size - 1
+    centres = np.linspace(edges[0], edges[-1], 2 * bins + 1)
+    scales = (edges[-1] - edges[0]) / np.exp2(np.arange(1.0, math.log2(bins) + 1.6, 0.5))
+    wheres, wides = [np.array([default[0]])], [np.array([default[1]])]
+    scores = [tuning.place_gain + _gain(counts, spread, _normal_shapes(edges, wheres[0], default[1]))]
     for scale in scales:
         scores.append(_gain(counts, spread, _normal_shapes(edges, centres, float(scale))))
         wheres.append(centres)
         wides.append(np.full(centres.size, scale))
-    score, where, wide = np.concatenate(scores), np.concatenate(wheres), np.concatenate(wides)
+    score = np.concatenate(scores)
     weight = np.exp(score - np.max(score))
-    weight /= np.sum(weight)
-    centre = float(weight @ where)
-    shown = math.sqrt(float(weight @ (wide**2 + (where - centre) ** 2)))
-    loud = np.where(counts > 4.0 * spread, counts, 0.0)
-    filled = float(np.sum(loud))
-    if filled > 0.0:
-        mean = float(loud @ bins) / filled
-        shown = max(shown, math.sqrt(float(loud @ (bins - mean) ** 2) / filled))
-        centre = mean if filled > tuning.loud * total else centre  # nearly all rows are seen: no shape is needed
-    unseen = min(0.5, 3.0 * spread / max(total, 1.0))
-    hidden = tuning.hide * math.sqrt(unseen * (1.0 - unseen)) * (high - low) * (1.0 - float(weight[0]))
-    return Place(centre=centre, scale=min(max(shown, hidden), (high - low) / 2.0), shown=shown)
+    return weight / np.sum(weight), np.concatenate(wheres), np.concatenate(wides)
 
 
 def _gain(counts: Array, spread: float, shapes: Array) -> Array:
@@ -74,9 +98,10 @@ def _normal_shapes(edges: Array, centres: Array, scale: float) -> Array:
 def shows_ties(counts: Array, spread: float, total: float, scale_in_bins: float) -> bool:
     """Whether a histogram of targets has an atom: a high bin between low ones, in a wider distribution."""
     top = int(np.argmax(counts))
-    beside = max(float(counts[place]) for place in (top - 1, top + 1) if 0 <= place < counts.size)
+    near = [float(counts[place]) for place in (top - 1, top + 1) if 0 <= place < counts.size]
     high = float(counts[top])
-    return high - 3.0 * spread > 0.3 * total and beside < 0.25 * high and scale_in_bins > 1.5
+    elsewhere = total - high - math.fsum(near) - 4.0 * spread * math.sqrt(len(near) + 1.0) > 0.1 * total
+    return high - 3.0 * spread > 0.3 * total and max(near) < 0.25 * high and (scale_in_bins > 1.5 or elsewhere)
 
 
 def level_shares(counts: Array, total: float) -> Array:

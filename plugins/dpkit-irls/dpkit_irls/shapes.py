@@ -74,7 +74,7 @@ class Shape:
 
 def blended(found: Array, base: Shape, spread: float, tuning: Tuning) -> Shape:
     """Empirical Bayes, entry by entry in units of the base's diagonal: a noisy matrix (this sd on its diagonal, sqrt(2) less
-    off it), pulled towards the base. How far the truth lies from the base is one number for all entries, estimated here.
+    off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it.
     """
     size = found.shape[0]
     units = np.sqrt(np.maximum(np.diag(base.mean), 1e-12))
@@ -83,8 +83,11 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning) -> Shape:
     noise = np.full((size, size), spread * spread / 2.0)
     np.fill_diagonal(noise, spread * spread)
     noise = noise / products**2
-    weights = np.triu(1.0 / (noise + 0.02) ** 2)
-    distance = max(0.0, float(np.sum(weights * (apart * apart - noise)) / max(float(np.sum(weights)), 1e-300)))
+    weights = 1.0 / (noise + 0.02) ** 2
+    excess, diagonal = weights * (apart * apart - noise), np.eye(size, dtype=bool)
+    distance = np.zeros((size, size))
+    for part in (diagonal, ~diagonal):
+        distance[part] = max(0.0, float(np.sum(excess[part])) / max(float(np.sum(weights[part])), 1e-300))
     prior = np.maximum(distance, (base.spread / products) ** 2)
     kept = prior / np.maximum(prior + noise, 1e-300)
     left = math.sqrt(float(np.mean(kept * kept * noise)))

@@ -44,7 +44,7 @@ class Tuning:
 
     Steps: with few rows all carry a scatter and their shares grow by `growth`. With many, a part `early` of them finds the
     scale with `early_share` of the budget; the threshold and the frame are then fixed, and the variance of the position is
-    multiplied by `forget`, so that the rest estimates one thing. The frame is renewed every `gather` steps, up to a part `until`.
+    multiplied by `forget`, so that the rest estimates one thing. Every `gather` steps, up to a part `until`, frames change.
 
     Estimand: the threshold over the scale of residuals grows from `threshold` to `threshold_most`, the radius of rows with full
     weight over the median length from `radius` to `radius_most`, as the rows grow from 2 to 12 times the need; rows beyond
@@ -58,6 +58,13 @@ class Tuning:
 
     Ties: `atom` and `tie_share` are how far a share of small residuals may exceed the normal law's, in one probing step with a
     quarter of the threshold, and in `tie_steps` others.
+
+    Places: the default place of a column has a start of `place_gain` nats; rows that the noise could hide at the far end are at
+    most 1 / `hide` of their scale away; where bins hold a part `loud` of the rows, their mean is the centre; rows apart from an
+    atom are at most 1 / `far` lengths away, or 1 / `hidden_far` where they are not seen.
+
+    Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
+    across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
 
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; `widen` over the rows' multiple of
     the need is added to the variance; a coefficient is hidden where a part `hidden` of its variance is what it started with.
@@ -90,11 +97,16 @@ class Tuning:
     tie_share: float = 0.14
     tie_steps: int = 4
     level_prior: float = 1.0
-    place_gain: float = 6.0
-    hide: float = 0.5
+    coefficient: float = 2.0
+    range_prior: float = 4.0
+    level_range: float = 2.0
+    place_gain: float = 10.0
+    hide: float = 0.3
     loud: float = 0.8
+    far: float = 0.8
+    hidden_far: float = 0.4
     draws: int = 24
-    draw_width: float = 0.9
+    draw_width: float = 1.2
     least_curve: float = 0.02
     overshoot: float = 1.5
     widen: float = 0.8
