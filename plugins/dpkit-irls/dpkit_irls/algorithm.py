@@ -10,7 +10,7 @@ from dpkit.core.factories import AlgorithmFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.setting import Setting
 from dpkit_irls.bounded import BoundedIRLS
-from dpkit_irls.dummies import entry_names, entry_widths, levels_of
+from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moments import FREEDOM, MomentIRLS
 from dpkit_irls.paper import PaperIRLS
 from dpkit_irls.scaling import checked_columns, checked_shares, checked_start, public_size, scaling_of
@@ -135,18 +135,17 @@ def make_bounded(setting: Setting, **values: Any) -> BoundedIRLS:
     columns = checked_columns(setting, values["features"], values["target"], where="irls")
     features = columns[:-1]
     entries = entry_names(setting, features)
-    checked_shares(setting, features, values["shares"], where="irls")
     return BoundedIRLS(
         setting=setting,
         columns=columns,
         entries=entries,
         levels=levels_of(setting, features),
-        widths=(*entry_widths(setting, features), max(map(abs, setting.range(columns[-1])))),
         intercept=values["intercept"],
         released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
         iterations=values["iterations"],
         start=checked_start(values["start"], len(entries) + values["intercept"], intercept=values["intercept"], where="irls"),
         few_rows=values["few_rows"],
+        shares=checked_shares(setting, features, values["shares"], where="irls"),
     )
 
 

@@ -64,7 +64,7 @@ def test_what_has_an_effect_is_taken(tmp_path):
     spec = loaded(tmp_path, "irls-moments", "freedom: 90\n      noise: wishart")
     assert spec.steps[0].algorithm.extra == 90
     assert loaded(tmp_path, "irls-moments", "p: 2.0").steps[0].algorithm.p == 2.0
-    assert loaded(tmp_path, "irls", "shares: {g: [0.9, 0.1]}").steps[0].run == "irls"
+    assert loaded(tmp_path, "irls", "shares: {g: [0.9, 0.1]}").steps[0].algorithm.shares == {"g": (0.9, 0.1)}
 
 
 @pytest.mark.parametrize(
