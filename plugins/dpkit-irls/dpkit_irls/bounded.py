@@ -24,13 +24,13 @@ from dpkit_irls.dummies import Levels
 from dpkit_irls.facts import Facts
 from dpkit_irls.filtering import shapes_of
 from dpkit_irls.fit import Array, Fit
-from dpkit_irls.foretelling import foretold_errors
+from dpkit_irls.foretelling import foretold_intervals
 from dpkit_irls.layout import Layout
 from dpkit_irls.priors import coefficient_precisions, moderated
 from dpkit_irls.shapes import Pooled
 from dpkit_irls.stages import AFTER
 from dpkit_irls.state import BoundedState
-from dpkit_irls.telling import estimand_sentence, notes_of
+from dpkit_irls.telling import YES_OR_NO, estimand_sentence, notes_of
 from dpkit_irls.tuning import SHARES, TUNING, Shares, Tuning
 
 _LARGEST = 1e15
@@ -162,16 +162,17 @@ class BoundedIRLS:
         return math.ceil(self.facts.needed(noise))
 
     def advice(self, noise: float) -> tuple[str, ...]:
-        """From public facts: whether the declared N is too small for this noise."""
-        return needs.advice(self.setting.size, self.needed_rows(noise))
+        """From public facts: whether the declared N is too small for this noise, and whether the target may be yes or no."""
+        few = needs.advice(self.setting.size, self.needed_rows(noise))
+        return (*few, YES_OR_NO) if self.setting.range(self.columns[-1]) == (0.0, 1.0) else few
 
     def least_rows(self, noise: float) -> int:
         """With fewer a plan is refused."""
         return needs.least_rows(self.needed_rows(noise), answer_anyway=self.few_rows == "answer")
 
     def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
-        """Errors of the coefficients on made-up data, before anything is spent."""
-        return foretold_errors(self, noise, confidence, columns=self.columns)
+        """Half-widths of intervals on made-up data, before anything is spent."""
+        return foretold_intervals(self, noise, confidence)
 
 
 def _tame(value: Array) -> Array:

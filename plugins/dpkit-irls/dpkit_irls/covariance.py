@@ -93,7 +93,7 @@ def _turned(by: Array, matrices: Array) -> Array:
 
 def _diagonals(to_columns: Array, matrices: Array) -> Array:
     """Variances of coefficients, one row a draw."""
-    return np.maximum(np.einsum("ij,djk,ik->di", to_columns, matrices, to_columns), 0.0)
+    return np.asarray(np.maximum(np.einsum("ij,djk,ik->di", to_columns, matrices, to_columns), 0.0))
 
 
 def _mixed(variances: Array) -> Array:

@@ -155,7 +155,8 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self.guarantee_: Guarantee = guarantee
         self.trace_: tuple[Released, ...] = result.releases
         self.simulation_: bool = result.simulation
-        self.notes_: tuple[str, ...] = (columns.note_on_missing, *([NOTE_ON_TRUTH] if truths[-1] else []), *found.notes)
+        on_truth = (NOTE_ON_TRUTH,) if truths[-1] and self.algorithm != "irls" else ()  # `irls` says so itself
+        self.notes_: tuple[str, ...] = (columns.note_on_missing, *on_truth, *found.notes)
         self._columns: Declared = columns
         return self
 

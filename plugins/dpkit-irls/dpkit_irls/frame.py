@@ -82,13 +82,13 @@ class Frame:
     @cached_property
     def _inverse_units(self) -> Array:
         """Of moderate size, so that no product overflows."""
-        return 1.0 / np.clip(np.array(self.units), 1e-60, 1e160)[:, None]
+        return np.asarray(1.0 / np.clip(np.array(self.units), 1e-60, 1e160)[:, None])
 
     @cached_property
     def _centres(self) -> Array:
         """Well within the clamp."""
         given = np.array(self.centres) if self.centres else np.zeros(len(self.units))
-        return np.clip(given, -1e99, 1e99)[:, None]
+        return np.asarray(np.clip(given, -1e99, 1e99)[:, None])
 
     @cached_property
     def _turned(self) -> tuple[Array, float]:

@@ -78,7 +78,7 @@ class Layout:
         """What the entries of a category are in each level: a row a level."""
         others = category.others(frame)
         centres, units = np.array(frame.centres)[category.part], np.array(frame.units)[category.part]
-        return np.asarray((np.arange(category.levels)[:, None] == np.array(others)) - centres) / units
+        return np.asarray(((np.arange(category.levels)[:, None] == np.array(others)) - centres) / units)
 
     def to_columns(self, frame: Frame) -> Array:
         """L: coefficients of columns (levels against the first; the constant last) are L position."""

@@ -40,11 +40,14 @@ def narrowed(variance: Array, frame: Frame, precisions: Array) -> Array:
 
 
 def moderated(position: Array, found: Covariances, frame: Frame, precisions: Array) -> tuple[Array, Covariances]:
-    """A position and its covariances after these beliefs, whose part of the error counts as left of the start."""
+    """A position and its covariances after these beliefs, whose part of the error counts as left of the start.
+
+    They are weighed against what the noise hides, not against sampling: without noise the estimate is that of the rows.
+    """
     if not precisions.any():
         return position, found
     believed = _of_positions(frame, precisions)
-    told = inverse(np.mean(found.noise + found.sampling + found.start, axis=0))
+    told = inverse(np.mean(found.noise + found.start, axis=0))
     variance = inverse(told + believed)
     keep, rest = variance @ told, variance @ believed @ variance
 
@@ -59,7 +62,7 @@ def inverse(matrix: Array) -> Array:
     """Of a positive matrix, however close to singular it is."""
     units = np.sqrt(np.maximum(np.diag(matrix), 1e-150))
     values, vectors = eigen(matrix / np.outer(units, units))
-    return of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units)
+    return np.asarray(of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units))
 
 
 def _of_positions(frame: Frame, precisions: Array) -> Array:

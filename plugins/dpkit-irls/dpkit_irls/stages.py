@@ -57,7 +57,7 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> 
     centres, units = list(frame.centres), list(frame.units)
     zeros = [*(-centres[place] / units[place] for place in numbers), -frame.origin]
     defaults = [*[(0.0, 1.0)] * len(numbers), (0.0, state.spread)]
-    edges = [low + width * np.arange(bins.bins + 1) for low, width in zip(bins.lows, bins.widths, strict=True)]
+    edges: list[Array] = [low + width * np.arange(bins.bins + 1.0) for low, width in zip(bins.lows, bins.widths, strict=True)]
     total, size, tuning = state.total, facts.layout.size, facts.tuning
     found = [
         located(each, spread, edge, default, zero=zero, total=total, size=size, tuning=tuning)
@@ -156,7 +156,7 @@ def _turned(frame: Frame, turn: Array) -> tuple[Frame, Array]:
     """The frame turned, its preconditioner cut to 20 bits; and the turn that was really made."""
     matrix, scale = fixed_point(frame.preconditioner @ turn.T)
     try:
-        made = np.linalg.solve(frame.preconditioner, matrix * scale).T
+        made: Array = np.asarray(np.linalg.solve(frame.preconditioner, matrix * scale).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         return frame, np.eye(turn.shape[0])
     if not (np.isfinite(made).all() and np.linalg.cond(made) < 1e8):

@@ -9,11 +9,16 @@ from dpkit_irls.filtering import Filter
 from dpkit_irls.frame import Frame
 
 if TYPE_CHECKING:
-    from dpkit_irls.bounded import BoundedIRLS, BoundedState
+    from dpkit_irls.bounded import BoundedIRLS
+    from dpkit_irls.state import BoundedState
 
 TIES = (
     "Many targets are equal: the threshold is 1.345 spreads of the target, not of the residuals. For a target of yes and no "
     "the algorithm `logistic` models the probability."
+)
+
+YES_OR_NO = (
+    "The target lies between 0 and 1: if it is yes or no, this is a linear probability, and `logistic` models the probability."
 )
 
 

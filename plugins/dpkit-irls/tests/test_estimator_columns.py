@@ -171,10 +171,14 @@ def test_truth_values_have_bounds_by_their_type_and_such_a_target_a_note(kind):
         library = pytest.importorskip(kind)
         rows = library.DataFrame({"a": x[:, 0], "flag": flag})
         target = library.Series(target)
-    model = fitted(rows, target, bounds=(-9, 9))
+    with pytest.warns(UserWarning, match="logistic"):
+        model = fitted(rows, target, bounds=(-9, 9))
     assert limits(model)[-2:] == [(0.0, 1.0), (0.0, 1.0)]
     assert any("`logistic`" in note for note in model.notes_)
     assert not any("`logistic`" in note for note in fitted(rows, y).notes_)
+    if kind == "numpy":
+        moments = fitted(rows, target, algorithm="irls-moments", neighbours="add-remove")
+        assert sum("`logistic`" in note for note in moments.notes_) == 1
 
 
 def test_errors_notes_and_the_estimand_are_told():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls import bounded, moments
+from dpkit_irls import asking, moments
 from dpkit_irls.algorithm import prepare
 
 import dpkit
@@ -162,8 +162,8 @@ def half(distance):
 
 
 BROKEN = [
-    ("bounded", bounded, "step"),
-    ("bounded", bounded.ask, "scatter"),
+    ("bounded", asking, "step"),
+    ("bounded", asking.ask, "scatter"),
     ("gaussian", moments, "joint_moments"),
     ("laplace", moments, "joint_triangle"),
     ("wishart", moments, "joint_moments"),
