@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from dpkit.core.mechanism import Scaled as Scaled
     from dpkit.core.mechanism import WhiteBox as WhiteBox
     from dpkit.core.neighbours import Neighbours as Neighbours
+    from dpkit.core.parameters import GIVEN as GIVEN
     from dpkit.core.parameters import Parameter as Parameter
     from dpkit.core.query import Preparation as Preparation
     from dpkit.core.query import Query as Query
@@ -216,7 +217,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
     "dpkit.core.mechanism": ("Mechanism", "Accurate", "CombinedAccurate", "Neighbouring", "OnGrid", "Scaled", "WhiteBox"),
     "dpkit.core.neighbours": ("Neighbours",),
-    "dpkit.core.parameters": ("Parameter",),
+    "dpkit.core.parameters": ("GIVEN", "Parameter"),
     "dpkit.core.query": ("Query", "Preparation"),
     "dpkit.core.registry": ("Registry",),
     "dpkit.core.setting": ("Setting",),

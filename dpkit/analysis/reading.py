@@ -12,6 +12,7 @@ from typing import Any
 from dpkit.analysis.read_yaml import Entries, Items, Node, Place, Scalar, plain
 from dpkit.core.choices import Choice
 from dpkit.core.factories import Factory, MechanismFactory
+from dpkit.core.parameter_sets import without_effect
 from dpkit.core.parameters import LISTS, Parameter
 from dpkit.core.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
@@ -51,13 +52,21 @@ class Reading:
         self.problem(node, path, f"found {described(node)}", allowed)
         return None
 
-    def keys(self, node: Entries, path: str, known: Iterable[str], required: Iterable[str] = ()) -> None:
-        """Refuse unknown keys with the nearest right one, and name those that are missing."""
+    def keys(
+        self,
+        node: Entries,
+        path: str,
+        known: Iterable[str],
+        required: Iterable[str] = (),
+        former: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse unknown keys with what stands for them now, or the nearest right one, and name those that are missing."""
         names = tuple(known)
         for key in node.entries:
             if key not in names:
                 allowed = ", ".join(names) or "no key here"
-                self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, nearest(key, names))
+                hint = (former or {}).get(key) or nearest(key, names)
+                self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, hint)
         for key in required:
             if key not in node.entries:
                 self.problem(node, joined(path, key), f"the key {key!r} is missing")
@@ -106,7 +115,7 @@ class Reading:
             return None
         # what a mechanism still needs is asked once it is known to suit the query
         needs_all = not isinstance(factory, MechanismFactory)
-        values = parameters(self, inner, inside, factory.parameters, node, choice.name, complete=needs_all)
+        values = parameters(self, inner, inside, factory, node, complete=needs_all)
         return None if values is None else Choice(name=choice.name, given=tuple(values.items()), among=known)
 
     def refusal(self, error: DpkitError, node: Node, path: str) -> None:
@@ -127,21 +136,14 @@ class Reading:
 
 
 def parameters(
-    reading: Reading,
-    node: Entries | None,
-    path: str,
-    declared: Iterable[Parameter],
-    at: Node,
-    owner: str,
-    *,
-    complete: bool = True,
+    reading: Reading, node: Entries | None, path: str, owner: Factory[Any], at: Node, *, complete: bool = True
 ) -> Mapping[str, object] | None:
-    """Values of declared parameters; None when anything is wrong with them, or one is missing and all must be there."""
-    known = tuple(declared)
+    """Values of the parameters that a factory declares; None when one is wrong, or missing where all must be there."""
+    known = owner.parameters
     before = len(reading._problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
-    reading.keys(given, path, [parameter.name for parameter in known])
-    values = {}
+    reading.keys(given, path, [parameter.name for parameter in known], former=owner.former)
+    values: dict[str, object] = {}
     for parameter in known:
         found = given.entries.get(parameter.name)
         if found is not None:
@@ -150,7 +152,11 @@ def parameters(
             values[parameter.name] = _default_choice(parameter, reading.registry)
         elif parameter.required and complete:
             where = joined(path, parameter.name)
-            reading.problem(given, where, f"{owner} needs {parameter.name!r}", parameter.allowed, parameter.doc)
+            reading.problem(given, where, f"{owner.name} needs {parameter.name!r}", parameter.allowed, parameter.doc)
+    if len(reading._problems) == before:
+        for idle in without_effect(known, {name: value for name, value in values.items() if name in given.entries}):
+            found, effect = given.entries[idle.name], f"it has an effect {idle.condition}"
+            reading.problem(given.keys[idle.name], joined(path, idle.name), f"found {described(found)}", f"left out: {effect}")
     return values if len(reading._problems) == before else None
 
 

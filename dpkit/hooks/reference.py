@@ -54,6 +54,7 @@ _ARRIVES = {
     "choice": "a str, one of `choices`",
     "numbers": "a tuple of floats, each within the limits",
     "texts": "a tuple of str",
+    "numbers_by_name": "a dict from str to tuples of floats, each within the limits",
     "path": "a str; a relative path in an analysis is relative to its file",
     "paths": "a tuple of such paths",
     "mechanism": "a `Choice`: a registered mechanism with its parameters",

@@ -10,7 +10,7 @@ from dpkit.core.checks import finite_number
 from dpkit.core.choices import Choice, as_choice
 from dpkit.core.factories import MechanismFactory
 from dpkit.core.mechanism import Accurate, Mechanism
-from dpkit.core.parameters import checked_parameters
+from dpkit.core.parameter_sets import checked_parameters
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.errors import InvalidValueError, UnknownNameError

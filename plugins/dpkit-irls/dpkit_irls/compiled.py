@@ -17,6 +17,8 @@ Integers = npt.NDArray[np.int64]
 
 AT_ONCE = 512
 ONE = 1048576.0  # 1 in steps of a factor, rows.LARGEST_STEP
+LEAST_WEIGHT = 2.0**-21  # as frame's
+SCATTER, CURVATURE, MIDDLE = 0, 1, 2  # what a step carries, step_query.Carried
 
 _rounded = numba.njit(nogil=True, cache=True, error_model="numpy")
 _exact = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -24,7 +26,17 @@ _exact = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reas
 
 @_rounded
 def prepared(
-    block: Array, inverse_units: Array, intercept: bool, turned: Array, scale: float, clamp: float, found: Array
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    intercept: bool,
+    turned: Array,
+    scale: float,
+    origin: float,
+    near: float,
+    far: float,
+    clamp: float,
+    found: Array,
 ) -> bool:
     """`Frame.prepared` of rows of numbers, into `found`; False where one is beyond the clamp, or NaN."""
     rows, features = block.shape[0], inverse_units.shape[0]
@@ -35,7 +47,8 @@ def prepared(
     for start in range(0, rows, AT_ONCE):
         count = min(AT_ONCE, rows - start)
         part = cells[start * (features + 1) : (start + count) * (features + 1)]
-        if not _columns(part, count, inverse_units, clamp, x, largest, found[width + 1, start : start + count]):
+        target = found[width + 1, start : start + count]
+        if not _columns(part, count, centres, inverse_units, origin, clamp, x, largest, target):
             return False
         if intercept:
             _with_ones(x[features], largest, count)
@@ -47,28 +60,38 @@ def prepared(
             z = found[place, start : start + count]
             _combined(turned[place], x, z, count)
             _add_squares(z, lengths, count)
-        _inverse_lengths(lengths, factors, scale, found[width, start : start + count], count)
+        _weighted_lengths(lengths, factors, scale, near, far, found[width, start : start + count], count)
         for place in range(width):
             _scaled(found[place, start : start + count], lengths, count)
     return True
 
 
 @_rounded
-def _columns(part: Array, count: int, inverse_units: Array, clamp: float, x: Array, largest: Array, target: Array) -> bool:
-    """Rows as columns in the units of the frame, and their largest magnitudes."""
+def _columns(
+    part: Array,
+    count: int,
+    centres: Array,
+    inverse_units: Array,
+    origin: float,
+    clamp: float,
+    x: Array,
+    largest: Array,
+    target: Array,
+) -> bool:
+    """Rows as columns, centred and in the units of the frame, their largest magnitudes, and the targets."""
     features = inverse_units.shape[0]
     tame = True
     for row in range(count):
         cells = part[row * (features + 1) : (row + 1) * (features + 1)]
         most = 0.0
         for place in range(features):
-            value = cells[place] * inverse_units[place]
+            value = (cells[place] - centres[place]) * inverse_units[place]
             x[place, row] = value
             size = abs(value)
             tame = tame and bool(size <= clamp)  # False for NaN
             most = size if size > most else most
         largest[row] = most
-        target[row] = cells[features]
+        target[row] = cells[features] - origin
         tame = tame and bool(abs(cells[features]) <= clamp)
     return tame
 
@@ -123,12 +146,17 @@ def _add_squares(z: Array, squares: Array, count: int) -> None:
 
 
 @_rounded
-def _inverse_lengths(squares: Array, factors: Array, scale: float, lengths: Array, count: int) -> None:
-    """Lengths in the units of rows; the squares give way to 2^20 over the lengths of x's."""
+def _weighted_lengths(
+    squares: Array, factors: Array, scale: float, near: float, far: float, reaches: Array, count: int
+) -> None:
+    """Lengths over weights in the units of rows; the squares give way to weights times 2^20 over the lengths of x's."""
     for row in range(count):
         length = np.sqrt(squares[row])
-        lengths[row] = length * ((ONE / factors[row]) * scale)
-        squares[row] = ONE / (1.0 if length == 0.0 else length)
+        real = length * ((ONE / factors[row]) * scale)
+        short, long = real / near, far / real
+        weight = (short if short < 1.0 else 1.0) * (long if long < 1.0 else 1.0)  # 1 for NaN
+        reaches[row] = 0.0 if weight < LEAST_WEIGHT else real / weight
+        squares[row] = weight * (ONE / (1.0 if length == 0.0 else length))
 
 
 @_exact
@@ -190,19 +218,46 @@ def gradient(rows: Array, direction: Array, scale: float, step: float, run: int,
 
 @_rounded
 def step(
-    rows: Array, direction: Array, scale: float, step: float, run: int, gradients: Array, scatters: Array, nears: Array
+    rows: Array,
+    direction: Array,
+    scale: float,
+    step: float,
+    run: int,
+    carried: int,
+    inverse_far: float,
+    gradients: Array,
+    matrices: Array,
+    nears: Array,
 ) -> None:
-    """Of each run of prepared rows, the gradient, the lower triangle of the scatter, and nearness."""
+    """Of each run of prepared rows, the gradient, the lower triangle of what it carries, and nearness."""
     scores, near, width = np.empty(AT_ONCE), np.empty(AT_ONCE), direction.shape[0]
+    factors, shrunk = np.empty(AT_ONCE), np.empty((width, AT_ONCE))
     for number in range(gradients.shape[0]):
         end = min(rows.shape[1], (number + 1) * run)
         for start in range(number * run, end, AT_ONCE):
             count = min(AT_ONCE, end - start)
             _scores(rows, direction, scale, step, start, count, scores)
             _nearness(scores, near, count)
-            _add_products(scores, rows[:width], start, count, gradients[number])
-            _add_scatter(rows[:width], start, count, scatters[number])
             nears[number] += _sum_of(near, count)
+            if carried == SCATTER:
+                _add_products(scores, rows[:width], start, count, gradients[number])
+                _add_scatter(rows[:width], start, count, matrices[number])
+                continue
+            if carried == CURVATURE:
+                _add_products(scores, rows[:width], start, count, gradients[number])
+                reaches = rows[width, start : start + count]
+                for row in range(count):
+                    factors[row] = np.sqrt((near[row] * (1.0 / ONE)) * (reaches[row] * inverse_far))
+            else:
+                for row in range(count):
+                    factors[row] = scores[row] * (1.0 / ONE)
+            for place in range(width):
+                column, into = rows[place, start : start + count], shrunk[place]
+                for row in range(count):
+                    into[row] = float(np.int32(column[row] * factors[row]))
+                if carried == MIDDLE:
+                    gradients[number, place] += _sum_of(into, count)
+            _add_scatter(shrunk, 0, count, matrices[number])
 
 
 @_rounded
@@ -245,7 +300,7 @@ def moments(rows: Array, direction: Array, scale: float, cap: float, balance: fl
 
 
 @_rounded
-def exponents(block: Array, inverse_units: Array, clamp: float, counts: Integers, zeros: Integers) -> bool:
+def exponents(block: Array, centres: Array, inverse_units: Array, clamp: float, counts: Integers, zeros: Integers) -> bool:
     """How many entries of each column have each stored exponent, and how many are zero; False as in `prepared`."""
     features = inverse_units.shape[0]
     cells = block.reshape(block.shape[0] * (features + 1))
@@ -254,7 +309,7 @@ def exponents(block: Array, inverse_units: Array, clamp: float, counts: Integers
     for row in range(block.shape[0]):
         part = cells[row * (features + 1) : (row + 1) * (features + 1)]
         for place in range(features):
-            value[0] = part[place] * inverse_units[place]
+            value[0] = (part[place] - centres[place]) * inverse_units[place]
             if not abs(value[0]) <= clamp:
                 return False
             counts[place, (bits[0] >> 52) & 0x7FF] += 1

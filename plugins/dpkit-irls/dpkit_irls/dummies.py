@@ -39,12 +39,27 @@ def entry_widths(setting: Setting, features: Sequence[str]) -> tuple[float, ...]
     return tuple(widths)
 
 
-def widened(features: Array, levels: Levels) -> Array:
-    """The features of a block with categories as zeros and ones."""
+def widened(features: Array, levels: Levels, references: tuple[int, ...] = ()) -> Array:
+    """The features of a block with categories as zeros and ones, for every level but a reference (the first, unless told)."""
     if not any(levels):
         return features
     parts: list[npt.NDArray[np.float64]] = []
     for place, count in enumerate(levels):
         column = features[:, place : place + 1]
-        parts.append((column == np.arange(1, count)).astype(np.float64) if count else column)
+        others = other_levels(count, references[place] if references else 0)
+        parts.append((column == np.array(others)).astype(np.float64) if count else column)
     return np.column_stack(parts)
+
+
+def other_levels(count: int, reference: int) -> list[int]:
+    """The codes of a category but that of the reference."""
+    return [level for level in range(count) if level != reference]
+
+
+def predicted(features: Array, levels: Levels, slopes: Sequence[float]) -> Array:
+    """Sums of slopes times entries against first levels, column by column; finite features of a block as they are."""
+    total = np.zeros(features.shape[0])
+    entries = widened(features, levels)
+    for place, slope in enumerate(slopes):
+        total += entries[:, place] * slope
+    return total

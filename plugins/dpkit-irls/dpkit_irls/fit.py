@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
+
+from dpkit_irls.frame import Frame
 
 Array = npt.NDArray[np.float64]
 
@@ -14,8 +16,9 @@ Array = npt.NDArray[np.float64]
 class Fit:
     """Coefficients and intercept as tuples of floats; `notes` says what a reader of the report must know.
 
-    Standard errors are estimates from released values, of the noise and of sampling together, not of bias; empty where a form
-    has none.
+    Standard errors are estimates from released values, of the noise and of sampling together, about the `estimand`, which is a
+    sentence: the value of 1.96 of them either way is a 95% interval. Empty where a form has none. `frame` and `threshold` are
+    the released values that the estimand is made of, for `estimand_of`.
     """
 
     form: str
@@ -27,10 +30,17 @@ class Fit:
     standard_errors: tuple[float, ...] = ()
     intercept_error: float | None = None
     notes: tuple[str, ...] = ()
+    estimand: str = ""
+    threshold: float | None = None
+    frame: Frame | None = field(default=None, repr=False, compare=False)
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Post-processing."""
         return np.asarray(np.asarray(rows, dtype=np.float64) @ np.array(self.coefficients) + self.intercept)
+
+    def as_json(self) -> dict[str, object]:
+        """Everything but the frame, which is for computing."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "frame"}
 
 
 def solved(matrix: Array, vector: Array, fallback: Array) -> Array:

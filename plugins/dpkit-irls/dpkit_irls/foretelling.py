@@ -6,9 +6,10 @@ carry as much as sums over n rows with n/N of it, so a simulation never needs ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +19,16 @@ from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit_irls.dummies import entry_names, levels_of, widened
-from dpkit_irls.fit import Array, Fit
+from dpkit_irls.fit import Array
+
+if TYPE_CHECKING:
+    from dpkit_irls.bounded import BoundedIRLS
 
 ROWS = 500
 RUNS = 16
+FITTED_ROWS = 8_000
+FITS = 3
+MADE_UP = ", on made-up data"
 PART = 0.15
 """The standard deviations of signal and noise, of half the target's range."""
 
@@ -98,26 +105,59 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
     for run in range(RUNS):
         rng = np.random.default_rng([2016, run])
         block = made_up(setting, columns, rows, rng)
-        exact = _fitted(small, noise * 1e-6, block, rng)
-        noisy = _fitted(small, noise * rows / setting.size, block, rng)
+        exact = small.result(_walked(small, noise * 1e-6, block, rng))
+        noisy = small.result(_walked(small, noise * rows / setting.size, block, rng))
         slopes.append(np.subtract(noisy.coefficients, exact.coefficients))
         constants.append(noisy.intercept - exact.intercept)
-    spreads = _spreads(setting, columns)
+    spreads = _spreads(setting, columns, {})
     pooled = float(np.quantile(np.abs(np.array(slopes) * spreads), confidence))
     names = entry_names(setting, columns[:-1])
-    errors = {f"{name}, on made-up data": pooled / spread for name, spread in zip(names, spreads.tolist(), strict=True)}
-    if getattr(algorithm, "intercept", False) or getattr(getattr(algorithm, "scaling", None), "intercept", False):
-        errors["intercept, on made-up data"] = float(np.quantile(np.abs(constants), confidence))
+    errors = {f"{name}{MADE_UP}": pooled / spread for name, spread in zip(names, spreads.tolist(), strict=True)}
+    if getattr(getattr(algorithm, "scaling", None), "intercept", False):
+        errors[f"intercept{MADE_UP}"] = float(np.quantile(np.abs(constants), confidence))
     return errors
 
 
-def made_up(setting: Setting, columns: tuple[str, ...], rows: int, rng: np.random.Generator) -> Array:
-    """Rows of codes: numbers normal around the middle of their range, levels alike, the target a line plus noise."""
+def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) -> dict[str, float]:
+    """Half-widths of the intervals of a fit, noise and sampling together, on made-up data; empty without a size.
+
+    They are those that a few made-up fits state, each coefficient its own. Levels are as frequent as declared, or alike. With
+    fewer rows than there are, noise is scaled down, and sampling counts as for all rows.
+    """
+    from scipy.special import ndtri
+
+    setting, columns = algorithm.setting, algorithm.columns
+    if setting.size is None:
+        return {}
+    rows = min(setting.size, FITTED_ROWS)
+    small = replace(algorithm, setting=SmallerSetting(whole=setting, rows=rows))
+    over = setting.size / rows
+    found = []
+    for run in range(FITS):
+        rng = np.random.default_rng([2026, run])
+        block = made_up(setting, columns, rows, rng, shares=algorithm.shares)
+        found.append(small.known(_walked(small, noise / over, block, rng), rows_over=over).errors)
+    widths = float(ndtri(0.5 + confidence / 2.0)) * np.mean(np.array(found), axis=0)
+    names = [*algorithm.entries, *(["intercept"] if algorithm.intercept else [])]
+    return {f"{name}{MADE_UP}": float(width) for name, width in zip(names, widths, strict=True)}
+
+
+def made_up(
+    setting: Setting,
+    columns: tuple[str, ...],
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    shares: Mapping[str, Sequence[float]] = MappingProxyType({}),
+) -> Array:
+    """Rows of codes: numbers normal around the middle of their range, levels as these shares say or alike, the target a line
+    plus noise.
+    """
     features = []
     for name in columns[:-1]:
         low, high = setting.range(name)
         if setting.levels(name):
-            features.append(rng.integers(0, len(setting.levels(name)), size=rows).astype(np.float64))
+            features.append(_codes(_shares(setting, name, shares), rows, rng))
         elif (low, high) == (0.0, 1.0):
             features.append(rng.integers(0, 2, size=rows).astype(np.float64))
         else:
@@ -125,7 +165,7 @@ def made_up(setting: Setting, columns: tuple[str, ...], rows: int, rng: np.rando
     block = np.column_stack(features)
     x = widened(block, levels_of(setting, columns[:-1]))
     middles = np.mean(x, axis=0) if rows else 0.0
-    standard = (x - middles) / _spreads(setting, columns)
+    standard = (x - middles) / _spreads(setting, columns, shares)
     signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
     low, high = setting.range(columns[-1])
     half = 0.5 * high - 0.5 * low
@@ -133,23 +173,36 @@ def made_up(setting: Setting, columns: tuple[str, ...], rows: int, rng: np.rando
     return np.column_stack([block, np.clip(y, low, high)])
 
 
-def _spreads(setting: Setting, columns: tuple[str, ...]) -> Array:
+def _codes(shares: Array, rows: int, rng: np.random.Generator) -> Array:
+    """Each level as often as its share says, in any order."""
+    ends = np.round(np.cumsum(shares) * rows).astype(np.int64)
+    return np.asarray(
+        rng.permutation(np.searchsorted(ends, np.arange(rows), side="right").clip(0, shares.size - 1)), dtype=np.float64
+    )
+
+
+def _shares(setting: Setting, name: str, shares: Mapping[str, Sequence[float]]) -> Array:
+    levels = len(setting.levels(name))
+    return np.asarray(shares.get(name, (1.0 / levels,) * levels), dtype=np.float64)
+
+
+def _spreads(setting: Setting, columns: tuple[str, ...], shares: Mapping[str, Sequence[float]]) -> Array:
     """The standard deviations of the made-up entries; 1 where there is none."""
     spreads: list[float] = []
     for name in columns[:-1]:
         (low, high), levels = setting.range(name), setting.levels(name)
         if levels:
-            part = 1.0 / len(levels)
-            spreads += [float(np.sqrt(part * (1.0 - part))) or 1.0] * (len(levels) - 1)
+            parts = _shares(setting, name, shares)[1:]
+            spreads += [float(np.sqrt(part * (1.0 - part))) or 1.0 for part in parts]
         else:
             spreads.append((0.5 if (low, high) == (0.0, 1.0) else 0.15 * (high - low)) or 1.0)
     return np.array(spreads)
 
 
-def _fitted(algorithm: Any, noise: float, block: Array, rng: np.random.Generator) -> Fit:
+def _walked(algorithm: Any, noise: float, block: Array, rng: np.random.Generator) -> Any:
+    """The last state of a simulated run."""
     curator, state = SimulatedCurator(block, rng), algorithm.init(noise)
     with np.errstate(all="ignore"):
         while not algorithm.finished(state):
             state = algorithm.step(state, curator)
-        found: Fit = algorithm.result(state)
-    return found
+    return state

@@ -1,4 +1,4 @@
-"""The released view of a row, and what the queries of bounded influence prepare of it: a direction, a length and a target.
+"""The released view of a row, and what the queries of bounded influence prepare of it: a weighted direction and a target.
 
 Rows lie side by side in memory here (an array of columns), since every step is elementwise along them.
 """
@@ -13,21 +13,27 @@ import numpy as np
 
 from dpkit.core.query import Preparation
 from dpkit_irls import kernels
-from dpkit_irls.dummies import Levels, widened
+from dpkit_irls.dummies import Levels, predicted, widened
 from dpkit_irls.rows import LARGEST_STEP, STEP, Array, exponents_of, fixed_point, power_of_two_above
 
 CLAMP = 1e100
 """The public clamp: magnitudes above it count as this."""
 TINY = 2.0**-1000
 """Rows whose largest entry is far below this count as zeros, so that no quotient overflows."""
+FAR = 1e300
+"""Farther than any row: no row is weighted down."""
+LEAST_WEIGHT = 2.0**-21
+"""Rows of a smaller weight are zero on the grid."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: `preparation` is made once a frame, and is no field
 class Frame:
-    """The columns of a block (the target last), what each is divided by (powers of two), and the preconditioner P, of 20 bits.
+    """How rows of a block (the target last) are seen; all of it is public or released.
 
-    All are public or released. A row x becomes z = P'x, of which u = z/||z|| and ||z|| are used. `levels` says which features
-    are categories; empty where all are numbers.
+    An entry of x becomes (x - centre) / unit, categories as dummies against `references`; a constant may follow. Then z = P'x
+    for the preconditioner P, of 20 bits. A row has the weight g = min(1, |z| / near) min(1, far / |z|); by
+    default that is 1. The target is y - `origin`, less what the public coefficients `start` predict (one an entry as declared,
+    against first levels).
     """
 
     columns: tuple[str, ...]
@@ -35,6 +41,12 @@ class Frame:
     intercept: bool
     preconditioner: Array = field(repr=False)
     levels: Levels = ()
+    centres: tuple[float, ...] = ()
+    references: tuple[int, ...] = ()
+    origin: float = 0.0
+    start: tuple[float, ...] = ()
+    near: float = 0.0
+    far: float = FAR
 
     @cached_property
     def preparation(self) -> Preparation:
@@ -47,32 +59,56 @@ class Frame:
         return len(self.units) + self.intercept
 
     def entries(self, block: Array) -> Array:
-        """x in the units of the frame, without the intercept; each column contiguous."""
+        """x centred and in the units of the frame, without the constant; each column contiguous."""
         found = np.empty((len(self.units), block.shape[0]))
         for part in _parts(block.shape[0]):
-            found[:, part] = self._columns(widened(block[part, :-1], self.levels))[0]
+            found[:, part] = self._columns(self._widened(block[part]))[0]
         return found.T
+
+    def targets(self, block: Array) -> Array:
+        """y as the frame sees it, within the clamp."""
+        found = np.array(block[:, -1])
+        clamp_in_place(found)
+        if self.start:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found -= predicted(clamped(block[:, :-1]), self.levels, self.start)
+        found -= self.origin
+        clamp_in_place(found)
+        return found
+
+    def _widened(self, block: Array) -> Array:
+        return widened(block[:, :-1], self.levels, self.references)
 
     @cached_property
     def _inverse_units(self) -> Array:
-        """Powers of two, so a product is the quotient."""
-        return 1.0 / np.array(self.units)[:, None]
+        """Of moderate size, so that no product overflows."""
+        return np.asarray(1.0 / np.clip(np.array(self.units), 1e-60, 1e160)[:, None])
+
+    @cached_property
+    def _centres(self) -> Array:
+        """Well within the clamp."""
+        given = np.array(self.centres) if self.centres else np.zeros(len(self.units))
+        return np.asarray(np.clip(given, -1e99, 1e99)[:, None])
 
     @cached_property
     def _turned(self) -> tuple[Array, float]:
         """P' in fixed point, and what it is to be scaled by."""
-        matrix, scale = fixed_point(self.preconditioner)
+        matrix, scale = fixed_point(np.clip(self.preconditioner, -1e100, 1e100))
         return np.ascontiguousarray(matrix.T), scale
 
     @cached_property
     def _tame(self) -> float:
         """Entries in the units of the frame up to this were surely not beyond the clamp."""
-        return float(CLAMP * np.min(self._inverse_units, initial=1.0))
+        return float(0.5 * CLAMP * np.min(self._inverse_units, initial=1.0))
+
+    @property
+    def _compilable(self) -> bool:
+        return not any(self.levels) and not self.start and abs(self.origin) <= 1e99
 
     def exponent_counts(self, block: Array) -> tuple[kernels.Counts, kernels.Counts]:
         """How often each column of x, in the units of the frame, has each stored exponent, and how often it is zero."""
-        if not any(self.levels):
-            fast = kernels.exponent_counts(block, self._inverse_units[:, 0], self._tame)
+        if self._compilable:
+            fast = kernels.exponent_counts(block, self._centres[:, 0], self._inverse_units[:, 0], self._tame)
             if fast is not None:
                 return fast
         columns = self.entries(block).T
@@ -81,20 +117,23 @@ class Frame:
 
     def _columns(self, x: Array) -> tuple[Array, Array]:
         """x in the units of the frame, and the largest magnitude of each row. Values seldom need the clamp: it looks first."""
-        found = np.multiply(x.T, self._inverse_units, order="C")
+        found = np.subtract(x.T, self._centres, order="C")
+        found *= self._inverse_units
         largest = _largest(found)
         if not np.max(largest, initial=0.0) <= self._tame:  # True for NaN
             found = np.array(x.T, order="C")
             clamp_in_place(found)
+            found -= self._centres
             found *= self._inverse_units
             largest = _largest(found)
         return found, largest
 
     def prepared(self, block: Array) -> Array:
-        """Of each row u in whole steps of the grid, then ||z||, then y."""
+        """Of each row w = g z/|z| in whole steps of the grid, then the reach |z|/g (z is w times that), then the target."""
         turned, scale = self._turned
-        if not any(self.levels):
-            fast = kernels.prepared(block, self._inverse_units[:, 0], turned, scale, self._tame, intercept=self.intercept)
+        if self._compilable:
+            geometry = (self._centres[:, 0], self._inverse_units[:, 0], turned, scale, self.origin, self.near, self.far)
+            fast = kernels.prepared(block, *geometry, self._tame, intercept=self.intercept)
             if fast is not None:
                 return fast.T
         found = np.empty((self.width + 2, block.shape[0]))
@@ -102,17 +141,23 @@ class Frame:
             x, scales = self._fixed_steps(block[part])
             z = np.matmul(turned, x, out=found[:-2, part])  # exact, in any order
             length = np.sqrt(_squares(z))
-            np.multiply(length, scales * (scale * STEP), out=found[-2, part])
+            weight = self._weights(np.multiply(length, scales * (scale * STEP), out=found[-2, part]))
             length[length == 0.0] = 1.0
-            z *= np.divide(LARGEST_STEP, length, out=length)  # in steps of the grid: the quotient to within two roundings
+            z *= weight * np.divide(LARGEST_STEP, length, out=length)  # in steps of the grid, to within three roundings
             np.trunc(z, out=z)
-        found[-1] = block[:, -1]
-        clamp_in_place(found[-1])
+            found[-2, part] /= np.where(weight < LEAST_WEIGHT, np.inf, weight)
+        found[-1] = self.targets(block)
         return found.T
+
+    def _weights(self, length: Array) -> Array:
+        """g, of rows of these lengths."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            far = np.fmin(self.far / length, 1.0)  # 1 for NaN
+            return np.asarray(np.fmin(length / self.near, 1.0) * far)
 
     def _fixed_steps(self, block: Array) -> tuple[Array, Array]:
         """x in fixed point, at most 1, in whole steps; and the power of two that each row is to be scaled by."""
-        x, largest = self._columns(widened(block[:, :-1], self.levels))
+        x, largest = self._columns(self._widened(block))
         if self.intercept:
             x = np.vstack([x, np.ones(block.shape[0])])
             np.maximum(largest, 1.0, out=largest)
@@ -154,9 +199,16 @@ def clamp_in_place(values: Array) -> None:
     np.copyto(values, 0.0, where=np.isnan(values))
 
 
+def clamped(values: Array) -> Array:
+    """The same within the clamp, with 0 for NaN."""
+    found = np.array(values)
+    clamp_in_place(found)
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Residuals:
-    """y - z'position of prepared rows, for a position of z cut to 20 bits; the product u'position is exact."""
+    """y - z'position of prepared rows, for a position of z cut to 20 bits; the product w'position is exact."""
 
     direction: Array = field(repr=False)
     scale: float
@@ -172,7 +224,7 @@ class Residuals:
 def residuals_at(position: Array) -> Residuals:
     """Those of a released position."""
     direction, scale = fixed_point(position)
-    return Residuals(direction=direction * STEP, scale=scale)  # prepared rows hold u in steps
+    return Residuals(direction=direction * STEP, scale=scale)  # prepared rows hold w in steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

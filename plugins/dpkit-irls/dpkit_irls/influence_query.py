@@ -1,13 +1,13 @@
 """Queries of bounded influence: whatever a row holds, its contribution is bounded, so no tight bounds are needed.
 
-With z, u = z/||z|| and y as a `Frame` prepares them, and r = y - z'position, the queries are sums of u u'; octave histograms;
-min(||z||/c, 1) where |r| < k; and u clip(r/k, -1, 1).
+With w and y as a `Frame` prepares them, and r = y - z'position, the queries are sums of w w' and of w clip(r/k, -1, 1);
+histograms by octaves and by equal bins; and counts of levels.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,24 +22,24 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import whole_steps
 from dpkit.numerics.rounding import sqrt_up
 from dpkit_irls import kernels
-from dpkit_irls.frame import Frame, residuals_at, scores_at
+from dpkit_irls.frame import Frame, clamped, scores_at
 from dpkit_irls.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
-from dpkit_irls.rows import GRID, STEP, Array, cut_in_place, exponents_of, products_by_run, sums_by_run
+from dpkit_irls.rows import GRID, Array, exponents_of, products_by_run
 from dpkit_irls.wishart import swap
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/irls.md")
 
 
 def scatter(frame: Frame) -> Query:
-    """Sum of u u'. Frobenius distance 1, or sqrt(2) when a record is replaced; both are attained."""
+    """Sum of w w'. Frobenius distance 1, or sqrt(2) when a record is replaced; both are attained."""
 
     def rows(prepared: Array) -> Array:
-        u = prepared[:, :-2]
-        return np.asarray(u[:, :, None] * u[:, None, :]) * GRID
+        w = prepared[:, :-2]
+        return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        u = prepared.T[:-2]
-        return products_by_run(u, u)
+        w = prepared.T[:-2]
+        return products_by_run(w, w)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         if neighbours is Neighbours.ADD_REMOVE:
@@ -50,7 +50,7 @@ def scatter(frame: Frame) -> Query:
 
 
 def gradient(frame: Frame, position: Array, threshold: float) -> Query:
-    """Sum of u clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
+    """Sum of w clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
     scores = scores_at(position, threshold)
 
     def rows(prepared: Array) -> Array:
@@ -64,20 +64,6 @@ def gradient(frame: Frame, position: Array, threshold: float) -> Query:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
 
     return _query("gradient", frame, rows, summed, (frame.width,), sensitivity)
-
-
-def curvature(frame: Frame, position: Array, threshold: float, length: float) -> Query:
-    """Sum of min(||z||/c, 1) over rows with |r| < k. Distance 1 under both relations; attained."""
-    residuals = residuals_at(position)
-
-    def rows(prepared: Array) -> Array:
-        near = np.abs(residuals(prepared)) < threshold
-        return np.where(near, cut_in_place(np.minimum(prepared[:, -2] / length, 1.0)), 0.0)
-
-    def summed(prepared: Array) -> Steps:
-        return sums_by_run(rows(prepared) / STEP)
-
-    return _query("curvature", frame, rows, summed, (), lambda neighbours: (l1(1.0), l2(1.0)), grid=STEP)
 
 
 Bins = npt.NDArray[np.int64]
@@ -120,27 +106,29 @@ class Octaves:
 
 
 def length_histogram(frame: Frame, octaves: Octaves) -> Query:
-    """How many rows have ||z|| in each bin."""
-    return _histogram("lengths", frame, octaves, lambda prepared: prepared[:, -2])
-
-
-def target_histogram(frame: Frame, octaves: Octaves, position: Array | None = None) -> Query:
-    """How many rows have |y|, or the residual of a position, in each bin."""
-    if position is None:
-        return _histogram("targets", frame, octaves, lambda prepared: prepared[:, -1])
-    return _histogram("targets", frame, octaves, residuals_at(position))
-
-
-def _histogram(name: str, frame: Frame, octaves: Octaves, values: RowMap) -> Query:
-    """One count a row. L2 distance 1, or sqrt(2) when a record is replaced."""
+    """How many rows have |z| in each bin, in a frame without weights. L2 distance 1, or sqrt(2) when a record is replaced."""
 
     def rows(prepared: Array) -> Array:
-        return np.asarray(octaves.of(values(prepared))[:, None] == np.arange(octaves.bins), dtype=np.float64)
+        return np.asarray(octaves.of(prepared[:, -2])[:, None] == np.arange(octaves.bins), dtype=np.float64)
 
     def summed(prepared: Array) -> Steps:
-        return octaves.counts(values(prepared))[None]
+        return octaves.counts(prepared[:, -2])[None]
 
-    return _query(name, frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
+    return _query("lengths", frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
+
+
+def target_histogram(frame: Frame, octaves: Octaves) -> Query:
+    """How many rows have |y| in each bin; zeros are not counted. L2 distance 1, or sqrt(2) when a record is replaced."""
+
+    def rows(prepared: Array) -> Array:
+        y = prepared[:, -1]
+        return np.asarray((octaves.of(y)[:, None] == np.arange(octaves.bins)) & (y != 0.0)[:, None], dtype=np.float64)
+
+    def summed(prepared: Array) -> Steps:
+        y = prepared[:, -1]
+        return octaves.counts(y[y != 0.0])[None]
+
+    return _query("targets", frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
 
 
 def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> Query:
@@ -159,6 +147,68 @@ def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> 
 
     return Query(
         name="magnitudes", rows=rows, block_sum=block_sum, shape=(len(chosen), bins), sensitivity=_moved_counts(len(chosen)),
+        because=SOURCE, columns=frame.columns, grid=1.0, bound=1.0,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualBins:
+    """So many bins of one width for each column, from `lows`; what lies outside falls into the end bins. Public or released."""
+
+    lows: tuple[float, ...]
+    widths: tuple[float, ...]
+    bins: int
+
+    def of(self, values: Array) -> Bins:
+        """The bin of each value, a column each: of finite values, one correctly rounded operation after the other."""
+        widths = np.array(self.widths)
+        inverse = np.where(widths > 1e-150, 1.0 / np.maximum(widths, 1e-150), 0.0)  # finite, so that no product is NaN
+        found = np.floor(np.clip((values - np.array(self.lows)) * inverse, 0.0, self.bins - 1.0))
+        return np.asarray(found, dtype=np.int64)
+
+
+def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int]) -> Query:
+    """How many rows have x_j in each bin, for these entries in units of the frame, and then y: all at once."""
+    chosen, count = list(places), bins.bins
+
+    def found(block: Array) -> Bins:
+        return bins.of(np.column_stack([frame.entries(block)[:, chosen], frame.targets(block)]))
+
+    return _counting("places", frame, found, (len(chosen) + 1, count))
+
+
+def row_count(frame: Frame) -> Query:
+    """How many rows there are, where that is not public."""
+    return _counting("rows", frame, lambda block: np.zeros((block.shape[0], 1), dtype=np.int64), (1, 1))
+
+
+def level_counts(frame: Frame) -> Query:
+    """How many rows have each level of each category, by code; a code that is no level counts nowhere."""
+    places = [place for place, count in enumerate(frame.levels) if count]
+    most = max(frame.levels)
+
+    def found(block: Array) -> Bins:
+        codes = clamped(block[:, places])
+        known = (codes >= 0.0) & (codes < np.array(frame.levels)[places]) & (codes == np.floor(codes))
+        return np.where(known, codes, -1.0).astype(np.int64)
+
+    return _counting("levels", frame, found, (len(places), most))
+
+
+def _counting(name: str, frame: Frame, found: Callable[[Array], Bins], shape: tuple[int, int]) -> Query:
+    """How many rows have each number, a column each; -1 counts nowhere."""
+    columns, bins = shape
+
+    def rows(block: Array) -> Array:
+        return np.asarray(found(block)[:, :, None] == np.arange(bins), dtype=np.float64)
+
+    def block_sum(block: Array) -> Array:
+        numbers = found(block)
+        counts = [np.bincount(numbers[:, place] + 1, minlength=bins + 1)[1:] for place in range(columns)]
+        return np.array(counts, dtype=np.float64)
+
+    return Query(
+        name=name, rows=rows, block_sum=block_sum, shape=shape, sensitivity=_moved_counts(columns),
         because=SOURCE, columns=frame.columns, grid=1.0, bound=1.0,
     )  # fmt: skip
 

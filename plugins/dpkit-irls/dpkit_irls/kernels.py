@@ -45,18 +45,31 @@ def can_compile() -> bool:
     return _compiled() is not None
 
 
-def prepared(block: Array, inverse_units: Array, turned: Array, scale: float, clamp: float, *, intercept: bool) -> Array | None:
-    """Directions, lengths and targets, a column each."""
+def prepared(
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    turned: Array,
+    scale: float,
+    origin: float,
+    near: float,
+    far: float,
+    clamp: float,
+    *,
+    intercept: bool,
+) -> Array | None:
+    """Weighted directions, reaches and targets, a column each."""
     width = turned.shape[0]
     passes = _passes(block, width)
     if passes is None:
         return None
     found = np.empty((width + 2, block.shape[0]))
-    return found if _did(passes.prepared, block, inverse_units, intercept, turned, scale * STEP, clamp, found) else None
+    seen = (centres, inverse_units, intercept, turned, scale * STEP, origin, near, far, clamp)
+    return found if _did(passes.prepared, block, *seen, found) else None
 
 
 def exponent_counts(
-    block: Array, inverse_units: Array, clamp: float
+    block: Array, centres: Array, inverse_units: Array, clamp: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """How often each column has each stored exponent, and how often it is zero."""
     features = inverse_units.size
@@ -64,7 +77,7 @@ def exponent_counts(
     if passes is None:
         return None
     counts, zeros = np.zeros((features, 2048), dtype=np.int64), np.zeros(features, dtype=np.int64)
-    return (counts, zeros) if _did(passes.exponents, block, inverse_units, clamp, counts, zeros) else None
+    return (counts, zeros) if _did(passes.exponents, block, centres, inverse_units, clamp, counts, zeros) else None
 
 
 def gradient(columns: Array, direction: Array, scale: float, step: float) -> Array | None:
@@ -76,16 +89,18 @@ def gradient(columns: Array, direction: Array, scale: float, step: float) -> Arr
     return totals if _did(passes.gradient, columns, direction, scale, step, RUN, totals) else None
 
 
-def step(columns: Array, direction: Array, scale: float, step: float) -> tuple[Array, Array, Array] | None:
-    """Gradient, scatter and nearness, of each run of rows."""
+def step(
+    columns: Array, direction: Array, scale: float, step: float, *, carried: int, inverse_far: float
+) -> tuple[Array, Array, Array] | None:
+    """Gradient, what it carries (one of compiled's numbers) and nearness, of each run of rows."""
     passes = _passes(columns, direction.size)
     if passes is None:
         return None
     runs, width = _runs(columns), direction.size
-    gradients, scatters, nears = np.zeros((runs, width)), np.zeros((runs, width, width)), np.zeros(runs)
-    if not _did(passes.step, columns, direction, scale, step, RUN, gradients, scatters, nears):
+    gradients, matrices, nears = np.zeros((runs, width)), np.zeros((runs, width, width)), np.zeros(runs)
+    if not _did(passes.step, columns, direction, scale, step, RUN, carried, inverse_far, gradients, matrices, nears):
         return None
-    return gradients, _both_triangles(scatters), nears
+    return gradients, _both_triangles(matrices), nears
 
 
 def moments(columns: Array, direction: Array, scale: float, cap: float, balance: float) -> Array | None:

@@ -11,9 +11,10 @@ from dpkit.core.factories import QueryFactory
 from dpkit.core.parameters import Parameter
 from dpkit.core.query import Query
 from dpkit_irls import influence_query, moment_query, step_query
-from dpkit_irls.frame import Frame
-from dpkit_irls.influence_query import Octaves
+from dpkit_irls.frame import FAR, Frame
+from dpkit_irls.influence_query import EqualBins, Octaves
 from dpkit_irls.moment_query import Scaling, Weights
+from dpkit_irls.step_query import CHEAP, FREE, Carried, Mix
 
 _FEATURES = Parameter(name="features", kind="integer", minimum=1, maximum=1024, doc="How many features.", examples=(2, 3))
 _CAP = Parameter(name="weight_cap", kind="number", minimum=1e-3, maximum=1e6, doc="The largest weight.", examples=(10.0,))
@@ -37,25 +38,39 @@ def _moment(make: Callable[..., Query]) -> Callable[..., Query]:
     return build
 
 
-def frame_of(features: int) -> Frame:
+def frame_of(features: int, *, near: float = 0.0, far: float = FAR) -> Frame:
     """A frame with a preconditioner that is neither diagonal nor orthogonal."""
     mixed = np.eye(features) + 0.25 * np.triu(np.ones((features, features)), k=1)
-    return Frame(columns=columns_of(features), units=(1.0,) * features, intercept=False, preconditioner=mixed)
+    return Frame(
+        columns=columns_of(features), units=(1.0,) * features, intercept=False, preconditioner=mixed, near=near, far=far
+    )
 
 
 def _gradient(features: int, threshold: float) -> Query:
     return influence_query.gradient(frame_of(features), np.full(features, 0.5), threshold)
 
 
-def _curvature(features: int, threshold: float) -> Query:
-    return influence_query.curvature(frame_of(features), np.full(features, 0.5), threshold, 2.0)
-
-
-def _step(mix: step_query.Mix) -> Callable[..., Query]:
+def _step(mix: Mix) -> Callable[..., Query]:
     def build(features: int, threshold: float) -> Query:
-        return step_query.step(frame_of(features), np.full(features, 0.5), threshold, mix)
+        return step_query.step(frame_of(features, near=0.25, far=2.0), np.full(features, 0.5), threshold, mix)
 
     return build
+
+
+def _places(features: int) -> Query:
+    bins = EqualBins(lows=(-1.0,) * (features + 1), widths=(0.25,) * (features + 1), bins=8)
+    return influence_query.place_histograms(frame_of(features), bins, range(features))
+
+
+def _levels(features: int) -> Query:
+    frame = Frame(
+        columns=columns_of(features),
+        units=(1.0,) * features,
+        intercept=False,
+        preconditioner=np.eye(features),
+        levels=(2,) * features,
+    )
+    return influence_query.level_counts(frame)
 
 
 def _lengths(features: int) -> Query:
@@ -83,10 +98,15 @@ FACTORIES: tuple[QueryFactory, ...] = (
     _factory("moments-triangle", "Its upper triangle.", _moment(moment_query.joint_triangle), _CAP, _P),
     _factory("scatter", "Sum of u u'.", lambda features: influence_query.scatter(frame_of(features))),
     _factory("gradient", "Sum of u clip(r/k, -1, 1).", _gradient, _THRESHOLD),
-    _factory("curvature", "Sum of min(||z||/c, 1) where |r| < k.", _curvature, _THRESHOLD),
-    _factory("step", "Gradient, scatter and nearness in one, for replace-one.", _step(step_query.FREE), _THRESHOLD),
-    _factory("step-added", "The same, weighted for add-remove.", _step(step_query.CHEAP), _THRESHOLD),
+    _factory("step", "Gradient, scatter and nearness, for replace-one.", _step(FREE[Carried.SCATTER]), _THRESHOLD),
+    _factory("step-curvature", "Gradient, curvature and nearness.", _step(FREE[Carried.CURVATURE]), _THRESHOLD),
+    _factory("step-middle", "Gradient, the sandwich's middle and nearness.", _step(FREE[Carried.MIDDLE]), _THRESHOLD),
+    _factory("step-added", "Gradient and scatter, for add-remove.", _step(CHEAP[Carried.SCATTER]), _THRESHOLD),
+    _factory("step-curvature-added", "Gradient and curvature, for add-remove.", _step(CHEAP[Carried.CURVATURE]), _THRESHOLD),
+    _factory("step-middle-added", "Gradient and middle, for add-remove.", _step(CHEAP[Carried.MIDDLE]), _THRESHOLD),
     _factory("lengths", "Octaves of ||z||.", _lengths),
     _factory("targets", "Octaves of |y|.", _targets),
     _factory("magnitudes", "Octaves of |x_j|, for all columns at once.", _magnitudes),
+    _factory("places", "Equal bins of x_j and y, for all columns at once.", _places),
+    _factory("levels", "Counts of levels, for all categories at once.", _levels),
 )

@@ -33,17 +33,6 @@ def cut(values: Array) -> Array:
     return truncated(values, grid=STEP)
 
 
-def cut_in_place(values: Array) -> Array:
-    """The same for finite values and NaN, written over them."""
-    values /= STEP
-    np.trunc(values, out=values)
-    if np.isnan(np.sum(values)):
-        np.copyto(values, 0.0, where=np.isnan(values))
-    values *= STEP
-    values += 0.0  # minus zero is zero
-    return values
-
-
 def finite(steps: Array) -> Array:
     """The same with 0 for NaN. Fast sums do without: a NaN shows in the sum, which is then made of rows."""
     np.copyto(steps, 0.0, where=np.isnan(steps))

@@ -50,12 +50,19 @@ def rows_of(kind, count, columns):
     return block
 
 
-def frame_of(features, *, intercept, seed=0):
+def frame_of(features, *, intercept, seed=0, near=0.0, far=np.inf):
     rng = np.random.default_rng(seed)
     width = features + intercept
     units = tuple(2.0 ** rng.integers(-30, 30, size=features))
     return Frame(
-        columns=columns_of(features), units=units, intercept=intercept, preconditioner=rng.normal(size=(width, width)) * 1e3
+        columns=columns_of(features),
+        units=units,
+        centres=tuple(rng.normal(size=features)),
+        origin=0.3,
+        intercept=intercept,
+        preconditioner=rng.normal(size=(width, width)) * 1e3,
+        near=near,
+        far=far,
     )
 
 
@@ -66,8 +73,9 @@ def same_bits(one, other):
 @pytest.mark.parametrize("kind", ["plain", "hard", "bad"])
 @pytest.mark.parametrize("features", [1, 2, 3, 4, 5, 9, 31])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, intercept):
-    frame = frame_of(features, intercept=intercept)
+@pytest.mark.parametrize("radii", [(0.0, np.inf), (1e3, 1e4)])
+def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, intercept, radii):
+    frame = frame_of(features, intercept=intercept, near=radii[0], far=radii[1])
     position = np.random.default_rng(5).normal(size=frame.width) * 1e-3
     for count in COUNTS if features == 3 else COUNTS[3:6]:
         block = rows_of(kind, count, features + 1)
@@ -76,8 +84,8 @@ def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, in
             assert same_bits(fast, slow)
             for query in (
                 gradient(frame, position, 0.5),
-                step_query.step(frame, position, 0.5, step_query.FREE),
-                step_query.step(frame, position, 1e-150, step_query.CHEAP),
+                *(step_query.step(frame, position, 0.5, mix) for mix in step_query.FREE.values()),
+                *(step_query.step(frame, position, 1e-150, mix) for mix in step_query.CHEAP.values()),
                 column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(features)),
             ):
                 if query.preparation is None:
@@ -117,14 +125,14 @@ def test_a_fit_releases_the_same_bits(both):
     source = dpkit.open_source(table, schema, names=list(columns_of(3)), neighbours=Neighbours.REPLACE_ONE)
     setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(table))
 
-    def fitted(form):
-        prepare = default_registry().algorithm("irls").prepare
-        algorithm = prepare(setting, features=list(columns_of(3))[:-1], target="y", form=form, few_rows="answer")
+    def fitted(name):
+        prepare = default_registry().algorithm(name).prepare
+        algorithm = prepare(setting, features=list(columns_of(3))[:-1], target="y", few_rows="answer")
         engine = dpkit.BlockEngine(source)
         return run_algorithms({"fit": (algorithm, 10.0)}, engine=engine, setting=setting, rng=np.random.default_rng(1))
 
-    for form in ("bounded", "moments"):
-        assert len({repr(run.outcomes["fit"].result) for run in both(lambda form=form: fitted(form))}) == 1
+    for name in ("irls", "irls-moments"):
+        assert len({repr(run.outcomes["fit"].result) for run in both(lambda name=name: fitted(name))}) == 1
 
 
 @pytest.mark.parametrize("change", ["", "many columns", "not contiguous"])
@@ -132,7 +140,12 @@ def test_numpy_does_what_it_does_better(both, change):
     features = kernels.MOST_COLUMNS + (change == "many columns")
     block = np.zeros((1000, features + 1), order="F" if change == "not contiguous" else "C")
     fast, slow = both(
-        lambda: kernels.prepared(block, np.ones(features), np.eye(features), 1.0, 1.0, intercept=False) is not None
+        lambda: (
+            kernels.prepared(
+                block, np.zeros(features), np.ones(features), np.eye(features), 1.0, 0.0, 0.0, np.inf, 1.0, intercept=False
+            )
+            is not None
+        )
     )
     assert (fast, slow) == (not change, False)
 
@@ -163,7 +176,7 @@ def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeyp
     plan = plan_sums(
         [
             gradient(frame, np.ones(3), 0.5),
-            step_query.step(frame, np.ones(3), 0.5, step_query.FREE),
+            step_query.step(frame, np.ones(3), 0.5, step_query.FREE[step_query.Carried.MIDDLE]),
             column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(3)),
             moment_query.joint_moments(scaling, Weights(theta=(1.0, 2.0, 3.0), cap=10.0)),
         ],

@@ -8,11 +8,12 @@ import random
 
 import numpy as np
 import pytest
-from dpkit_irls import influence_query, moment_query
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls import influence_query, moment_query, step_query
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.frame import Frame
-from dpkit_irls.influence_query import Octaves
+from dpkit_irls.influence_query import EqualBins, Octaves
 from dpkit_irls.moment_query import Scaling, Weights
+from dpkit_irls.step_query import CHEAP, FREE, Carried
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
@@ -28,7 +29,10 @@ MOMENTS = {
     "moments": moment_query.joint_moments,
     "moments-triangle": moment_query.joint_triangle,
 }
-INFLUENCES = ("scatter", "gradient", "curvature", "lengths", "targets", "magnitudes")
+STEPS = {
+    f"{name} step, {kind.name.lower()}": mixes[kind] for name, mixes in (("free", FREE), ("cheap", CHEAP)) for kind in Carried
+}
+INFLUENCES = ("scatter", "gradient", "lengths", "targets", "magnitudes", "places", "levels", *STEPS)
 NOT_TIGHT = {("moments-triangle", REPLACE, "l1")}
 """Vectors with other signs share the diagonal of their triangles, so twice the norm of one is never reached."""
 
@@ -60,18 +64,38 @@ def situations(draw, name):
     units = tuple(draw(st.sampled_from([1.0, 2.0**-40, 2.0**30])) for _ in range(features))
     mixed = draw(st.lists(parameters, min_size=width * width, max_size=width * width))
     matrix = np.eye(width) + draw(st.sampled_from([0.0, 0.3])) * np.array(mixed).reshape(width, width)
-    frame = Frame(columns=columns, units=units, intercept=intercept, preconditioner=matrix)
+    levels = tuple(draw(st.sampled_from([2, 3])) for _ in range(features)) if name == "levels" else ()
+    if levels:
+        units, matrix = (1.0,) * (sum(levels) - features), np.eye(sum(levels) - features + intercept)
+    moved = not levels and draw(st.booleans())
+    near, far = draw(st.sampled_from([(0.0, np.inf), (0.5, 2.0), (1e-3, 1e-2), (1e6, 1e6)])) if name in STEPS else (0.0, np.inf)
+    frame = Frame(
+        columns=columns,
+        units=units,
+        intercept=intercept,
+        preconditioner=matrix,
+        levels=levels,
+        centres=tuple(draw(parameters) for _ in range(features)) if moved else (),
+        origin=draw(parameters) if moved else 0.0,
+        start=tuple(draw(parameters) for _ in range(features)) if moved and draw(st.booleans()) else (),
+        near=near,
+        far=far,
+    )
     octaves = Octaves(low=draw(st.sampled_from([-4, -24])), bins=draw(st.sampled_from([9, 49])))
+    equal = EqualBins(
+        lows=(-1.0,) * (features + 1), widths=(draw(st.sampled_from([0.25, 0.0, 1e-9])),) * (features + 1), bins=9
+    )
     threshold = draw(st.sampled_from([0.5, 1e-6, 1e6]))
     position = np.array(coefficients)
     queries = {
         "scatter": lambda: influence_query.scatter(frame),
         "gradient": lambda: influence_query.gradient(frame, position, threshold),
-        "curvature": lambda: influence_query.curvature(frame, position, threshold, draw(st.sampled_from([1.0, 1e-3]))),
         "lengths": lambda: influence_query.length_histogram(frame, octaves),
         "targets": lambda: influence_query.target_histogram(frame, octaves),
         "magnitudes": lambda: influence_query.column_histograms(frame, octaves, range(features)),
-    }
+        "places": lambda: influence_query.place_histograms(frame, equal, range(features)),
+        "levels": lambda: influence_query.level_counts(frame),
+    } | {each: lambda mix=mix: step_query.step(frame, position, threshold, mix) for each, mix in STEPS.items()}
     return queries[name](), rows
 
 
@@ -107,11 +131,12 @@ METRICS = {
     "moments-triangle": ("l1",),
     "scatter": ("frobenius",),
     "gradient": ("l2",),
-    "curvature": ("l1", "l2"),
     "lengths": ("l1", "l2"),
     "targets": ("l1", "l2"),
     "magnitudes": ("l1", "l2"),
-}
+    "places": ("l1", "l2"),
+    "levels": ("l1", "l2"),
+} | dict.fromkeys(STEPS, ("l2",))
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
@@ -153,7 +178,7 @@ def asked_by_a_run(relation, features, *, noise, **chosen):
     where = setting(relation, features)
     rows = np.random.default_rng(features).normal(size=(200, features + 1)).clip(-4, 4)
     engine = dpkit.BlockEngine(dpkit.open_source(rows, where.schema, neighbours=relation, names=list(where.columns)))
-    algorithm = FACTORY.prepare(where, features=where.columns[:-1], target="y", form="bounded", **chosen)
+    algorithm = prepare("irls", where, features=where.columns[:-1], target="y", **chosen)
     curator = Asking(engine, np.random.default_rng(2))
     state = algorithm.init(noise)
     while not algorithm.finished(state):

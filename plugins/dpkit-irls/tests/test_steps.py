@@ -1,14 +1,14 @@
 """What a step of `bounded` releases and what is read from it."""
 
-import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from dpkit_irls.estimates import UnitPrior, likely_exponents, octave_median, ratio_of_share, share_near
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.queries import frame_of
-from dpkit_irls.step_query import CHEAP, FREE, Mix, step, taken_apart
+from dpkit_irls.step_query import CHEAP, FREE, Carried, Mix, step, taken_apart
 from dpkit_irls.tuning import SHARES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,51 +18,121 @@ from scipy.stats import norm
 import dpkit
 from dpkit.core.neighbours import Neighbours
 
+MIXES = [mixes[kind] for mixes in (FREE, CHEAP) for kind in Carried]
 
-@pytest.mark.parametrize("mix", [FREE, CHEAP])
-def test_a_step_taken_apart_is_the_gradient_the_scatter_and_nearness(mix):
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_a_step_taken_apart_is_the_gradient_a_matrix_and_nearness(mix):
     rng = np.random.default_rng(0)
     block = rng.normal(size=(200, 4))
-    frame, position, threshold = frame_of(3), np.array([0.2, -0.1, 0.4]), 0.7
+    near, far = 1.0, 2.5
+    frame, position, threshold = replace(frame_of(3, near=near, far=far), origin=0.2), np.array([0.2, -0.1, 0.4]), 0.7
     released = step(frame, position, threshold, mix).total(block)
     z = block[:, :3] @ frame.preconditioner
-    u = z / np.linalg.norm(z, axis=1)[:, None]
-    score = np.clip((block[:, 3] - z @ position) / threshold, -1.0, 1.0)
+    length = np.linalg.norm(z, axis=1)
+    weight = np.minimum(1.0, length / near) * np.minimum(1.0, far / length)
+    w = z * (weight / length)[:, None]
+    score = np.clip((block[:, 3] - 0.2 - z @ position) / threshold, -1.0, 1.0)
+    nearness = np.sqrt(1.0 - score**2)
+    matrix = {
+        Carried.SCATTER: w.T @ w,
+        Carried.CURVATURE: (w * nearness[:, None]).T @ z / far,
+        Carried.MIDDLE: (w * score[:, None] ** 2).T @ w,
+    }[mix.carried]
     sums = taken_apart(released, 3, mix)
-    assert sums.gradient == pytest.approx(u.T @ score, abs=1e-3)
-    assert sums.scatter == pytest.approx(u.T @ u, abs=1e-3)
-    assert sums.near == pytest.approx(np.sum(np.sqrt(1.0 - score**2)), abs=1e-3)
+    assert sums.gradient == pytest.approx(w.T @ score, abs=1e-3)
+    assert sums.matrix == pytest.approx(matrix, abs=2e-3)
+    assert sums.near == pytest.approx(np.sum(nearness), abs=1e-3)
 
 
+def contribution(kind, vector, extra, score, near, *, matrix, nearness):
+    """A row of Theorems 3 to 5 in real numbers; `matrix` and `nearness` are coefficients in the Frobenius norm."""
+    u = np.array(vector) / max(1.0, np.linalg.norm(vector))
+    p = np.array(extra) / max(1.0, np.linalg.norm(extra))
+    most = math.sqrt(max(0.0, 1.0 - score**2))
+    carried = {
+        Carried.SCATTER: np.outer(u, u),
+        Carried.CURVATURE: near * most * np.outer(p, p),
+        Carried.MIDDLE: score**2 * np.outer(u, u),
+    }[kind]
+    return np.array([*(score * u), *(matrix * carried.ravel()), nearness * near * most])
+
+
+COEFFICIENTS = {
+    Carried.SCATTER: (math.sqrt(0.5), math.sqrt(2.0), math.sqrt(2.5)),
+    Carried.CURVATURE: (1.0, 1.0, math.sqrt(2.0)),
+    Carried.MIDDLE: (math.sqrt(0.5), 1.0, math.sqrt(1.5)),
+}
+"""Of the matrix and of nearness, as large as the theorems allow; and the longest contribution."""
 units = st.floats(-1, 1)
+vectors = st.lists(units, min_size=3, max_size=3)
+row = st.tuples(vectors, vectors, units, st.floats(0, 1))
 
 
-@given(
-    vectors=st.lists(st.lists(units, min_size=2, max_size=4), min_size=2, max_size=2).filter(
-        lambda pair: len(pair[0]) == len(pair[1])
-    ),
-    scores=st.tuples(units, units),
-    nearness=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+@pytest.mark.parametrize("kind", Carried)
+def test_theorems_3_to_5_hold_for_any_vectors_scores_and_nearness(kind):
+    matrix, nearness, longest = COEFFICIENTS[kind]
+
+    @given(rows=st.tuples(row, row))
+    @settings(max_examples=200, deadline=None)
+    def search(rows):
+        one, other = (contribution(kind, *each, matrix=matrix, nearness=nearness) for each in rows)
+        assert np.linalg.norm(one - other) <= 2.0 + 1e-12
+        assert np.linalg.norm(one) <= longest + 1e-12
+
+    search()
+
+
+def furthest(kind, matrix, nearness):
+    """The largest squared distance over a grid of scores and nearness, for directions at several angles."""
+    found, scores = 0.0, np.linspace(0.0, 1.0, 41)
+    for angle in (np.pi, 0.0, np.pi / 2, 2.5, 2 * np.pi / 3):
+        turned = [math.cos(angle), math.sin(angle), 0.0]
+        for near, other in ((1.0, 1.0), (1.0, 0.0), (0.0, 0.0)):
+            plain = [contribution(kind, [1, 0, 0], [1, 0, 0], s, near, matrix=matrix, nearness=nearness) for s in scores]
+            moved = [contribution(kind, turned, [0, 1, 0], s, other, matrix=matrix, nearness=nearness) for s in scores]
+            apart = np.array(plain)[:, None] - np.array(moved)[None]
+            found = max(found, float(np.max(np.sum(apart * apart, axis=2))))
+    return found
+
+
+@pytest.mark.parametrize("kind", Carried)
+def test_a_grid_finds_no_pair_beyond_2_and_reaches_it(kind):
+    assert furthest(kind, *COEFFICIENTS[kind][:2]) == pytest.approx(4.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "matrix", "nearness", "least"),
+    [
+        (Carried.MIDDLE, 1.0, 1.0, 4.49),
+        (Carried.MIDDLE, math.sqrt(0.5), math.sqrt(2.0), 4.04),
+        (Carried.SCATTER, 0.75, math.sqrt(2.0), 4.01),
+        (Carried.SCATTER, math.sqrt(0.5), 1.5, 4.01),
+        (Carried.CURVATURE, 1.1, 1.0, 4.01),
+        (Carried.CURVATURE, 1.0, 1.1, 4.01),
+    ],
 )
-@settings(max_examples=300, deadline=None)
-def test_theorem_3_holds_for_any_vectors_scores_and_nearness(vectors, scores, nearness):
-    def contribution(vector, score, near):
-        u = np.array(vector) / max(1.0, np.linalg.norm(vector))
-        pairs = itertools.combinations(range(u.size), 2)
-        off = [u[i] * u[j] for i, j in pairs]
-        return np.array([*(score * u), *off, *(u * u / math.sqrt(2)), math.sqrt(2) * near * math.sqrt(1 - score**2)])
-
-    one, other = (contribution(*row) for row in zip(vectors, scores, nearness, strict=True))
-    assert np.linalg.norm(one - other) <= 2.0 + 1e-12
-    assert np.linalg.norm(one) <= math.sqrt(2.5) + 1e-12
+def test_a_grid_finds_pairs_of_heavier_coefficients_and_a_mix_refuses_them(kind, matrix, nearness, least):
+    assert furthest(kind, matrix, nearness) > least
+    parts = [math.ceil(each * 512) / 512 for each in (math.sqrt(2.0) * matrix, matrix, nearness)]
+    with pytest.raises(dpkit.InvalidValueError, match="mix"):
+        Mix(carried=kind, off_diagonal=parts[0], diagonal=parts[1], near=parts[2])
 
 
-def test_heavier_mixes_than_the_theorem_allows_are_refused():
-    for change in ({"diagonal": 0.7109375}, {"near": 1.421875}, {"off_diagonal": 1.125}, {"near": 1.4}, {"diagonal": 0.0}):
-        with pytest.raises(dpkit.InvalidValueError, match="mix"):
-            Mix(**{"off_diagonal": 1.0, "diagonal": 0.703125, "near": 1.40625, **change})
-    assert FREE.sensitivity(Neighbours.REPLACE_ONE)[0].value == 2.0
-    assert CHEAP.sensitivity(Neighbours.ADD_REMOVE)[0].value == pytest.approx(math.sqrt(1.125))
+@pytest.mark.parametrize("change", [{"diagonal": 0.7109375}, {"near": 1.421875}, {"near": 1.4}, {"diagonal": 0.0}])
+def test_mixes_that_no_theorem_covers_are_refused(change):
+    with pytest.raises(dpkit.InvalidValueError, match="mix"):
+        Mix(carried=Carried.SCATTER, **{"off_diagonal": 1.0, "diagonal": 0.703125, "near": 1.40625, **change})
+
+
+def test_the_price_under_add_remove():
+    priced = {kind: CHEAP[kind].sensitivity(Neighbours.ADD_REMOVE)[0].value for kind in Carried}
+    assert priced[Carried.CURVATURE] == 1.0
+    assert priced[Carried.SCATTER] == priced[Carried.MIDDLE] == pytest.approx(math.sqrt(1.125))
+    dear = {kind: FREE[kind].sensitivity(Neighbours.ADD_REMOVE)[0].value for kind in Carried}
+    for kind, (_, _, longest) in COEFFICIENTS.items():
+        assert dear[kind] == pytest.approx(longest, rel=1e-3)
+        assert FREE[kind].sensitivity(Neighbours.REPLACE_ONE)[0].value == 2.0
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3, 0.6, 2.0, 9.0])

@@ -1,0 +1,50 @@
+"""What a fit says of itself in words: what it estimates, and what a reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpkit_irls.filtering import Filter
+from dpkit_irls.frame import Frame
+
+if TYPE_CHECKING:
+    from dpkit_irls.bounded import BoundedIRLS
+    from dpkit_irls.state import BoundedState
+
+TIES = (
+    "Many targets are equal: the threshold is 1.345 spreads of the target, not of the residuals. For a target of yes and no "
+    "the algorithm `logistic` models the probability."
+)
+
+YES_OR_NO = (
+    "The target lies between 0 and 1: if it is yes or no, this is a linear probability, and `logistic` models the probability."
+)
+
+
+def estimand_sentence(frame: Frame, now: Filter) -> str:
+    """Which weights and which threshold, with released values."""
+    of = "spreads of the target" if now.tied else "scales of the residuals"
+    per = now.threshold / (now.spread if now.tied else now.scale)
+    return (
+        f"Huber's regression with threshold {now.threshold:.6g} ({per:.3g} {of}): the coefficients b with "
+        f"sum g(x)/|z| clip((y - x'b)/{now.threshold:.6g}, -1, 1) x = 0. z is x after the released centring and scaling. "
+        f"g/|z| is constant for rows with |z| up to {frame.near:.4g}, falls as 1/|z| to {frame.far:.4g}, and as 1/|z|^2 beyond."
+    )
+
+
+def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[int]) -> tuple[str, ...]:
+    """Rare levels, hidden directions and ties, all from released values."""
+    notes = []
+    for category, few in zip(algorithm.layout.categories, state.few, strict=False):
+        if few:
+            name = algorithm.columns[category.feature]
+            levels = algorithm.setting.levels(name)
+            rare = ", ".join(levels[level] for level in few)
+            notes.append(f"Levels of {name} with fewer rows than the noise of their count can tell from none: {rare}.")
+    if hidden:
+        names = [*algorithm.entries, "intercept"]
+        notes.append(f"Hidden by the noise, so the interval is wide: {', '.join(names[place] for place in hidden)}.")
+    if state.filter.tied if state.filter is not None else state.tied:
+        notes.append(TIES)
+    return tuple(notes)
