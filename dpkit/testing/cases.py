@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,8 +81,13 @@ class MechanismCase:
 
     def epsilon(self, mechanism: Mechanism, at: Distance, *, delta: float = DELTA) -> float:
         """What a release costs at this distance, by the cheapest accountant to compute that can price it."""
-        event = mechanism.event(at=at)
         relations = {claim.neighbours for claim in self.claims(mechanism, at)} or {Neighbours.ADD_REMOVE}
+        return self.priced(mechanism.event(at=at), relations, delta=delta)
+
+    def priced(
+        self, event: Event, relations: Collection[Neighbours] = (Neighbours.ADD_REMOVE,), *, delta: float = DELTA
+    ) -> float:
+        """What an event costs under the cheaper of these relations, by the cheapest accountant to compute."""
         known = self._memory.get(type(event))  # asked first: to be refused by the others costs more than the answer
         for name in dict.fromkeys([*([known] if isinstance(known, str) else []), *QUICK_ACCOUNTANTS]):
             try:

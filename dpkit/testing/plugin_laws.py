@@ -9,18 +9,20 @@ from typing import Any
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
-from dpkit.testing import audit_laws, claim_laws, promise_laws, release_laws, sampler_laws, side_laws
+from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws, side_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check
+from dpkit.testing.large_laws import LARGE_LAWS
 from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
 from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
 
 MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.claims_are_what_the_rules_give,
     claim_laws.price_grows_with_distance,
+    claim_laws.several_distances_are_one_of_them,
     release_laws.release_refuses_nan_and_infinity,
     release_laws.errors_show_no_value,
     side_laws.nothing_is_written_of_the_value,
@@ -38,7 +40,12 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     promise_laws.release_many_is_many_releases,
     promise_laws.density_keeps_the_claims,
     promise_laws.accuracy_covers_the_error,
+    range_laws.no_release_is_the_value_itself,
+    range_laws.long_vectors_have_fresh_noise,
     claim_laws.claims_survive_a_quick_audit,
+    range_laws.claims_hold_at_the_ends_of_parameters,
+    range_laws.claims_hold_for_large_values,
+    range_laws.claims_hold_in_long_vectors,
     audit_laws.claims_survive_the_audit,
 )
 
@@ -86,7 +93,7 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
         algorithm = AlgorithmCase(factory=registry.algorithm(name), registry=registry, seed=seed)
         yield from _each(f"algorithm {name}", ALGORITHM_LAWS, algorithm)
     for name in plugin.adds.get("accountants", ()):
-        yield from _each(f"accountant {name}", ACCOUNTANT_LAWS, registry.accountant(name))
+        yield from _each(f"accountant {name}", (*ACCOUNTANT_LAWS, *LARGE_LAWS), registry.accountant(name))
 
 
 def _each(subject: str, laws: tuple[Callable[[Any], None], ...], case: object) -> Iterator[Check]:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from dpkit.auditing.metrics import is_measured, sizes_in
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.errors import DpkitError
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.metrics import is_measured, sizes_in
 
 Array = npt.NDArray[np.float64]
 
