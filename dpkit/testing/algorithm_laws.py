@@ -18,7 +18,7 @@ from dpkit.errors import PlanExceededError, UnpricedEventError
 from dpkit.running.purses import PlanPurse
 from dpkit.testing.algorithm_cases import AlgorithmCase, AlgorithmSubject, curator_over, declared
 from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.private_noise import check_noise, registered_classes
 
 NOISES = (0.3, 1.0, 20.0)
@@ -143,7 +143,10 @@ def equal_answers_give_equal_runs(case: AlgorithmCase) -> None:
 
 
 def _asked(case: AlgorithmCase, subject: AlgorithmSubject) -> list[Asked]:
-    return asked_under_scripts(subject.algorithm, subject.setting, 1.0, rng=case.rng(9))
+    found = asked_under_scripts(subject.algorithm, subject.setting, 1.0, rng=case.rng(9))
+    if not found:
+        raise LawUnchecked(f"it asks nothing under scripted answers, {subject}")
+    return found
 
 
 ALGORITHM_LAWS: tuple[Callable[[AlgorithmCase], None], ...] = (

@@ -270,6 +270,9 @@ def _moves(case: MechanismCase, subject: Subject, shape: tuple[int, ...], at: Di
         moves.append(np.full(count, spread * shrunk))
         if not (one_way and getattr(subject.mechanism, "monotone", False)):
             moves.append(signs * spread * shrunk)
+            turned = np.full(count, spread * shrunk)
+            turned[-1] *= -1.0  # all the one way but for the last: what a search for the first of many is worst at
+            moves += [turned] if count > 2 else []
     return [move.reshape(shape) for move in moves]
 
 

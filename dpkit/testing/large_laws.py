@@ -134,13 +134,13 @@ def never_below_the_truth_of_mixed_responses(accountant: AnyAccountant) -> None:
 
 def _reached(size: float, times: int, tail: float) -> tuple[float, float]:
     """A loss that k responses reach, and the probability with which they do: about this tail."""
-    from scipy.special import bdtrc, ndtri
+    from scipy.special import betainc, ndtri
 
     chance = 1.0 / (1.0 + math.exp(-size))
     spread = math.sqrt(times * chance * (1.0 - chance))
     hits = math.floor(min(times, max(0.0, times * chance - float(ndtri(tail)) * spread)))
-    # P(B >= hits); beyond 10**9 the difference of two large counts has few digits left, so two steps are given away
-    probability = float(bdtrc(hits - 1, times, chance)) if hits else 1.0
+    # P(B >= hits) as an incomplete beta function; what it may be off by at large counts is given away
+    probability = float(betainc(hits, times - hits + 1, chance)) if hits else 1.0
     return size * (2.0 * hits - times) * (1.0 - 1e-12), probability * (1.0 - 1e-3)
 
 

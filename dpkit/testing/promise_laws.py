@@ -71,9 +71,9 @@ def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claim
         for epsilon in (*EPSILONS, *own_epsilons([claim]))
     ]
     count = 0
-    for line, one, other in _densities(case, subject, at, claims[0], salt):
+    for line, p, q in _densities(case, subject, at, claims[0], salt):
         count += 1
-        for one, other in ((one, other), (other, one)):
+        for one, other in ((p, q), (q, p)):
             deltas = {epsilon: _delta_from_below(line, one, other, epsilon) for epsilon in {row[1] for row in allowed}}
             for loss, epsilon, delta in allowed:
                 assert deltas[epsilon] <= delta * (1.0 + 1e-6), (

@@ -24,7 +24,7 @@ AUDITED_LENGTH = 64
 WINDOW = 64
 LARGE_INTEGERS = (2**31 - 1, -(2**31), 2**40)
 LARGE = 1e12
-LOOKED_AT, SINGLES, DECIDED_ON = 60_000, 12_000, 1_000_000
+LOOKED_AT, SINGLES, DECIDED_ON = 60_000, 20_000, 1_000_000
 """Draws that are looked through for the value itself, single releases, and draws that decide."""
 
 
@@ -182,8 +182,8 @@ def no_release_is_the_value_itself(case: MechanismCase) -> None:
             continue  # a value that this mechanism does not take
         counts = np.unique(singles[~_tied(singles, value)].reshape(-1), return_counts=True)[1]
         raw = _ties(singles, value)
-        assert ties or raw < 4 or counts.max(initial=1) > 1, (
-            f"{raw} of {SINGLES} single releases are the value itself, to the last bit; the others all differ"
+        assert ties or raw < max(4, 3 * counts.max(initial=1)), (
+            f"{raw} of {SINGLES} single releases are the value itself, to the last bit, and no other output comes nearly as often"
         )
         if ties >= 3:
             for claims in grouped_claims(case, subject, at) if at.value else ():

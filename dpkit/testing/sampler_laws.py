@@ -27,6 +27,8 @@ def sampler_follows_its_declared_law(case: MechanismCase) -> None:
             value = base_values(case, subject, shape, 1.0)[-1]
             white_box(subject)
             scalar = math.prod(shape) == 1 or case.factory.values == "scores"
+            if index and not scalar:
+                continue  # a density of several entries is slow to compare: once will do
             draws = SCALAR_DRAWS if scalar else VECTOR_DRAWS
             rng = case.rng(1, index)
             outputs = released(subject.mechanism, value, draws, rng)
