@@ -59,8 +59,21 @@ def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float,
         for query, mechanism in curator.asked:
             by_kind.setdefault((query.name, query.shape, query.columns, type(mechanism), name), []).append((query, mechanism))
         kinds |= {kind: [found[0], found[-1]][: len(found)] for kind, found in by_kind.items()}
-    turns = sorted(kinds.values(), key=len)
-    return [pair for place in (0, 1) for found in turns for pair in found[place : place + 1]]
+    return [pair for place in (0, 1) for found in kinds.values() for pair in found[place : place + 1]]
+
+
+def unlike_queries(asked: Sequence[Asked], setting: Setting) -> list[Query]:
+    """The queries, of those that do the same to a few rows one only."""
+    found: dict[object, Query] = {}
+    for query, _ in asked:
+        rows = RowSpace(setting, query).rows(16, np.random.default_rng(0))
+        try:
+            made = (contributions(query, rows).tobytes(), np.asarray(query.total(rows)).tobytes())
+        except Exception:  # noqa: BLE001 - a third party's function may raise anything; it is judged later
+            made = (b"", str(id(query)).encode())
+        declared = tuple(tuple(map(str, query.sensitivity(relation))) for relation in Neighbours)
+        found.setdefault((query.name, query.columns, query.bound, query.grid, declared, made), query)
+    return list(found.values())[:MOST_QUERIES]
 
 
 def query_faults(query: Query, setting: Setting, *, seed: int = 0) -> Iterator[Fault]:
@@ -128,7 +141,7 @@ def _other_sum(query: Query, space: RowSpace, seed: int) -> str | None:
 
 
 def _out_of_bound(query: Query, space: RowSpace, seed: int) -> str | None:
-    found = contributions(query, space.rows(POOL, np.random.default_rng([seed, 3])))
+    found = contributions(query, space.rows(_pool_size(query), np.random.default_rng([seed, 3])))
     if not np.isfinite(found).all():
         return "a contribution is not finite"
     if query.bound is not None and not (np.abs(found) <= query.bound * (1.0 + _SLACK)).all():
@@ -151,9 +164,14 @@ def _too_far(query: Query, space: RowSpace, needed: Neighbours, seed: int) -> st
     return None
 
 
+def _pool_size(query: Query) -> int:
+    """How many rows are tried: fewer where a contribution has thousands of entries."""
+    return max(48, min(POOL, 100_000 // max(1, math.prod(query.shape))))
+
+
 def _furthest(query: Query, space: RowSpace, distance: Distance, relation: Neighbours, rng: np.random.Generator) -> float:
     """The furthest that a neighbour step was found to move the sum: corners and ordinary rows, then climbing from the worst."""
-    pool = space.rows(POOL, rng)
+    pool = space.rows(_pool_size(query), rng)
     made = contributions(query, pool)
     if not np.isfinite(made).all():
         return math.inf

@@ -8,13 +8,14 @@ from typing import Any
 
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
+from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
 from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws, side_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
-from dpkit.testing.conformance import Check
+from dpkit.testing.conformance import Check, LawUnchecked
 from dpkit.testing.large_laws import LARGE_LAWS
 from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
 from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
@@ -73,10 +74,7 @@ def laws_of(installed: Installed, name: str, *, seed: int = 0) -> list[Check]:
             f"{found.distribution} {found.version}: {' '.join(found.problems)}".lstrip(": ") for found in (plugin, *others)
         ]
         raise PluginError(plugin=name, reason=" ".join(reasons))
-    checks = list(_checks(plugin, installed.registry, seed))
-    if not checks:
-        raise PluginError(plugin=name, reason="it adds nothing that the kit has laws for.")
-    return checks
+    return list(_checks(plugin, installed.registry, seed))
 
 
 def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
@@ -94,6 +92,20 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
         yield from _each(f"algorithm {name}", ALGORITHM_LAWS, algorithm)
     for name in plugin.adds.get("accountants", ()):
         yield from _each(f"accountant {name}", (*ACCOUNTANT_LAWS, *LARGE_LAWS), registry.accountant(name))
+
+    for contribution in CATALOGUE:
+        if contribution.field not in _JUDGED:
+            for name in plugin.adds.get(contribution.field, ()):
+                yield Check(subject=f"{contribution.kind} {name}", law="it_has_laws", run=_unjudged)
+
+
+_JUDGED = ("mechanisms", "rules", "queries", "algorithms", "accountants")
+"""What the kit has laws for."""
+
+
+def _unjudged() -> None:
+    """What the kit has no laws for is not thereby fine."""
+    raise LawUnchecked("the kit has no laws for things of this kind")
 
 
 def _each(subject: str, laws: tuple[Callable[[Any], None], ...], case: object) -> Iterator[Check]:

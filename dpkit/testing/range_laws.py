@@ -183,7 +183,7 @@ def no_release_is_the_value_itself(case: MechanismCase) -> None:
         counts = np.unique(singles[~_tied(singles, value)].reshape(-1), return_counts=True)[1]
         raw = _ties(singles, value)
         assert ties or raw < max(4, 3 * counts.max(initial=1)), (
-            f"{raw} of {SINGLES} single releases are the value itself, to the last bit, and no other output comes nearly as often"
+            f"{raw} of {SINGLES} single releases are the value itself to the last bit; no other output comes nearly as often"
         )
         if ties >= 3:
             for claims in grouped_claims(case, subject, at) if at.value else ():

@@ -6,7 +6,7 @@ import numpy as np
 
 import dpkit
 from dpkit.core.query import Preparation
-from tests.mutants.wrong import wrong
+from tests.mutants.little import wrong
 
 STEP = 2.0**-20
 CITED = dpkit.Citation(key="DR14", locator="sum")

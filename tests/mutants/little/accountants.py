@@ -11,7 +11,7 @@ from dpkit.core.accountant import Reading
 from dpkit.core.claims import Citation
 from dpkit.core.conversions.arrow import Conversion
 from dpkit.core.losses import GDP, ZCDP
-from tests.mutants.wrong import wrong
+from tests.mutants.little import wrong
 
 CITED = Citation(key="DR14", locator="Theorem 3.20")
 LARGE = "never_below_the_truth_of_mixed_responses"

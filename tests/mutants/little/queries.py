@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpkit
-from tests.mutants.wrong import wrong
+from tests.mutants.little import wrong
 
 CITED = dpkit.Citation(key="DMNS06", locator="Example 1")
 
@@ -32,9 +32,7 @@ def adds(name, *, rows=clipped, sensitivity=distances, shape=(), width=1, **fiel
         )
 
     parameter = dpkit.Parameter(name="bound", kind="number", doc="The bound.", minimum=0.1, maximum=1e6, examples=(1.0, 2.5))
-    factory = dpkit.QueryFactory(
-        name=name, doc="A clipped sum.", make=make, parameters=(parameter,), width=lambda query: width
-    )
+    factory = dpkit.QueryFactory(name=name, doc="A clipped sum.", make=make, parameters=(parameter,), width=lambda query: width)
     return {"queries": [factory]}
 
 

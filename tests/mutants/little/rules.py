@@ -9,7 +9,7 @@ import dpkit
 from dpkit.core.losses import RenyiCurve
 from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from tests.mutants.wrong import wrong
+from tests.mutants.little import wrong
 
 CITED = dpkit.Citation(key="BBG18", locator="Theorem 8")
 ADD_REMOVE = (dpkit.Neighbours.ADD_REMOVE,)

@@ -1,4 +1,4 @@
-"""Wrong plugins in a few lines each: an honest base and one override. Each is a module of its own, as a plugin is."""
+"""Plugins in a few lines each, wrong and right: an honest base and one override. Each is a module of its own."""
 
 import types
 
@@ -6,6 +6,7 @@ import dpkit
 
 WRONG: dict[str, tuple[str, str]] = {}
 """By name: the law that names the mistake, and the outcome of it."""
+RIGHT: list[str] = []
 _MADE = {}
 
 
@@ -18,6 +19,13 @@ def wrong(law, *, outcome="failed"):
         return make
 
     return register
+
+
+def right(make):
+    """Registers a function that returns hooks by name as a right plugin: no law may fail."""
+    RIGHT.append(make.__name__)
+    _MADE[make.__name__] = make
+    return make
 
 
 def module_of(name):
@@ -37,4 +45,4 @@ def _returning(items, kind):
     return hook
 
 
-from tests.mutants.wrong import accountants, algorithms, mechanisms, queries, rules  # noqa: E402, F401 - they register
+from tests.mutants.little import accountants, algorithms, honest, mechanisms, queries, rules  # noqa: E402, F401 - they register

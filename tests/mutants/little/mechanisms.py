@@ -6,7 +6,7 @@ import numpy as np
 
 import dpkit
 from dpkit.mechanisms import releasing
-from tests.mutants.wrong import wrong
+from tests.mutants.little import wrong
 
 SCALE = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
 AUDIT = "claims_survive_a_quick_audit"
