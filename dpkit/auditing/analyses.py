@@ -1,4 +1,4 @@
-"""The audit of an analysis: what its steps ask, with which noise, and whether nothing but answers steers them. Reads no data."""
+"""The audit of an analysis: what its steps ask, with which noise, and whether answers alone steer them. Reads no data."""
 
 from __future__ import annotations
 

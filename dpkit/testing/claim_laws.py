@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from dpkit.core.assess import assess
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
@@ -46,7 +48,7 @@ def price_grows_with_distance(case: MechanismCase) -> None:
     """At distance zero a release costs nothing; at a larger distance it never costs less."""
     for subject in case.subjects():
         at = case.distance(subject)
-        steps = [at.times(count) for count in (0, 1, 2, 3, 1000)]  # some prices are step functions of the distance
+        steps = [at.times(count) for count in (0, 1, 2, 3)]
         prices = [case.epsilon(subject.mechanism, step) for step in steps]
         assert prices[0] == 0.0, (
             f"a release at distance 0 costs {prices[0]:.3g}: neighbours with equal values differ in nothing"
@@ -55,12 +57,25 @@ def price_grows_with_distance(case: MechanismCase) -> None:
             f"the price falls as the distance grows: {prices}"
         )
         assert math.isfinite(prices[1]), "no distance can be priced"
-        assert prices[-1] > prices[1] or prices[1] == 0.0, f"a thousand times the distance costs no more: {prices}"
+        # some prices are step functions of the distance, and some steps are wide
+        further = (_price_or_infinity(case, subject, at.times(count)) for count in (3, 10, 1000))
+        assert prices[1] == 0.0 or any(price > prices[1] for price in further), (
+            f"a thousand times the distance costs no more: {prices[1]:.3g}"
+        )
+
+
+def _price_or_infinity(case: MechanismCase, subject: Subject, at: Distance) -> float:
+    """The price, where it is a number."""
+    try:
+        with np.errstate(all="ignore"):
+            return case.epsilon(subject.mechanism, at)
+    except (DpkitError, ArithmeticError):  # too large to be priced
+        return math.inf
 
 
 def claims_survive_a_quick_audit(case: MechanismCase) -> None:
     """No event is likelier under a neighbour than a claim allows, on pairs of values that the kit searches itself."""
-    for index, subject in enumerate(case.subjects(3)):
+    for index, subject in enumerate(case.subjects(2)):
         # at a small delta, and at one that is large enough for a wrong delta to be seen
         distances = {case.distance(subject, target=target, delta=delta) for target, delta in LOOKS}
         for at in sorted(distances, key=lambda distance: distance.value):

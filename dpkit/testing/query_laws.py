@@ -96,7 +96,7 @@ def a_row_contributes_by_itself(case: QueryCase) -> None:
             message = "a row's contribution depends on the other rows, or on how many there are"
             assert np.array_equal(alone, together[index], equal_nan=True), message
         kept = block.copy()
-        query.rows(block)
+        contributions_of(query, block)
         assert np.array_equal(kept, block, equal_nan=True), "rows() changed its input"
 
 

@@ -88,7 +88,12 @@ def test_a_little_wrong_plugin_is_caught(name):
     assert not any("raised" in result.detail for result in found)  # it was judged, it did not merely crash
 
 
-@pytest.mark.parametrize("name", little.RIGHT)
+QUICK = ("wide_staircase", "chooses_an_index", "income_of_the_data_page", "amplification_as_proved", "sparse_vector")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in little.RIGHT]
+)
 def test_a_little_right_plugin_is_left_alone(name):
     assert failures(check_plugin(little.module_of(name))) == []
 

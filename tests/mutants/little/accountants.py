@@ -92,7 +92,7 @@ def count_capped_at_a_million():
     return adds(Capped)
 
 
-@wrong("order_does_not_matter")
+@wrong("repeat_equals_unrolled")
 def equal_states_counted_once():
     """Combining takes a set."""
 
