@@ -139,9 +139,9 @@ def step_faults(plan: Plan, *, seed: int = 0) -> Iterator[Fault]:
         for fault in found.values():
             yield dataclasses.replace(fault, subject=fault.subject.replace("query ", f"query {step.id}/", 1))
         if isinstance(setting, DeclaredSetting):
-            fault = equal_answers_equal_runs(step.algorithm, setting, planned.noise, rng=rng)
-            if fault is not None:
-                yield dataclasses.replace(fault, subject=f"step {step.id}")
+            steered = equal_answers_equal_runs(step.algorithm, setting, planned.noise, rng=rng)
+            if steered is not None:
+                yield dataclasses.replace(steered, subject=f"step {step.id}")
         yield from _cheap_noise(planned.id, asked, plan)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,7 +129,7 @@ def _other_sum(query: Query, space: RowSpace, seed: int) -> str | None:
             rows = contributions(query, block).reshape(count, *query.shape)
             wanted = np.sum(rows, axis=0)
             limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
-            paths = {"block_sum": query.total} if query.block_sum is not None else {}
+            paths: dict[str, Callable[[Block], Block]] = {"block_sum": query.total} if query.block_sum is not None else {}
             if query.preparation is not None:
                 paths["prepared_steps"] = lambda rows_: query.steps_of_prepared(rows_).nearest()
             for path, fast in paths.items():

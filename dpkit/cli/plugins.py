@@ -65,7 +65,7 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int) -> None:
         results.append(run_check(item))
         if not as_json:
             click.echo(_result_line(results[-1]))
-    counts = Counter(result.outcome for result in results)
+    counts: Counter[str] = Counter(result.outcome for result in results)
     if as_json:
         click.echo(json.dumps([result._asdict() for result in results], indent=2))
     else:

@@ -15,7 +15,7 @@ from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
 from dpkit.core.events import Event
 from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import ZCDP, RenyiCurve
+from dpkit.core.losses import RDP, ZCDP, RenyiCurve
 from dpkit.core.mechanism import WhiteBox
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.registry import Registry
@@ -88,7 +88,7 @@ def _held_at_orders(case: RuleCase, mechanisms: MechanismCase, subject: Subject,
     for target in (0.1, 1.0, 12.0):
         at = mechanisms.distance(subject, target=target)
         loss = case.rule.bound(subject.mechanism.event(at=at)) if at.value else None
-        if loss is None or getattr(loss, "delta", 0.0):
+        if loss is None or (isinstance(loss, ZCDP | RDP) and loss.delta):
             continue
         claim = Claim(loss=loss, neighbours=case.rule.neighbours[0], because=case.rule.because)
         for least in renyi_from_below(mechanisms, subject, at, claim, ORDERS, salt):
