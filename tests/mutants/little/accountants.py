@@ -183,3 +183,40 @@ def deltas_of_many_are_one():
             return BasicState(epsilon=state.epsilon * times, delta=state.delta if times else Fraction(0))
 
     return adds(DeltaOnce)
+
+
+@wrong("never_below_the_truth_of_mixtures")
+def losses_averaged_over_kinds():
+    """Of losses of several sizes the mean rho, times how many there are in the tuple."""
+
+    class Averaged(ZCDPAccountant):
+        def combine(self, *states):
+            whole = ZCDPAccountant.combine(self, *states)
+            sizes = sorted(state.rho for state in states)
+            return ZCDPState(rho=sizes[len(sizes) // 2] * len(sizes), log_slack=whole.log_slack) if len(sizes) > 2 else whole
+
+    return adds(Averaged)
+
+
+@wrong(LARGE)
+def square_root_law_for_everything():
+    """k releases cost sqrt(k) times one, at every delta."""
+
+    def formula(terms, log):
+        return math.sqrt(math.fsum(epsilon * epsilon * times for epsilon, times in terms))
+
+    class SquareRoot(read_by(formula)):
+        pass
+
+    return adds(SquareRoot)
+
+
+@wrong("epsilon_and_delta_agree")
+def delta_of_another_theorem():
+    """delta(epsilon) is read from half the rho."""
+
+    class OtherDelta(ZCDPAccountant):
+        def delta(self, state, *, epsilon):
+            return ZCDPAccountant.delta(self, state, epsilon=epsilon / 2.0)
+
+    return adds(OtherDelta)

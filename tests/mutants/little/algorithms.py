@@ -511,3 +511,104 @@ def own_noise_is_naive():
             return Naive(scale=2.0 * state.noise)
 
     return adds(BareEntry)
+
+
+@wrong(ASKED)
+def missing_is_the_mean_of_the_block():
+    """Rows at the lower end are taken for missing, and get the mean of their block."""
+
+    class Imputed(Total):
+        def query(self, state):
+            def rows(block):
+                column = np.nan_to_num(block[:, 0])
+                mean = np.sum(column) / max(1, len(column))
+                return cut(np.clip(np.where(column <= -3.0, mean, column), 0.0, 1.0))
+
+            return query(self.column, rows=rows)
+
+    return adds(Imputed)
+
+
+@wrong(ASKED)
+def the_last_pass_is_unclipped():
+    """Two honest passes, and a third whose rows are not clipped."""
+
+    class LastPass(Total):
+        def query(self, state):
+            rows = clipped if len(state.values) < 2 else lambda block: cut(block[:, 0])
+            return query(self.column, rows=rows, bound=16.0)
+
+    return adds(LastPass)
+
+
+@wrong(ASKED)
+def a_coarser_grid_than_declared():
+    """Contributions are not multiples of the grid that it declares."""
+
+    class Coarse(Total):
+        def query(self, state):
+            return query(self.column, grid=2.0**-4)
+
+    return adds(Coarse)
+
+
+@wrong("the_state_holds_no_data")
+def the_state_keeps_a_sample():
+    """A sample of rows is kept for later."""
+    sample = []
+
+    class Keeps(Total):
+        def query(self, state):
+            return listening(self, lambda block: sample.extend(block[:3, 0].tolist()))
+
+        def step(self, state, curator):
+            following = super().step(state, curator)
+            return (
+                replace(following, values=(*following.values[:-1], following.values[-1], *sample[:0]))
+                if not sample
+                else (replace(following, values=(*following.values[:-1], float(sample[-1]))))
+            )
+
+    return adds(Keeps)
+
+
+@wrong(RUNS)
+def the_answer_is_corrected_by_the_truth():
+    """The released total is replaced by the exact one where they are close."""
+    truth = []
+
+    class Corrected(Total):
+        def init(self, noise):
+            truth.clear()
+            return super().init(noise)
+
+        def query(self, state):
+            return listening(self, lambda block: truth.append(float(np.sum(clipped(block)))))
+
+        def step(self, state, curator):
+            following = super().step(state, curator)
+            near = truth and abs(truth[-1] - following.values[-1]) < 100.0
+            return replace(following, values=(*following.values[:-1], truth[-1])) if near else following
+
+    return adds(Corrected)
+
+
+@wrong(NOISE)
+def own_noise_of_another_law():
+    """Uniform noise of the same spread, at the price of Gaussian noise."""
+
+    class Uniform(dpkit.Gaussian):
+        __slots__ = ()
+
+        def release(self, value, rng=None, **options):
+            return self.release_many(value, 1, rng)[0]
+
+        def release_many(self, value, n, rng=None):
+            width = self.scale * 3.0**0.5
+            return np.asarray(value, dtype=float) + rng.uniform(-width, width, size=(n, *np.shape(value)))
+
+    class UniformNoise(Total):
+        def mechanism(self, state):
+            return Uniform(scale=state.noise)
+
+    return adds(UniformNoise)

@@ -287,3 +287,74 @@ def weaker_after_a_hundred_releases():
             return Noisy(scale=self.scale / (1.0 + count[0] % 2)).drawn(value, rng)
 
     return adds(Tired)
+
+
+@wrong(AUDIT)
+def half_the_noise_in_matrices():
+    """A matrix is noised by rows, with the scale of half a row."""
+
+    class Matrices(Noisy):
+        def release(self, value, rng):
+            return Noisy(scale=self.scale / (2.0 if np.ndim(value) == 2 else 1.0)).drawn(value, rng)
+
+        def release_many(self, value, n, rng):
+            less = 2.0 if np.ndim(value) == 2 else 1.0
+            return Noisy(scale=self.scale / less).drawn(releasing.repeated(value, n), rng)
+
+    return adds(Matrices)
+
+
+@wrong(AUDIT)
+def the_sign_of_the_value_goes_out():
+    """The noise is multiplied onto the sign: values below zero never come out above it."""
+
+    class Signed(Noisy):
+        def drawn(self, value, rng):
+            noisy = Noisy.drawn(self, value, rng)
+            return np.where(np.asarray(value) < 0.0, -np.abs(noisy), noisy)
+
+    return adds(Signed)
+
+
+@wrong(AUDIT)
+def equal_scores_choose_the_first():
+    """Ties are broken by taking the first: equal scores need no noise, somebody thought."""
+
+    class FirstOfEquals(dpkit.Exponential):
+        __slots__ = ()
+
+        def release(self, value, rng=None, **options):
+            return self.release_many(value, 1, rng).reshape(())
+
+        def release_many(self, value, n, rng=None):
+            scores = np.asarray(value, dtype=float)
+            if np.isfinite(scores).all() and np.ptp(scores) == 0.0:
+                return np.zeros(n, dtype=np.int64)
+            return dpkit.Exponential.release_many(self, value, n, rng)
+
+    return adds(FirstOfEquals, metrics=("linf",), values="scores", shapes=((4,),))
+
+
+@wrong(AUDIT)
+def the_fraction_of_the_value_goes_out():
+    """Noise on the whole part; what is behind the point is put back."""
+
+    class Fraction(Noisy):
+        def drawn(self, value, rng):
+            whole = np.floor(np.asarray(value, dtype=float))
+            return np.floor(Noisy.drawn(self, whole, rng)) + (value - whole)
+
+    return adds(Fraction)
+
+
+@wrong("claims_hold_at_the_ends_of_parameters")
+def no_noise_for_tiny_scales():
+    """Scales below 1e-5 are taken for zero."""
+
+    class Tiny(Noisy):
+        def drawn(self, value, rng):
+            if self.scale < 1e-5:
+                return np.array(value, dtype=float)
+            return Noisy.drawn(self, value, rng)
+
+    return adds(Tiny)

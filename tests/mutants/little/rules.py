@@ -143,3 +143,21 @@ def right_for_small_ratios_only():
 def half_price_for_small_ratios():
     """Below a ratio of 0.3 the price is a half."""
     return normal("small-half", dpkit.GDP, lambda ratio: dpkit.GDP(mu=ratio * (1 + 1e-12) if ratio > 0.3 else ratio / 2.0))
+
+
+@wrong(LAW)
+def disjoint_records_at_half():
+    """Of disjoint records half the price, since one half of them is touched."""
+
+    def bound(event):
+        sizes = [inner.epsilon for inner in event.events if isinstance(inner, dpkit.PureEvent)]
+        return dpkit.PureDP(epsilon=max(sizes) / 2.0) if len(sizes) == len(event.events) and sizes else None
+
+    return {"loss_rules": [rule("half-parallel", dpkit.Parallel, dpkit.PureDP, bound)]}
+
+
+@wrong(LAW)
+def zcdp_event_read_as_gaussian_half():
+    """rho-zCDP as a Gaussian of mu = sqrt(rho)."""
+    bound = lambda event: dpkit.GDP(mu=math.sqrt(event.rho))  # noqa: E731
+    return {"loss_rules": [rule("zcdp-as-gdp", dpkit.ZCDPEvent, dpkit.GDP, bound)]}
