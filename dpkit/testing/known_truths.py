@@ -18,6 +18,8 @@ from dpkit.testing.sampling_laws import sampled_gaussian_deltas
 Truth = tuple[Event, Callable[[float], float], Neighbours]
 """An event, the delta at each epsilon that some pair reaches, and under which relation."""
 
+RATES = (0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+
 
 def known_truths() -> Iterator[Truth]:
     """Events that state a loss, with a pair that attains it; repeated, on disjoint records, and on samples."""
@@ -27,7 +29,7 @@ def known_truths() -> Iterator[Truth]:
                 yield event, truth, relation
                 yield Repeat(event=event, times=1), truth, relation
                 yield Parallel(events=(event,)), truth, relation
-                for rate in (0.01, 0.3, 1.0):
+                for rate in RATES:
                     yield Subsample(rate=rate, event=event), _sampled(size, rate, event, truth, relation), relation
 
 

@@ -220,3 +220,15 @@ def delta_of_another_theorem():
             return ZCDPAccountant.delta(self, state, epsilon=epsilon / 2.0)
 
     return adds(OtherDelta)
+
+
+@wrong("never_below_gaussian_truth")
+def cheaper_under_replace_one():
+    """Under replace-one half of each loss is charged."""
+
+    class CheaperReplaced(ZCDPAccountant):
+        def lift_under(self, loss, neighbours):
+            state = self.lift(loss)
+            return state if neighbours.name == "ADD_REMOVE" else ZCDPState(rho=state.rho / 2, log_slack=state.log_slack)
+
+    return adds(CheaperReplaced)

@@ -358,3 +358,16 @@ def no_noise_for_tiny_scales():
             return Noisy.drawn(self, value, rng)
 
     return adds(Tiny)
+
+
+@wrong("draws_are_independent")
+def noise_left_over_from_the_last_release():
+    """A buffer that is shared by all releases: every noise is used twice in a row."""
+
+    class Buffered(Noisy):
+        def drawn(self, value, rng):
+            noise = Noisy.drawn(self, np.zeros(np.shape(value)), rng)
+            flat = noise.reshape(-1)
+            return value + np.repeat(flat[::2], 2)[: flat.size].reshape(np.shape(value)) if flat.size > 1 else value + noise
+
+    return adds(Buffered, shapes=((),))

@@ -161,3 +161,17 @@ def zcdp_event_read_as_gaussian_half():
     """rho-zCDP as a Gaussian of mu = sqrt(rho)."""
     bound = lambda event: dpkit.GDP(mu=math.sqrt(event.rho))  # noqa: E731
     return {"loss_rules": [rule("zcdp-as-gdp", dpkit.ZCDPEvent, dpkit.GDP, bound)]}
+
+
+@wrong(LAW)
+def amplification_wrong_in_the_middle():
+    """Amplification as proved, but for rates about one half, where a table has a misprint."""
+
+    def bound(event):
+        epsilon = of_pure(event)
+        if epsilon is None:
+            return None
+        rate = event.rate / 2.0 if 0.4 < event.rate < 0.6 else event.rate
+        return dpkit.PureDP(epsilon=math.log1p(rate * math.expm1(epsilon)) * (1 + 1e-12))
+
+    return {"loss_rules": [rule("misprint", dpkit.Subsample, dpkit.PureDP, bound, ADD_REMOVE)]}
