@@ -1,24 +1,28 @@
-"""The audit of an analysis: every mechanism and every query that its plan uses, at the plan's own parameters. Reads no data."""
+"""The audit of an analysis: what its steps ask, with which noise, and whether answers alone steer them. Reads no data."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.analysis.plan import Plan
+from dpkit.auditing.asking import Fault, asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
 from dpkit.auditing.campaign import Watch
 from dpkit.auditing.certificate import AuditCertificate
+from dpkit.auditing.made_up import RowSpace
+from dpkit.auditing.playing import Asked
 from dpkit.auditing.runner import audit
-from dpkit.auditing.sensitivity import MEASURED, Excess, Generator, Step, Within, search_sensitivity
+from dpkit.auditing.sensitivity import MEASURED, Excess, Generator, Step, search_sensitivity
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Block, Query
 from dpkit.core.setting import Setting
-from dpkit.data.columns import Number
+from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
 from dpkit.running.curator import planned_event
@@ -29,18 +33,19 @@ TRIES = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisAudit:
-    """Certificates of the mechanisms, and queries that move further than they claim."""
+    """Certificates of the mechanisms, queries that move further than they claim, and promises that a step breaks."""
 
     certificates: tuple[AuditCertificate, ...]
     excesses: tuple[Excess, ...]
     queries: tuple[str, ...]
     unmeasured: tuple[tuple[str, str], ...] = ()
     """Queries with a metric in which they claim a distance and nothing here can measure one."""
+    faults: tuple[Fault, ...] = ()
 
     @property
     def refuted(self) -> bool:
         """Whether anything that the analysis relies on was refuted."""
-        return bool(self.excesses) or any(certificate.refuted for certificate in self.certificates)
+        return bool(self.excesses) or bool(self.faults) or any(certificate.refuted for certificate in self.certificates)
 
     def as_json(self) -> dict[str, object]:
         """As JSON."""
@@ -53,14 +58,16 @@ class AnalysisAudit:
                 {"query": one.query, "claimed": str(one.claimed), "found": one.found, "gone": one.gone, "came": one.came}
                 for one in self.excesses
             ],
+            "faults": [{"subject": one.subject, "law": one.law, "detail": one.detail} for one in self.faults],
         }
 
     def __str__(self) -> str:
         lines = [str(certificate) for certificate in self.certificates]
-        wrong = {excess.query for excess in self.excesses}
+        wrong = {excess.query for excess in self.excesses} | {fault.subject.removeprefix("query ") for fault in self.faults}
         lines += [f"query {name}: {'REFUTED' if name in wrong else f'stands after {TRIES} pairs'}" for name in self.queries]
         lines += [f"query {name}: its distance in the metric {metric!r} was not tried" for name, metric in self.unmeasured]
         lines += [f"  {one.query} moves by {format_down(one.found)}, claimed {one.claimed}" for one in self.excesses]
+        lines += [f"{fault.subject} is REFUTED by the law {fault.law}: {fault.detail}" for fault in self.faults]
         return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
 
 
@@ -99,7 +106,7 @@ def audit_plan(
     queries = {f"{step}/{query.name}": query for step, query, _ in asked}
     found = {
         name: search_sensitivity(
-            _measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES, within=_within(plan, query)
+            _measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES, within=RowSpace(setting, query).within
         )
         for name, query in queries.items()
     }
@@ -111,8 +118,53 @@ def audit_plan(
     ]
     excesses = [dataclasses.replace(excess, query=name) for name, excess in found.items() if excess is not None]
     return AnalysisAudit(
-        certificates=tuple(certificates), excesses=tuple(excesses), queries=tuple(queries), unmeasured=tuple(left_out)
+        certificates=tuple(certificates),
+        excesses=tuple(excesses),
+        queries=tuple(queries),
+        unmeasured=tuple(left_out),
+        faults=tuple(step_faults(plan, seed=0 if seed is None else seed)),
     )
+
+
+def step_faults(plan: Plan, *, seed: int = 0) -> Iterator[Fault]:
+    """Promises that the steps break: of each query that one asks, under scripted answers too, and of the runs themselves."""
+    setting = plan.spec.data.setting
+    for step, planned in zip(plan.spec.steps, plan.steps, strict=True):
+        rng = np.random.default_rng([seed, 17])
+        asked = [*planned.asked, *asked_under_scripts(step.algorithm, setting, planned.noise, rng=rng)]
+        found = {
+            (fault.subject, fault.law): fault
+            for query in unlike_queries(asked, setting)
+            for fault in query_faults(query, setting, seed=seed)
+        }
+        for fault in found.values():
+            yield dataclasses.replace(fault, subject=fault.subject.replace("query ", f"query {step.id}/", 1))
+        if isinstance(setting, DeclaredSetting):
+            steered = equal_answers_equal_runs(step.algorithm, setting, planned.noise, rng=rng)
+            if steered is not None:
+                yield dataclasses.replace(steered, subject=f"step {step.id}")
+        yield from _cheap_noise(planned.id, asked, plan)
+
+
+def _cheap_noise(step: str, asked: Sequence[Asked], plan: Plan) -> Iterator[Fault]:
+    """Noise whose event, which is charged, is cheaper than all that it claims: a sample that nobody draws, say."""
+    setting, registry, seen = plan.spec.data.setting, plan.spec.registry, set()
+    for query, mechanism in asked:
+        at = _distance(setting, query, mechanism)
+        event = planned_event(setting, query, mechanism)
+        if (type(mechanism), at, event) in seen:
+            continue
+        seen.add((type(mechanism), at, event))
+        claims = [] if at is None else [claim for claim in mechanism.claims(at) if claim.status == "proved"]
+        bounds = [rule.bound(event) for rule in registry.rules_for(type(event)) if setting.neighbours in rule.neighbours]
+        if any(distance.value > 0.0 for distance in setting.distances(query)) and not any(
+            claim.loss in bounds for claim in claims
+        ):
+            detail = (
+                f"its noise {type(mechanism).__name__} claims none of the losses that its event {type(event).__name__} is "
+                "charged by, so that no audit of its claims speaks of the price"
+            )
+            yield Fault(subject=f"query {step}/{query.name}", law="claims_are_what_the_rules_give", detail=detail)
 
 
 def _measurable(query: Query) -> Query:
@@ -136,28 +188,14 @@ def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance 
     return found
 
 
-def _within(plan: Plan, query: Query) -> Within:
-    """Maps any row to one within the declared bounds; codes of categories and whole numbers stay whole."""
-    columns = plan.spec.data.schema.select(query.columns)
-    ranges = np.array([column.range for column in columns], dtype=np.float64)
-    whole = np.array([not isinstance(column, Number) or column.whole for column in columns])
-
-    def within(block: Block) -> Block:
-        return np.where(whole, np.rint(block), block).clip(ranges[:, 0], ranges[:, 1])
-
-    return within
-
-
 def _steps(plan: Plan, query: Query) -> Generator:
     """Draws neighbours among rows within the declared bounds: corners often, for that is where sensitivities are attained."""
-    columns = plan.spec.data.schema.select(query.columns)
-    ranges = np.array([column.range for column in columns], dtype=np.float64)
-    lower, upper = ranges[:, 0], ranges[:, 1]
-    within = _within(plan, query)
+    space = RowSpace(plan.spec.data.setting, query)
 
     def row(rng: np.random.Generator) -> Block:
-        share = rng.random(len(columns)) if rng.random() < 0.5 else rng.integers(0, 2, len(columns)).astype(np.float64)
-        return within((lower + (upper - lower) * share).reshape(1, -1))
+        width = len(space.lower)
+        share = rng.random(width) if rng.random() < 0.5 else rng.integers(0, 2, width).astype(np.float64)
+        return space.within((space.lower + (space.upper - space.lower) * share).reshape(1, -1))
 
     def step(rng: np.random.Generator) -> Step:
         if plan.spec.data.neighbours is Neighbours.REPLACE_ONE:

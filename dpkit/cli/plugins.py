@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from dpkit.errors import PluginError
 if TYPE_CHECKING:
     from dpkit.hooks.manager import Plugin
     from dpkit.testing.conformance import CheckResult
+
+_MARKS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped", "unchecked": "UNCHECKED"}
+"""How each outcome of a law is shown."""
 
 
 @click.group(invoke_without_command=True)
@@ -44,6 +48,8 @@ def plugins(context: click.Context, as_json: bool, only: tuple[str, ...]) -> Non
 def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds: float | None) -> None:
     """Run the conformance kit on an installed plugin. Exit code 1 where a law is broken.
 
+    `skipped` says that a law does not speak of the subject, `UNCHECKED` that it does and that the kit cannot try it.
+
     Example: dpkit plugins check hello
     """
     try:
@@ -61,14 +67,12 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds:
         results.append(result)
         if not as_json:
             click.echo(_result_line(results[-1]))
-    failed = sum(result.outcome == "failed" for result in results)
+    counts: Counter[str] = Counter(result.outcome for result in results)
     if as_json:
-        fields = ("subject", "law", "outcome", "detail")
-        click.echo(json.dumps([{field: getattr(result, field) for field in fields} for result in results], indent=2))
+        click.echo(json.dumps([result._asdict() for result in results], indent=2))
     else:
-        passed = sum(result.outcome == "passed" for result in results)
-        click.echo(f"{passed} passed, {failed} failed, {len(results) - passed - failed} skipped")
-    if failed:
+        click.echo(", ".join(f"{counts[outcome]} {outcome}" for outcome in _MARKS))
+    if counts["failed"]:
         raise click.exceptions.Exit(1)
 
 
@@ -127,6 +131,5 @@ def _lines(plugin: Plugin) -> list[str]:
 
 
 def _result_line(result: CheckResult) -> str:
-    mark = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}[result.outcome]
     detail = f": {result.detail}" if result.detail else ""
-    return f"{mark:8}{result.subject:28} {result.law}{detail}"
+    return f"{_MARKS[result.outcome]:10}{result.subject:28} {result.law}{detail}"

@@ -42,10 +42,10 @@ def repeat_equals_unrolled(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), times=st.integers(0, 12), delta=deltas())
     def law(loss: Loss, times: int, delta: float) -> None:
-        state = _lift(accountant, loss)
+        state = lifted(accountant, loss)
         repeated = accountant.repeat(state, times)
         unrolled = accountant.combine(*[state] * times) if times else accountant.zero()
-        _same_reading(accountant, repeated, unrolled, delta)
+        same_reading(accountant, repeated, unrolled, delta)
 
     law()
 
@@ -56,14 +56,14 @@ def order_does_not_matter(accountant: AnyAccountant) -> None:
     @_examples()
     @given(several=st.lists(losses(), min_size=3, max_size=5), delta=deltas(), shuffled=st.randoms(use_true_random=False))
     def law(several: list[Loss], delta: float, shuffled: Any) -> None:
-        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
         assume(len(states) >= 2)
         mixed = list(states)
         shuffled.shuffle(mixed)
         nested = mixed[0]
         for state in mixed[1:]:
             nested = accountant.combine(nested, state)
-        _same_reading(accountant, accountant.combine(*states), nested, delta)
+        same_reading(accountant, accountant.combine(*states), nested, delta)
 
     law()
 
@@ -77,8 +77,8 @@ def nothing_changes_nothing(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), delta=deltas())
     def law(loss: Loss, delta: float) -> None:
-        state = _lift(accountant, loss)
-        _same_reading(accountant, accountant.combine(state, zero), state, delta)
+        state = lifted(accountant, loss)
+        same_reading(accountant, accountant.combine(state, zero), state, delta)
 
     law()
 
@@ -89,9 +89,9 @@ def epsilon_falls_as_delta_grows(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), times=counts(), one=deltas(), other=deltas())
     def law(loss: Loss, times: int, one: float, other: float) -> None:
-        state = accountant.repeat(_lift(accountant, loss), times)
+        state = accountant.repeat(lifted(accountant, loss), times)
         low, high = min(one, other), max(one, other)
-        assert _at_most(accountant.epsilon(state, delta=high), accountant.epsilon(state, delta=low))
+        assert at_most(accountant.epsilon(state, delta=high), accountant.epsilon(state, delta=low))
 
     law()
 
@@ -102,10 +102,10 @@ def delta_falls_as_epsilon_grows(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), times=st.integers(1, 200), points=st.lists(log_uniform(1e-3, 50.0), min_size=3, max_size=3))
     def law(loss: Loss, times: int, points: list[float]) -> None:
-        state = accountant.repeat(_lift(accountant, loss), times)
+        state = accountant.repeat(lifted(accountant, loss), times)
         profile = [accountant.delta(state, epsilon=epsilon) for epsilon in sorted(points)]
         assert all(0.0 <= value <= 1.0 for value in profile)
-        assert all(_at_most(later, earlier) for earlier, later in pairwise(profile))
+        assert all(at_most(later, earlier) for earlier, later in pairwise(profile))
 
     law()
 
@@ -116,7 +116,7 @@ def epsilon_and_delta_agree(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), times=st.integers(1, 200), delta=deltas())
     def law(loss: Loss, times: int, delta: float) -> None:
-        state = accountant.repeat(_lift(accountant, loss), times)
+        state = accountant.repeat(lifted(accountant, loss), times)
         epsilon = accountant.epsilon(state, delta=delta)
         assume(math.isfinite(epsilon))
         # a little above the reported epsilon, so that a vertical profile is met from the right side
@@ -131,8 +131,8 @@ def more_releases_never_cost_less(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), more=losses(), delta=deltas())
     def law(loss: Loss, more: Loss, delta: float) -> None:
-        state, added = _lift(accountant, loss), _lift(accountant, more)
-        assert _at_most(
+        state, added = lifted(accountant, loss), lifted(accountant, more)
+        assert at_most(
             accountant.epsilon(state, delta=delta), accountant.epsilon(accountant.combine(state, added), delta=delta)
         )
 
@@ -145,12 +145,12 @@ def join_covers_each(accountant: AnyAccountant) -> None:
     @_examples()
     @given(several=st.lists(losses(), min_size=1, max_size=4), times=st.integers(1, 9), delta=deltas())
     def law(several: list[Loss], times: int, delta: float) -> None:
-        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
         assume(states)
         states[0] = accountant.repeat(states[0], times)
         joined = accountant.epsilon(accountant.join(*states), delta=delta)
         for state in states:
-            assert _at_most(accountant.epsilon(state, delta=delta), joined)
+            assert at_most(accountant.epsilon(state, delta=delta), joined)
 
     law()
 
@@ -166,7 +166,7 @@ def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
             ZCDP(rho=mu * mu / 2 * (1 + 1e-15)),
             MeanCDP(mu=mu * mu / 2 * (1 + 1e-15), tau=mu),
         ]
-        lifted = (_lift_or_none(accountant, loss, relation) for loss in candidates)
+        lifted = (lifted_or_none(accountant, loss, relation) for loss in candidates)
         states = [state for state in lifted if state is not None]
         truth = gaussian_epsilon(mu * math.sqrt(times) * (1.0 - 1e-15), delta=delta) * (1.0 - 1e-12)
         for state in states:
@@ -181,7 +181,7 @@ def never_below_pure_truth(accountant: AnyAccountant) -> None:
     @_examples()
     @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas(), relation=relations())
     def law(epsilon: float, times: int, delta: float, relation: Neighbours) -> None:
-        state = _lift_or_none(accountant, PureDP(epsilon=epsilon), relation)
+        state = lifted_or_none(accountant, PureDP(epsilon=epsilon), relation)
         if state is not None:
             truth = optimal_epsilon(epsilon, times, delta=delta) * (1.0 - 1e-9)
             assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
@@ -213,7 +213,7 @@ def an_accountant_remembers_nothing(accountant: AnyAccountant) -> None:
     asked = (PureDP(epsilon=0.3), GDP(mu=0.4), ZCDP(rho=0.1), ApproxDP(epsilon=0.2, delta=1e-9), MeanCDP(mu=0.05, tau=0.3))
 
     def answers() -> list[float]:
-        states = [_lift(accountant, loss) for loss in asked]
+        states = [lifted(accountant, loss) for loss in asked]
         alone = [accountant.epsilon(state, delta=1e-6) for state in states]
         whole = accountant.combine(*states, *(accountant.repeat(state, 3) for state in states))
         assert [accountant.epsilon(state, delta=1e-6) for state in states] == alone, "combining states changed them"
@@ -230,7 +230,7 @@ def deltas_add_up(accountant: AnyAccountant) -> None:
     @given(each=log_uniform(1e-12, 1e-2), times=st.integers(1, 50), epsilon=log_uniform(1e-3, 1.0))
     def law(each: float, times: int, epsilon: float) -> None:
         for loss in (ApproxDP(epsilon=epsilon, delta=each), ZCDP(rho=epsilon, delta=each)):
-            state = _lift_or_none(accountant, loss)
+            state = lifted_or_none(accountant, loss)
             if state is not None:
                 failing = -math.expm1(times * math.log1p(-each)) * (1.0 - 1e-12)
                 total = accountant.combine(*[state] * times)
@@ -246,7 +246,7 @@ def within_means_the_reported_number(accountant: AnyAccountant) -> None:
     @_examples()
     @given(loss=losses(), times=st.integers(1, 20), delta=deltas(), spare=st.floats(-1e-6, 1e-6))
     def law(loss: Loss, times: int, delta: float, spare: float) -> None:
-        state = accountant.repeat(_lift(accountant, loss), times)
+        state = accountant.repeat(lifted(accountant, loss), times)
         for at in (delta, 0.0):
             reported = accountant.epsilon(state, delta=at)
             if not math.isfinite(reported):
@@ -265,7 +265,7 @@ def shares_sum_to_one(accountant: AnyAccountant) -> None:
     @_examples()
     @given(several=st.lists(losses(), min_size=1, max_size=4), delta=deltas())
     def law(several: list[Loss], delta: float) -> None:
-        states = [state for state in (_lift_or_none(accountant, loss) for loss in several) if state is not None]
+        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
         assume(states)
         shares = accountant.shares(states, accountant.combine(*states), delta=delta)
         assert all(share >= 0.0 for share in shares)
@@ -293,7 +293,8 @@ ACCOUNTANT_LAWS: tuple[Law, ...] = (
 )
 
 
-def _lift_or_none(accountant: AnyAccountant, loss: Loss, relation: Neighbours | None = None) -> Any:
+def lifted_or_none(accountant: AnyAccountant, loss: Loss, relation: Neighbours | None = None) -> Any:
+    """The state of the loss; None where the accountant does not take it."""
     try:
         return accountant.lift(loss) if relation is None else accountant.lift_under(loss, relation)
     except (UnpricedLossError, LossOverflowError):
@@ -302,27 +303,29 @@ def _lift_or_none(accountant: AnyAccountant, loss: Loss, relation: Neighbours | 
 
 def _attained(accountant: AnyAccountant, loss: Loss) -> Any:
     """The state of a loss that is attained: Gaussian noise has exactly this one."""
-    state = _lift_or_none(accountant, loss)
+    state = lifted_or_none(accountant, loss)
     return None if state is None else accountant.marked(state, attained=True)
 
 
-def _lift(accountant: AnyAccountant, loss: Loss) -> Any:
+def lifted(accountant: AnyAccountant, loss: Loss) -> Any:
     """The state of the loss, or of a loss near it that the accountant takes: laws must never pass for want of examples."""
-    state = _lift_or_none(accountant, loss)
+    state = lifted_or_none(accountant, loss)
     if state is not None:
         return state
     size = max((getattr(loss, field, 0.0) for field in ("epsilon", "rho", "mu", "tau")), default=0.0)
     for stand_in in (PureDP(epsilon=size), GDP(mu=size), ZCDP(rho=size), MeanCDP(mu=size, tau=size)):
-        state = _lift_or_none(accountant, stand_in)
+        state = lifted_or_none(accountant, stand_in)
         if state is not None:
             return state
     raise AssertionError(f"{accountant.name} takes none of the built-in losses, so its laws say nothing")
 
 
-def _same_reading(accountant: AnyAccountant, one: Any, other: Any, delta: float) -> None:
+def same_reading(accountant: AnyAccountant, one: Any, other: Any, delta: float) -> None:
+    """Two states are read as the same epsilon, to rounding."""
     first, second = accountant.epsilon(one, delta=delta), accountant.epsilon(other, delta=delta)
     assert math.isclose(first, second, rel_tol=TOLERANCE) or first == second, f"{first} is not {second} at delta {delta}"
 
 
-def _at_most(smaller: float, larger: float) -> bool:
+def at_most(smaller: float, larger: float) -> bool:
+    """Whether one reading is at most another, to rounding."""
     return smaller <= larger * (1.0 + TOLERANCE) + 1e-300

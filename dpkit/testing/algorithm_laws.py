@@ -4,47 +4,27 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 
-import numpy as np
-
-from dpkit.core.algorithm import AnyAlgorithm, Curator
+from dpkit.auditing.asking import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
+from dpkit.auditing.made_up import Table, hard_tables
+from dpkit.auditing.playing import Asked, PlayedCurator, most_steps, players, replayed, silence, walked
+from dpkit.auditing.walking import differs, holds_number, holds_way_to_data
+from dpkit.core.algorithm import Curator
 from dpkit.core.assess import assess
-from dpkit.core.events import Event, flatten
+from dpkit.core.events import Event
 from dpkit.core.neighbours import Neighbours
 from dpkit.errors import PlanExceededError, UnpricedEventError
-from dpkit.running.curator import DataCurator
 from dpkit.running.purses import PlanPurse
-from dpkit.testing.algorithm_cases import (
-    AlgorithmCase,
-    AlgorithmSubject,
-    PlayedCurator,
-    Value,
-    curator_over,
-    hard_tables,
-    players,
-    replayed,
-)
+from dpkit.testing.algorithm_cases import AlgorithmCase, AlgorithmSubject, curator_over, declared
 from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
-from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.walking import differs, holds_number, holds_way_to_data
+from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
+from dpkit.testing.private_noise import check_noise, registered_classes
 
 NOISES = (0.3, 1.0, 20.0)
 LADDER = tuple(2.0 ** (step / 2.0) for step in range(-4, 13))
 """Multipliers at which prices are compared."""
 SLACK = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
-    """One way through an algorithm: its states, and everything that was released on it."""
-
-    states: tuple[object, ...]
-    released: tuple[Value, ...]
-    done: bool
 
 
 def the_plan_covers_what_is_charged(case: AlgorithmCase) -> None:
@@ -54,7 +34,7 @@ def the_plan_covers_what_is_charged(case: AlgorithmCase) -> None:
             plan = subject.algorithm.plan(noise)
             for name, curator in _curators(case, subject, plan):
                 try:
-                    path = _walked(subject.algorithm, curator, noise, most=_most_steps(plan))
+                    path = walked(subject.algorithm, curator, noise, most=most_steps(plan))
                 except PlanExceededError:
                     raise AssertionError(f"more is charged than was planned on {name}, {subject}") from None
                 assert path.done, f"it is not finished after as many steps as its plan has releases, on {name}, {subject}"
@@ -81,14 +61,15 @@ def the_state_holds_no_data(case: AlgorithmCase) -> None:
         table, marks = _marked(case, subject)
         plan = subject.algorithm.plan(1.0)
         curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(3))
-        path = _walked(subject.algorithm, curator.door, 1.0, most=_most_steps(plan), trace=curator)
-        with _silence():
+        path = walked(subject.algorithm, curator.door, 1.0, most=most_steps(plan))
+        released = [value for release in curator.trace for value in release.values]
+        with silence():
             result = subject.algorithm.result(path.states[-1])
         for thing in [*path.states, result, subject.algorithm]:
             assert not holds_way_to_data(thing), f"a state, the result or the algorithm holds a way to the data, {subject}"
             assert not holds_number(thing, marks), f"a state, the result or the algorithm holds a row's value, {subject}"
-        again = PlayedCurator(subject.setting, None, replayed(path.released))
-        other = _walked(subject.algorithm, again, 1.0, most=_most_steps(plan))
+        again = PlayedCurator(subject.setting, None, replayed(released))
+        other = walked(subject.algorithm, again, 1.0, most=most_steps(plan))
         assert not differs(path.states, other.states), f"the states depend on more than what was released, {subject}"
 
 
@@ -98,11 +79,11 @@ def a_step_is_pure(case: AlgorithmCase) -> None:
         for name, player in players(case.rng(4)).items():
             plan = subject.algorithm.plan(1.0)
             state = subject.algorithm.init(1.0)
-            for _ in range(_most_steps(plan)):
+            for _ in range(most_steps(plan)):
                 if subject.algorithm.finished(state):
                     break
                 kept = copy.deepcopy(state)
-                with _silence():
+                with silence():
                     doors = [PlayedCurator(subject.setting, None, player) for _ in range(2)]
                     ends = [subject.algorithm.step(state, door) for door in doors]
                 assert not differs(kept, state), f"a step changed the state that it was given, on {name}, {subject}"
@@ -115,11 +96,11 @@ def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
     for subject in case.subjects():
         for noise in NOISES:
             plan = subject.algorithm.plan(noise)
-            for name, table in hard_tables(subject.setting, case.rng(5)).items():
+            for name, table in hard_tables(declared(subject.setting), case.rng(5)).items():
                 curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(6))
                 try:
-                    path = _walked(subject.algorithm, curator.door, noise, most=_most_steps(plan))
-                    with _silence():
+                    path = walked(subject.algorithm, curator.door, noise, most=most_steps(plan))
+                    with silence():
                         for state in path.states:
                             subject.algorithm.result(state)
                 except PlanExceededError:
@@ -129,19 +110,61 @@ def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
                     raise AssertionError(f"{kind} on a dataset of {name}: degenerate data must give an answer") from None
 
 
+def what_is_asked_is_what_it_says(case: AlgorithmCase) -> None:
+    """Every query that is handed to the curator, under scripted answers, obeys the laws of queries within declared ranges."""
+    for subject in case.subjects(2):
+        for query in unlike_queries(_asked(case, subject), subject.setting):
+            for fault in query_faults(query, subject.setting, seed=case.seed):
+                raise AssertionError(f"{fault}, {subject}")
+
+
+def its_noise_obeys_the_laws(case: AlgorithmCase) -> None:
+    """The noise that is handed to the curator is a registered mechanism, which has laws of its own, or it obeys them itself."""
+    tried: set[object] = set()
+    registered = registered_classes(case.registry)
+    for subject in case.subjects(2):
+        for query, mechanism in _asked(case, subject):
+            check_noise(
+                query,
+                mechanism,
+                setting=subject.setting,
+                registry=case.registry,
+                registered=registered,
+                seed=case.seed,
+                tried=tried,
+            )
+
+
+def equal_answers_give_equal_runs(case: AlgorithmCase) -> None:
+    """Two datasets and the same scripted answers: equal plans, numbers of steps, states and results."""
+    for subject in case.subjects(2):
+        fault = equal_answers_equal_runs(subject.algorithm, declared(subject.setting), 1.0, rng=case.rng(8))
+        assert fault is None, f"{fault.detail}, {subject}"
+
+
+def _asked(case: AlgorithmCase, subject: AlgorithmSubject) -> list[Asked]:
+    found = asked_under_scripts(subject.algorithm, subject.setting, 1.0, rng=case.rng(9))
+    if not found:
+        raise LawUnchecked(f"it asks nothing under scripted answers, {subject}")
+    return found
+
+
 ALGORITHM_LAWS: tuple[Callable[[AlgorithmCase], None], ...] = (
     the_plan_covers_what_is_charged,
     more_noise_never_costs_more,
     the_state_holds_no_data,
     a_step_is_pure,
     degenerate_data_gives_an_answer,
+    what_is_asked_is_what_it_says,
+    equal_answers_give_equal_runs,
+    its_noise_obeys_the_laws,
 )
 
 
 def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> Iterator[tuple[str, Curator]]:
     """Curators that charge a fresh copy of the plan: over hard data, where it can be made up, and played ones."""
     try:
-        for name, table in hard_tables(subject.setting, case.rng(1)).items():
+        for name, table in hard_tables(declared(subject.setting), case.rng(1)).items():
             yield name, curator_over(subject.setting, table, PlanPurse(plan), case.rng(2)).door
     except LawNotApplicable:
         pass
@@ -149,24 +172,9 @@ def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> It
         yield f"answers that are {name}", PlayedCurator(subject.setting, PlanPurse(plan), player)
 
 
-def _walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int, trace: DataCurator | None = None) -> Path:
-    """Every state from the first to the last, or until so many steps are done."""
-    states = [algorithm.init(noise)]
-    with _silence():
-        while not algorithm.finished(states[-1]) and len(states) <= most:
-            states.append(algorithm.step(states[-1], curator))
-    released = () if trace is None else tuple(value for release in trace.trace for value in release.values)
-    return Path(states=tuple(states), released=released, done=bool(algorithm.finished(states[-1])))
-
-
-def _most_steps(plan: Event) -> int:
-    """A step a release, and one to make up its mind."""
-    return sum(flatten(plan).values()) + 1
-
-
-def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[dict[str, list[object]], frozenset[float]]:
+def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[Table, frozenset[float]]:
     """Rows of numbers that occur nowhere else, as they are and as codes."""
-    table = hard_tables(subject.setting, case.rng(7))["ordinary rows"]
+    table = hard_tables(declared(subject.setting), case.rng(7))["ordinary rows"]
     numbers = [cell for cells in table.values() for cell in cells if isinstance(cell, float)]
     if not numbers:
         raise LawNotApplicable("no column holds numbers that could be marked")
@@ -183,11 +191,3 @@ def _price(case: AlgorithmCase, plan: Event, relation: Neighbours) -> float:
         except UnpricedEventError:
             continue
     raise LawNotApplicable("no accountant can price the plan")
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Numbers made up by an adversary overflow; the driver judges states, not warnings."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

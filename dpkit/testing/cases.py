@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,8 +82,13 @@ class MechanismCase:
 
     def epsilon(self, mechanism: Mechanism, at: Distance, *, delta: float = DELTA) -> float:
         """What a release costs at this distance, by the cheapest accountant to compute that can price it."""
-        event = mechanism.event(at=at)
         relations = {claim.neighbours for claim in self.claims(mechanism, at)} or {Neighbours.ADD_REMOVE}
+        return self.priced(mechanism.event(at=at), relations, delta=delta)
+
+    def priced(
+        self, event: Event, relations: Collection[Neighbours] = (Neighbours.ADD_REMOVE,), *, delta: float = DELTA
+    ) -> float:
+        """What an event costs under the cheaper of these relations, by the cheapest accountant to compute."""
         known = self._memory.get(type(event))  # asked first: to be refused by the others costs more than the answer
         for name in dict.fromkeys([*([known] if isinstance(known, str) else []), *QUICK_ACCOUNTANTS]):
             try:
@@ -267,6 +272,9 @@ def _moves(case: MechanismCase, subject: Subject, shape: tuple[int, ...], at: Di
         moves.append(np.full(count, spread * shrunk))
         if not (one_way and getattr(subject.mechanism, "monotone", False)):
             moves.append(signs * spread * shrunk)
+            turned = np.full(count, spread * shrunk)
+            turned[-1] *= -1.0  # all the one way but for the last: what a search for the first of many is worst at
+            moves += [turned] if count > 2 else []
     return [move.reshape(shape) for move in moves]
 
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
+
+from dpkit.core.assess import assess
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
 from dpkit.core.losses import ApproxDP, Loss, PureDP
-from dpkit.errors import LossOverflowError, UnpricedLossError
+from dpkit.core.neighbours import Neighbours
+from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, UnpricedLossError
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
 from dpkit.testing.pair_search import steepest_pairs
-from dpkit.testing.quick_audit import Violation, quick_audit
+from dpkit.testing.quick_audit import CHOSEN, DECIDING, Violation, quick_audit
 
 MOST_PAIRS = 24
 LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
 """The prices, epsilon at delta, at whose distances a claim is audited."""
+CHARGING = ("pure", "advanced", "zcdp", "gdp", "rdp")
+"""The accountants by whose prices a release is judged: those that are quick, and one for every notion."""
 NEAR = 0.03
 """The price of a step at which no honest noise moves much: a mechanism that rounds the value first leaps."""
 
@@ -51,12 +58,25 @@ def price_grows_with_distance(case: MechanismCase) -> None:
             f"the price falls as the distance grows: {prices}"
         )
         assert math.isfinite(prices[1]), "no distance can be priced"
-        assert prices[3] > prices[1] or prices[1] == 0.0, f"three times the distance costs no more: {prices}"
+        # some prices are step functions of the distance, and some steps are wide
+        further = (_price_or_infinity(case, subject, at.times(count)) for count in (3, 10, 1000))
+        assert prices[1] == 0.0 or any(price > prices[1] for price in further), (
+            f"a thousand times the distance costs no more: {prices[1]:.3g}"
+        )
+
+
+def _price_or_infinity(case: MechanismCase, subject: Subject, at: Distance) -> float:
+    """The price, where it is a number."""
+    try:
+        with np.errstate(all="ignore"):
+            return case.epsilon(subject.mechanism, at)
+    except (DpkitError, ArithmeticError):  # too large to be priced
+        return math.inf
 
 
 def claims_survive_a_quick_audit(case: MechanismCase) -> None:
     """No event is likelier under a neighbour than a claim allows, on pairs of values that the kit searches itself."""
-    for index, subject in enumerate(case.subjects(3)):
+    for index, subject in enumerate(case.subjects(2)):
         # at a small delta, and at one that is large enough for a wrong delta to be seen
         distances = {case.distance(subject, target=target, delta=delta) for target, delta in LOOKS}
         for at in sorted(distances, key=lambda distance: distance.value):
@@ -76,21 +96,75 @@ def audit_claims(
     *,
     salt: int,
     pairs: Sequence[tuple[Array, Array]] | None = None,
+    deciding: int = DECIDING,
+    chosen: int = CHOSEN,
 ) -> None:
-    """A quick audit of claims that speak of one relation, on the pairs that are known at this distance or on these."""
-    profiles = [(claim, profile_of(claim.loss, case)) for claim in claims]
+    """A quick audit of claims that speak of one relation, and of what is charged, on the known pairs or on these."""
+    profiles = [(str(claim.loss), profile_of(claim.loss, case)) for claim in claims]
+    profiles.append(("that it costs what is charged for it", charged_profile(case, subject, at, claims[0].neighbours)))
     found: Violation | None = quick_audit(
         subject.mechanism,
         pairs_at(case, subject, at, claims[0], most=MOST_PAIRS) if pairs is None else pairs,
-        [(str(claim.loss), profile) for claim, profile in profiles if profile],
+        [(name, profile) for name, profile in profiles if profile],
         rng=case.rng(21, salt),
         epsilons=own_epsilons(claims),
+        deciding=deciding,
+        chosen=chosen,
     )
     assert found is None, (
         f"the claim {found.claim} does not hold at {at}: P({found.event}) is at least "
         f"{format_down(found.likely, digits=4)} for one value and at most {format_up(found.unlikely, digits=4)} for its "
         f"neighbour, with parameters {subject.parameters}"
     )
+
+
+def charged_profile(
+    case: MechanismCase, subject: Subject, at: Distance, relation: Neighbours
+) -> Callable[[float], float] | None:
+    """delta(epsilon) of what the curator charges for a release at this distance, whatever the mechanism claims."""
+    event = subject.mechanism.event(at=at)
+    priced = []
+    for name in CHARGING:
+        try:
+            chosen = case.registry.accountant(name)
+            priced.append(assess(event, accountant=chosen, registry=case.registry, neighbours=relation))
+        except (UnpricedEventError, LossOverflowError):
+            continue
+    if not priced:
+        return None
+
+    def profile(epsilon: float) -> float:
+        key = ("charged", event, relation, epsilon)
+        least = case.remembered(key, lambda: min(guarantee.delta(epsilon=epsilon) for guarantee in priced))
+        assert isinstance(least, float)
+        return least
+
+    return profile
+
+
+def several_distances_are_one_of_them(case: MechanismCase) -> None:
+    """Where `event` takes several distances at once, it costs no less than at the cheapest that it takes by itself."""
+    for subject in case.subjects(2):
+        at = case.distance(subject)
+        others = [Distance(metric=metric, value=at.value * 0.01) for metric in ("l1", "l2", "linf") if metric != at.metric]
+        for listed in ([at, *others], [*others, at]):
+            several: Any = tuple(listed)
+            try:
+                together = subject.mechanism.event(at=several)
+            except (DpkitError, TypeError, AttributeError, ValueError):
+                continue  # one at a time
+            alone = [price for price in (_price_at(case, subject, distance) for distance in listed) if price is not None]
+            price = case.priced(together)
+            assert price >= min(alone) * (1.0 - 1e-9), (
+                f"at several distances a release costs {price:.3g}, at each alone at least {min(alone):.3g}"
+            )
+
+
+def _price_at(case: MechanismCase, subject: Subject, distance: Distance) -> float | None:
+    try:
+        return case.priced(subject.mechanism.event(at=distance))
+    except (DpkitError, TypeError, AttributeError, ValueError):
+        return None
 
 
 def profile_of(loss: Loss, case: MechanismCase) -> Callable[[float], float] | None:

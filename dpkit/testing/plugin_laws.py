@@ -8,14 +8,16 @@ from typing import Any
 
 from dpkit.core.registry import Registry
 from dpkit.errors import PluginError
+from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
-from dpkit.testing import audit_laws, claim_laws, promise_laws, release_laws, sampler_laws, side_laws
+from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws, side_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.cases import MechanismCase
-from dpkit.testing.conformance import Check
+from dpkit.testing.conformance import Check, CheckResult, LawUnchecked, run_checks
 from dpkit.testing.engine_laws import ENGINE_LAWS, EngineCase
+from dpkit.testing.large_laws import LARGE_LAWS
 from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
 from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
 from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase
@@ -23,6 +25,7 @@ from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase
 MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.claims_are_what_the_rules_give,
     claim_laws.price_grows_with_distance,
+    claim_laws.several_distances_are_one_of_them,
     release_laws.release_refuses_nan_and_infinity,
     release_laws.errors_show_no_value,
     side_laws.nothing_is_written_of_the_value,
@@ -40,7 +43,12 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     promise_laws.release_many_is_many_releases,
     promise_laws.density_keeps_the_claims,
     promise_laws.accuracy_covers_the_error,
+    range_laws.no_release_is_the_value_itself,
+    range_laws.long_vectors_have_fresh_noise,
     claim_laws.claims_survive_a_quick_audit,
+    range_laws.claims_hold_at_the_ends_of_parameters,
+    range_laws.claims_hold_for_large_values,
+    range_laws.claims_hold_in_long_vectors,
     audit_laws.claims_survive_the_audit,
 )
 
@@ -68,10 +76,7 @@ def laws_of(installed: Installed, name: str, *, seed: int = 0) -> list[Check]:
             f"{found.distribution} {found.version}: {' '.join(found.problems)}".lstrip(": ") for found in (plugin, *others)
         ]
         raise PluginError(plugin=name, reason=" ".join(reasons))
-    checks = list(_checks(plugin, installed.registry, seed))
-    if not checks:
-        raise PluginError(plugin=name, reason="it adds nothing that the kit has laws for.")
-    return checks
+    return list(_checks(plugin, installed.registry, seed))
 
 
 def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
@@ -92,9 +97,38 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
     for name in plugin.adds.get("engines", ()):
         yield from _each(f"engine {name}", ENGINE_LAWS, EngineCase(factory=registry.engine(name), seed=seed))
     for name in plugin.adds.get("accountants", ()):
-        yield from _each(f"accountant {name}", ACCOUNTANT_LAWS, registry.accountant(name))
+        yield from _each(f"accountant {name}", (*ACCOUNTANT_LAWS, *LARGE_LAWS), registry.accountant(name))
+
+    for contribution in CATALOGUE:
+        if contribution.field not in _JUDGED:
+            for name in plugin.adds.get(contribution.field, ()):
+                yield Check(subject=f"{contribution.kind} {name}", law="it_has_laws", run=_unjudged)
+
+
+_JUDGED = ("mechanisms", "rules", "queries", "algorithms", "accountants", "sources", "engines")
+"""What the kit has laws for."""
+
+
+def _unjudged() -> None:
+    """What the kit has no laws for is not thereby fine."""
+    raise LawUnchecked("the kit has no laws for things of this kind")
 
 
 def _each(subject: str, laws: tuple[Callable[[Any], None], ...], case: object) -> Iterator[Check]:
     for law in laws:
         yield Check(subject=subject, law=law.__name__, run=partial(law, case))
+
+
+def check_plugin(module: object, *, seed: int = 0) -> list[CheckResult]:
+    """Load one module (or any object with hooks) as a plugin beside the built-ins, and try every law on what it adds.
+
+    Each result is (subject, law, outcome, detail); `outcome` is 'passed', 'failed', 'skipped' (the law does not speak of it)
+    or 'unchecked' (it does, and the kit cannot try it). `dpkit plugins check` shows the same for an installed plugin.
+    A module that cannot be loaded fails the law `the_plugin_loads`.
+    """
+    name = str(getattr(module, "__name__", "plugin")).rpartition(".")[2].replace("_", "-")
+    try:
+        checks = laws_of_plugin(module, name=name, seed=seed)
+    except PluginError as error:
+        return [CheckResult(subject=f"plugin {name}", law="the_plugin_loads", outcome="failed", detail=str(error))]
+    return list(run_checks(checks))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from dpkit.core.claims import Claim
 from dpkit.core.distances import Distance
@@ -70,7 +72,23 @@ def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claim
         for epsilon in (*EPSILONS, *own_epsilons([claim]))
     ]
     count = 0
-    for value, neighbour in pairs_at(case, subject, at, claims[0], most=MOST_PAIRS):
+    for line, p, q in _densities(case, subject, at, claims[0], salt):
+        count += 1
+        for one, other in ((p, q), (q, p)):
+            deltas = {epsilon: _delta_from_below(line, one, other, epsilon) for epsilon in {row[1] for row in allowed}}
+            for loss, epsilon, delta in allowed:
+                assert deltas[epsilon] <= delta * (1.0 + 1e-6), (
+                    f"the declared density breaks the claim {loss} at {at}: delta({epsilon:g}) is at least "
+                    f"{format_down(deltas[epsilon])}, claimed {format_up(delta)}, with parameters {subject.parameters}"
+                )
+    return count
+
+
+def _densities(
+    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, salt: int
+) -> Iterator[tuple[Array, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """Points that cover the outputs of two neighbours, and the declared log densities of both there."""
+    for value, neighbour in pairs_at(case, subject, at, claim, most=MOST_PAIRS):
         if value.size > 1 and case.factory.values != "scores":
             continue
         try:
@@ -81,16 +99,24 @@ def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claim
             continue
         line = np.union1d(lines[0], lines[1])
         grid = line.reshape(-1, *value.shape) if case.factory.values != "scores" else line
-        logs = [log_density_of(subject, grid, x) for x in (value, neighbour)]
-        count += 1
-        for one, other in (logs, logs[::-1]):
-            deltas = {epsilon: _delta_from_below(line, one, other, epsilon) for epsilon in {row[1] for row in allowed}}
-            for loss, epsilon, delta in allowed:
-                assert deltas[epsilon] <= delta * (1.0 + 1e-6), (
-                    f"the declared density breaks the claim {loss} at {at}: delta({epsilon:g}) is at least "
-                    f"{format_down(deltas[epsilon])}, claimed {format_up(delta)}, with parameters {subject.parameters}"
-                )
-    return count
+        yield line, log_density_of(subject, grid, value), log_density_of(subject, grid, neighbour)
+
+
+def renyi_from_below(
+    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, orders: npt.NDArray[np.float64], salt: int
+) -> Iterator[npt.NDArray[np.float64]]:
+    """Rényi divergences of neighbours by the declared densities, not above the truth where those are monotone between points.
+
+    Of p^order q^(1 - order) the smaller of two neighbouring points counts, so that what lies beyond the line is left out.
+    """
+    for line, p, q in _densities(case, subject, at, claim, salt):
+        for one, other in ((p, q), (q, p)):
+            with np.errstate(all="ignore"):
+                logs = orders[:, None] * one - (orders[:, None] - 1.0) * other
+                logs = np.where(np.isneginf(one), -np.inf, np.nan_to_num(logs, nan=-np.inf, posinf=np.inf))
+                if not np.issubdtype(line.dtype, np.integer):
+                    logs = np.minimum(logs[:, 1:], logs[:, :-1]) + np.log(np.diff(line.astype(np.float64)))
+                yield np.maximum(0.0, logsumexp(logs, axis=1) / (orders - 1.0))
 
 
 def _line_at(case: MechanismCase, subject: Subject, value: Array, salt: int) -> Array | None:

@@ -63,6 +63,8 @@ def quick_audit(
     *,
     rng: np.random.Generator,
     epsilons: Sequence[float] = (),
+    deciding: int = DECIDING,
+    chosen: int = CHOSEN,
 ) -> Violation | None:
     """The worst violation found, or None. Each of the few decisions is a false alarm with probability at most 1e-9.
 
@@ -83,8 +85,8 @@ def quick_audit(
         best = _most_telling((value, neighbour), (here, there), features, bounds)
         if best is not None:
             candidates.append(best)
-    for candidate in sorted(candidates, key=lambda found: -found.score)[:CHOSEN]:
-        violation = _decide(mechanism, candidate, bounds, rng)
+    for candidate in sorted(candidates, key=lambda found: -found.score)[:chosen]:
+        violation = _decide(mechanism, candidate, bounds, rng, deciding)
         if violation is not None:
             return violation
     return None
@@ -100,6 +102,7 @@ def _features(mechanism: Mechanism, value: Array, neighbour: Array) -> Features:
             found[f"coordinate {j} less coordinate {i}"] = flat[:, j] - flat[:, i]
         if flat.shape[1] > 1:
             found["the sum of the coordinates"] = flat.sum(axis=1)
+            found |= _of_the_whole(outputs.reshape(len(outputs), -1), value, neighbour)
         if isinstance(mechanism, WhiteBox):
             density: Any = mechanism.log_density
             with np.errstate(all="ignore"):
@@ -109,6 +112,18 @@ def _features(mechanism: Mechanism, value: Array, neighbour: Array) -> Features:
         return found
 
     return features
+
+
+def _of_the_whole(flat: Array, value: Array, neighbour: Array) -> dict[str, FloatArray]:
+    """Along the line from one value to the other, where outputs have their form; and of whole numbers the output as a word."""
+    found: dict[str, FloatArray] = {}
+    step = np.subtract(neighbour, value, dtype=np.float64).reshape(-1)
+    if flat.shape[1] == step.size:
+        found["the component along the change"] = flat.astype(np.float64) @ (step / (np.linalg.norm(step) or 1.0))
+    if flat.dtype.kind in "iub":
+        # a word of up to 64 entries as one number: equal words are equal numbers, others practically never
+        found["the whole output"] = flat.astype(np.float64) @ np.random.default_rng(3).random(flat.shape[1])
+    return found
 
 
 def _most_telling(
@@ -160,13 +175,15 @@ def _events(one: FloatArray, other: FloatArray) -> tuple[list[tuple[str, float]]
     return events, shares[0], shares[1]
 
 
-def _decide(mechanism: Mechanism, candidate: _Candidate, bounds: Sequence[Bound], rng: np.random.Generator) -> Violation | None:
+def _decide(
+    mechanism: Mechanism, candidate: _Candidate, bounds: Sequence[Bound], rng: np.random.Generator, draws: int
+) -> Violation | None:
     hits = []
     for value in (candidate.value, candidate.neighbour):
-        sample = candidate.features(np.asarray(mechanism.release_many(value, DECIDING, rng)))[candidate.feature]
+        sample = candidate.features(np.asarray(mechanism.release_many(value, draws, rng)))[candidate.feature]
         hits.append(int(np.sum(_happens(sample, candidate.words, candidate.threshold))))
-    low = proportion_bounds(hits[0], DECIDING, alpha=FALSE_ALARM / 2.0)[0]
-    high = proportion_bounds(hits[1], DECIDING, alpha=FALSE_ALARM / 2.0)[1]
+    low = proportion_bounds(hits[0], draws, alpha=FALSE_ALARM / 2.0)[0]
+    high = proportion_bounds(hits[1], draws, alpha=FALSE_ALARM / 2.0)[1]
     event = f"{candidate.feature} {candidate.words} a threshold"
     for claim, epsilon, delta in bounds:
         if low > math.exp(epsilon) * high + delta:

@@ -27,6 +27,8 @@ def sampler_follows_its_declared_law(case: MechanismCase) -> None:
             value = base_values(case, subject, shape, 1.0)[-1]
             white_box(subject)
             scalar = math.prod(shape) == 1 or case.factory.values == "scores"
+            if index and not scalar:
+                continue  # a density of several entries is slow to compare: once will do
             draws = SCALAR_DRAWS if scalar else VECTOR_DRAWS
             rng = case.rng(1, index)
             outputs = released(subject.mechanism, value, draws, rng)
@@ -77,7 +79,7 @@ def draws_are_independent(case: MechanismCase) -> None:
             if np.ptp(column) == 0.0:
                 continue
             # correlation of random ranks: mean 0, deviation at most 1/sqrt(n), and beyond 8 deviations practically never
-            correlations = _correlations(_ranks(column, rng))
+            correlations = rank_correlations(column, rng)
             lag = int(np.argmax(np.abs(correlations)))
             assert abs(correlations[lag]) < 8.0 / math.sqrt(len(column)), (
                 f"draws {lag + 1} apart are correlated ({correlations[lag]:.3f})"
@@ -232,8 +234,9 @@ def _ranks(column: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDA
     return ranks
 
 
-def _correlations(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The correlation at every lag from 1 on, so that noise used again much later (antithetic halves, say) is seen too."""
+def rank_correlations(column: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """The correlation of ranks at every lag from 1 on: noise used again much later (antithetic halves, say) is seen too."""
+    ranks = _ranks(column, rng)
     centred = ranks - np.mean(ranks)
     spectrum = np.abs(np.fft.rfft(centred, 2 * len(ranks))) ** 2
     return np.asarray(np.fft.irfft(spectrum)[1 : len(ranks)] / np.sum(centred**2))

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from dpkit.auditing.metrics import is_measured, sizes_in
 from dpkit.core.neighbours import Neighbours
 from dpkit.core.query import Query
 from dpkit.errors import DpkitError
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.metrics import is_measured, sizes_in
 
 Array = npt.NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class _Worst:
     other: Array | None = None
 
     def try_all(self, pool: Array) -> None:
-        contributions = contributions_of(self.query, pool)
+        contributions = summed_contributions(self.query, pool)
         blocks: list[tuple[Array, Array | None]] = [(contributions, None)]
         if self.relation is Neighbours.REPLACE_ONE:
             # the farthest from each of the outermost ones: all pairs would be a million
@@ -98,7 +98,7 @@ class _Worst:
 
     def measure(self, row: Array, other: Array | None) -> float:
         rows = row[None] if other is None else np.stack([row, other])
-        parts = contributions_of(self.query, rows)
+        parts = summed_contributions(self.query, rows)
         return float(_sized(self.metric, parts[:1] - parts[1:] if other is not None else parts)[0])
 
     def climb(self, rng: np.random.Generator) -> None:
@@ -117,10 +117,10 @@ class _Worst:
                 touched = rng.random(moved.shape) < 0.6
                 with np.errstate(all="ignore"):
                     moved = np.where(touched, moved * factor + shift, moved)
-                parts = contributions_of(self.query, moved)
+                parts = summed_contributions(self.query, moved)
                 fixed = self.other if which == "row" else self.row
                 if fixed is not None:
-                    parts = parts - contributions_of(self.query, fixed[None])[0]
+                    parts = parts - summed_contributions(self.query, fixed[None])[0]
                 sizes = _sized(self.metric, parts)
                 index = int(np.argmax(sizes))
                 if sizes[index] > self.size:
@@ -191,6 +191,23 @@ def contributions_of(query: Query, block: Array) -> Array:
     wanted = (len(block), *query.shape)
     assert rows.shape == wanted, f"rows() gave shape {rows.shape}, declared {wanted}"
     return rows
+
+
+def relies_on_ranges(query: Query) -> bool:
+    """Whether it is written for declared columns and exact sums, so that it may rely on their ranges and need not clip.
+
+    Of such a query the engine counts NaN as zero and clamps to the declared bound, in the contributions of `rows`.
+    """
+    return bool(query.columns) and query.bound is not None and query.grid is not None
+
+
+def summed_contributions(query: Query, block: Array) -> Array:
+    """Contributions as the engine adds them up."""
+    rows = contributions_of(query, block)
+    if not relies_on_ranges(query):
+        return rows
+    assert query.bound is not None
+    return np.nan_to_num(rows, nan=0.0, posinf=query.bound, neginf=-query.bound).clip(-query.bound, query.bound)
 
 
 def row_pool(width: int, hints: list[float], rng: np.random.Generator, count: int) -> Array:

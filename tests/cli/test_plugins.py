@@ -35,7 +35,7 @@ def test_the_json_is_one_object_a_plugin():
 def test_checking_prints_a_line_a_law_and_succeeds():
     run = invoke("plugins", "check", "dpkit", "--law", "form_shows_nothing")
     assert run.exit_code == 0, run.output
-    assert "ok      mechanism laplace" in run.output
+    assert "ok        mechanism laplace" in run.output
     assert "7 passed, 0 failed, 0 skipped" in run.output
 
 
@@ -62,8 +62,8 @@ def test_a_law_that_is_broken_gives_exit_code_one(tmp_path):
     law = ["--law", "sampler_follows_its_declared_law", "--law", "form_shows_nothing"]
     run = python(tmp_path, "-m", "dpkit.cli", "plugins", "check", name, *law)
     assert run.returncode == 1, run.stdout + run.stderr
-    assert "FAILED  mechanism leaky" in run.stdout
-    assert "1 passed, 1 failed, 0 skipped" in run.stdout
+    assert "FAILED    mechanism leaky" in run.stdout
+    assert "1 passed, 1 failed, 0 skipped, 0 unchecked" in run.stdout
 
 
 def test_the_hello_plugin_is_the_template_rendered():

@@ -7,6 +7,8 @@ from dpkit.accountants.mean_concentrated import MeanCDPAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.hooks.manager import default_registry
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
+from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.large_laws import LARGE_LAWS
 
 VARIANTS = [
     *default_registry().accountants,
@@ -20,3 +22,16 @@ VARIANTS = [
 @pytest.mark.parametrize("accountant", VARIANTS, ids=repr)
 def test_accountant_obeys(accountant, law):
     law(accountant)
+
+
+QUICK = [accountant for accountant in VARIANTS if accountant.name not in ("pld", "best")]
+"""Loss distributions take a second for each reading of a mixture, and are cross-checked with these."""
+
+
+@pytest.mark.parametrize("law", LARGE_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("accountant", QUICK, ids=repr)
+def test_accountant_obeys_on_mixtures_and_large_counts(accountant, law):
+    try:
+        law(accountant)
+    except LawNotApplicable as reason:
+        pytest.skip(str(reason))

@@ -36,6 +36,11 @@ BY_CHANCE = (
     "noise_is_never_zero",
     "claims_survive_a_quick_audit",
     "claims_survive_the_audit",
+    "no_release_is_the_value_itself",
+    "long_vectors_have_fresh_noise",
+    "claims_hold_at_the_ends_of_parameters",
+    "claims_hold_for_large_values",
+    "claims_hold_in_long_vectors",
 )
 WEIGHT = 6.0
 """The share of a law that decides by chance, against one that does not."""

@@ -4,12 +4,17 @@ import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import dpkit
+from dpkit.testing import check_plugin
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
 from dpkit.testing.conformance import run_check
-from dpkit.testing.plugin_laws import laws_of_plugin
+from dpkit.testing.large_laws import LARGE_LAWS
+from dpkit.testing.plugin_laws import MECHANISM_LAWS, laws_of_plugin
+from tests.mutants import little
 
 HERE = Path(__file__).parent
 WRONG = sorted(path.stem for path in (HERE / "plugins").glob("*.py"))
@@ -74,13 +79,56 @@ def test_no_false_alarm_at_a_few_seeds(name):
         assert failures(results("right_plugins", name, seed=seed, laws=FAST_LAWS)) == []
 
 
+@pytest.mark.parametrize("name", little.WRONG)
+def test_a_little_wrong_plugin_is_caught(name):
+    law, outcome = little.WRONG[name]
+    checks = [check for check in laws_of_plugin(little.module_of(name), name=name.replace("_", "-")) if check.law == law]
+    found = [run_check(check) for check in checks]
+    assert outcome in [result.outcome for result in found]
+    assert not any("raised" in result.detail for result in found)  # it was judged, it did not merely crash
+
+
+QUICK = ("wide_staircase", "chooses_an_index", "income_of_the_data_page", "amplification_as_proved", "sparse_vector")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in little.RIGHT]
+)
+def test_a_little_right_plugin_is_left_alone(name):
+    assert failures(check_plugin(little.module_of(name))) == []
+
+
+def test_check_plugin_tells_subject_law_outcome_and_detail():
+    found = check_plugin(little.module_of("half_price_without_a_mechanism"))
+    assert [(subject, law, outcome) for subject, law, outcome, _ in found] == [
+        ("loss rule half-price", "the_rule_holds_for_its_mechanisms", "unchecked"),
+        ("loss rule half-price", "a_curve_holds_at_every_order", "skipped"),
+    ]
+    assert all(detail for *_, detail in found)
+
+
+def test_check_plugin_tells_why_a_module_cannot_be_loaded():
+    ((subject, law, outcome, detail),) = check_plugin(ModuleType("empty_plugin"))
+    assert (subject, law, outcome) == ("plugin empty-plugin", "the_plugin_loads", "failed")
+    assert "implements no hook" in detail
+
+
+def test_what_has_no_laws_is_unchecked():
+    module = ModuleType("pairs_only")
+    pairs = dpkit.NeighbourPairs(name="hard", mechanism="laplace", pairs=lambda mechanism, at: [])
+    module.dpkit_neighbour_pairs = dpkit.hookimpl(lambda: [pairs])
+    assert [(found.subject, found.outcome) for found in check_plugin(module)] == [("neighbour pairs hard", "unchecked")]
+
+
 def test_there_are_enough_of_both():
-    assert len(WRONG) >= 18
-    assert len(RIGHT) >= 10
+    assert len(WRONG) + len(little.WRONG) >= 120
+    assert len(RIGHT) + len(little.RIGHT) >= 20
 
 
-def test_every_law_of_algorithms_has_a_mutant():
-    assert {law.__name__ for law in ALGORITHM_LAWS} <= {plugin("plugins", name).CAUGHT_BY for name in WRONG}
+def test_every_law_has_a_mutant():
+    caught = {plugin("plugins", name).CAUGHT_BY for name in WRONG} | {law for law, _ in little.WRONG.values()}
+    laws = {law.__name__ for law in (*ALGORITHM_LAWS, *LARGE_LAWS, *MECHANISM_LAWS)}
+    assert laws - caught <= {"claims_survive_the_audit"}  # its mutants are in tests/testing/test_audit_laws.py
 
 
 @pytest.mark.slow
