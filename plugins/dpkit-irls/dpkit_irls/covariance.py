@@ -72,19 +72,25 @@ def _last_slope(now: Filter) -> float:
 
 
 def _drawn(shape: Shape, tuning: Tuning) -> Array:
-    """Shapes that are likely; always the same draws, because post-processing needs no fresh noise."""
+    """Shapes that are likely; always the same draws, because post-processing needs no fresh noise.
+
+    Diagonals are drawn coordinate by coordinate; the rest as matrices near the mean, which stay positive.
+    """
     size = shape.mean.shape[0]
     drawn = np.random.default_rng(0).normal(size=(tuning.draws, size, size))
     drawn = np.triu(drawn) + np.triu(drawn, 1).swapaxes(1, 2)
-    units = np.sqrt(np.maximum(np.diag(shape.mean), 1e-300))
-    products = np.outer(units, units)
+    diagonal = np.maximum(np.diag(shape.mean), 1e-300)
+    factors = 1.0 + np.diagonal(drawn, axis1=1, axis2=2) * np.diag(shape.spread) / diagonal
+    factors = np.sqrt(np.maximum(factors, tuning.least_curve))
+    products = np.sqrt(np.outer(diagonal, diagonal))
     values, vectors = eigen(shape.mean / products)
     roots = np.sqrt(np.maximum(values, 1e-12))
     half, inverse_half = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
-    parts, turned = eigen(inverse_half @ (tuning.draw_width * shape.spread * drawn / products) @ inverse_half)
+    apart = tuning.draw_width * shape.spread * drawn * (1.0 - np.eye(size)) / products
+    parts, turned = eigen(inverse_half @ apart @ inverse_half)
     parts = np.where(parts > 0.0, 1.0 + parts, 1.0 / (1.0 - np.minimum(parts, 0.0)))  # 1 + parts, but positive
-    made = half @ of_eigen(np.maximum(parts, tuning.least_curve), turned) @ half
-    return np.asarray(made * products)
+    made = half @ of_eigen(parts, turned) @ half
+    return np.asarray(made * products * factors[:, :, None] * factors[:, None, :])
 
 
 def _turned(by: Array, matrices: Array) -> Array:
