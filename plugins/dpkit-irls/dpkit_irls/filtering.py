@@ -84,11 +84,11 @@ def _from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
     return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
-def _inside(share: float, *, tied: bool) -> float:
-    """The share of residuals below the threshold, from the share of nearness that was released: of normal ones, or of any."""
+def _inside(share: float, ratio: float, *, tied: bool) -> float:
+    """The share of residuals below the threshold: of normal ones of this ratio, or of any of which that share is near."""
     from scipy.special import ndtr
 
-    return min(1.0, share * 4.0 / math.pi) if tied else 2.0 * float(ndtr(ratio_of_share(share))) - 1.0
+    return min(1.0, share * 4.0 / math.pi) if tied else 2.0 * float(ndtr(ratio)) - 1.0
 
 
 def moved(
@@ -110,8 +110,9 @@ def moved(
     if now.turn == schedule.fixed_from:
         now = replace(now, variance=now.variance * tuning.forget)
     here = threshold / 4.0 if probe else threshold
-    seen = here / ratio_of_share(share)
-    slope = _inside(share, tied=now.tied) / here
+    ratio = ratio_of_share(share)
+    seen = here / ratio
+    slope = _inside(share, ratio, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
     metric = scatter.mean * max(expected.near, expected.length) ** 2 / total
     whole = _from_scatter(scatter, expected, tuning).mean
