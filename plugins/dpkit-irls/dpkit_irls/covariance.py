@@ -36,10 +36,15 @@ class Covariances:
         return np.asarray(np.mean(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
 
 
-def covariances(now: Filter, scatter: Shape, shape: Shape, plenty: float, tuning: Tuning) -> Covariances:
-    """Of the position of a filter; `plenty` is how many times the needed rows there are."""
+def covariances(
+    now: Filter, scatter: Shape, shape: Shape, *, plenty: float, rows_of_a_person: float, tuning: Tuning
+) -> Covariances:
+    """Of the position of a filter; `plenty` is how many times the needed rows there are.
+
+    Rows of one person may all be alike, so that there are only as many independent ones as persons.
+    """
     size = now.position.size
-    middle, inside = _middle(now, scatter, tuning), _last_slope(now)
+    middle, inside = _middle(now, scatter, tuning) * rows_of_a_person, _last_slope(now)
     drawn = _drawn(shape, tuning)
     values, vectors = eigen(drawn)
     values = np.maximum(values, 1e-12)
@@ -53,7 +58,7 @@ def covariances(now: Filter, scatter: Shape, shape: Shape, plenty: float, tuning
         rest = identity - inverse_root @ kept @ root
         start, noise = _turned(rest, start), _turned(rest, noise) + gain.added
         answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
-    wide = 1.0 + tuning.widen / max(plenty, 0.5)
+    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
     return Covariances(noise=noise * wide, sampling=_turned(answers, middle) * wide, start=start * wide)
 
 

@@ -67,8 +67,9 @@ class Tuning:
     Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
     across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
 
-    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; `widen` over the rows' multiple of
-    the need is added to the variance; a coefficient is hidden where a part `hidden` of its variance is what it started with.
+    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide. The variance is `wide` times what
+    they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its variance
+    is what it started with.
     """
 
     many: float = 3.0
@@ -111,7 +112,8 @@ class Tuning:
     draw_width: float = 1.2
     least_curve: float = 0.02
     overshoot: float = 1.5
-    widen: float = 1.0
+    wide: float = 1.08
+    widen: float = 0.4
     hidden: float = 0.25
     octave: int = 3
     length_window: int = 3
