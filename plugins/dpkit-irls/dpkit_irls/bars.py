@@ -1,23 +1,30 @@
-"""`python -m dpkit_irls.bars`: what each form needs, as a table; `--into PAGE` writes it between the page's marks.
+"""`python -m dpkit_irls.bars`: rows that each form needs, coverage of intervals, and fits without noise, as tables.
 
-`--small` is a quick look; the full one takes minutes. With `--keep FILE` an interrupted run goes on where it was.
+`--into PAGE` writes them between the page's marks. `--small` is a quick look, `--full` takes hours; without either it takes
+about half an hour of two processes. With `--keep FOLDER` an interrupted run goes on where it was. `--only` names one table.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dpkit.errors import InvalidValueError
+from dpkit_irls.coverage import FIRST_SEED, Case, Coverage, designs, summary
 from dpkit_irls.measuring import SEED, Measurements
 
-START, END = "<!-- irls:bars -->", "<!-- /irls:bars -->"
 BUDGET_OF_PAPER = "the paper's budget, which does not hold"
+TABLES = ("needs", "coverage", "limit")
+
+
+def marks(table: str) -> tuple[str, str]:
+    """Where a table stands in a page."""
+    return f"<!-- irls:{table} -->", f"<!-- /irls:{table} -->"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +52,10 @@ _DESIGNS = {
 _SIZES = (500, 600, 700, 800, 1_000)
 
 LINES: tuple[Line, ...] = (
-    Line(method="bounded", setting="the paper's", sizes=_SIZES, bar="1,000; stretch 600", times=3),
+    Line(method="bounded", setting="the paper's", sizes=_SIZES, bar="700", times=3),
     Line(method="bounded", setting="bounds 4 times too loose", sizes=_SIZES, bar="within 10%", loose=4.0, times=3),
     *(
-        Line(method="bounded", setting=name, sizes=(700, 800, 1_000, 1_300), bar="1,300", design=design)
+        Line(method="bounded", setting=name, sizes=(600, 700, 800, 1_000, 1_300), bar="1,000", design=design)
         for design, name in _DESIGNS.items()
     ),
     Line(method="moments", setting="the paper's", sizes=(14_000, 20_000, 28_000, 35_000), bar="35,000"),
@@ -58,46 +65,83 @@ LINES: tuple[Line, ...] = (
     Line(method="CDP-lap", setting=BUDGET_OF_PAPER, sizes=(28_000, 40_000, 56_000), bar="-"),
 )
 
+SOME = ((1_000, 1.0), (3_000, 0.5), (3_000, 1.0), (3_000, 8.0), (20_000, 1.0), (20_000, 1_000.0), (100_000, 1.0))
+ALL = tuple((rows, epsilon) for rows in (1_000, 3_000, 20_000, 100_000) for epsilon in (0.5, 1.0, 8.0, 1_000.0))
+"""Rows and epsilon of the coverage table, usually and in full."""
+LIMIT = (20_000, 5_000.0)
+"""Rows and epsilon at which a fit is compared with the same without privacy."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table as Markdown, or write it into a page."""
+    """Print the tables as Markdown, or write them into a page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="few datasets and sizes: a look, not a measurement")
-    parser.add_argument("--datasets", type=int, default=None, help="how many datasets a size; 20 by default, 3 if small")
-    parser.add_argument("--keep", type=Path, default=None, help="a JSON file that keeps what was measured")
-    parser.add_argument("--into", type=Path, default=None, help=f"a page with the marks {START} and {END}")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="few datasets and sizes: a look, not a measurement")
+    size.add_argument("--full", action="store_true", help="200 datasets a size, and 400 fits a case (200 at 100,000 rows)")
+    parser.add_argument("--datasets", type=int, default=None, help="how many datasets a size, and fits a case")
+    parser.add_argument("--only", choices=TABLES, default=None, help="one of the tables")
+    parser.add_argument("--keep", type=Path, default=None, help="a folder that keeps what was measured")
+    parser.add_argument("--into", type=Path, default=None, help=f"a page with marks such as {' '.join(marks('needs'))}")
     chosen = parser.parse_args(arguments)
     progress = (lambda text: print(f"\r{text:<100}", end="", file=sys.stderr)) if sys.stderr.isatty() else (lambda text: None)
-    kept = Measurements(path=chosen.keep, progress=progress)
-    made = table(kept, small=chosen.small, datasets=chosen.datasets or (3 if chosen.small else 20))
-    if chosen.into is None:
-        print(made)
-    else:
-        chosen.into.write_text(between_marks(chosen.into.read_text(encoding="utf-8"), made), encoding="utf-8")
+    if chosen.keep is not None:
+        chosen.keep.mkdir(parents=True, exist_ok=True)
+    for name in TABLES if chosen.only is None else (chosen.only,):
+        made = _made(name, chosen, progress)
+        if chosen.into is None:
+            print(made, end="\n\n")
+        else:
+            page = chosen.into.read_text(encoding="utf-8")
+            chosen.into.write_text(between_marks(page, made, name), encoding="utf-8")
 
 
-def between_marks(page: str, made: str) -> str:
-    """The page with the table in place of what stood between the marks."""
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
+def _made(name: str, chosen: argparse.Namespace, progress: Callable[[str], None]) -> str:
+    path = None if chosen.keep is None else chosen.keep / f"{'gaps' if name == 'needs' else 'fits'}.json"
+    if name == "needs":
+        datasets = chosen.datasets or (3 if chosen.small else 200 if chosen.full else 20)
+        return needs_table(Measurements(path=path, progress=progress), small=chosen.small, datasets=datasets)
+    kept = Coverage(path=path, progress=progress)
+    if name == "limit":
+        return limit_table(kept, fits=chosen.datasets or (1 if chosen.small else 20 if chosen.full else 4), small=chosen.small)
+    cases = SOME[:1] if chosen.small else ALL if chosen.full else SOME
+    fits = {rows: _fits(rows, chosen) for rows, _ in cases}
+    return coverage_table(kept, cases, fits, small=chosen.small)
+
+
+def _fits(rows: int, chosen: argparse.Namespace) -> int:
+    """How many fits of a case: fewer of many rows."""
+    if chosen.datasets is not None:
+        return int(chosen.datasets)
+    if chosen.small:
+        return 4
+    if chosen.full:
+        return 400 if rows < 100_000 else 200
+    return 100 if rows <= 3_000 else 30 if rows <= 20_000 else 10
+
+
+def between_marks(page: str, made: str, table: str) -> str:
+    """The page with the table in place of what stood between its marks."""
+    opening, closing = marks(table)
+    before, start, rest = page.partition(opening)
+    _, end, after = rest.partition(closing)
     if not start or not end:
-        raise InvalidValueError(field="into", found="a page without the marks", allowed=f"{START} ... {END}", where="bars")
-    return f"{before}{START}\n{made}\n{END}{after}"
+        raise InvalidValueError(
+            field="into", found="a page without the marks", allowed=f"{opening} ... {closing}", where="bars"
+        )
+    return f"{before}{opening}\n{made}\n{closing}{after}"
 
 
-def table(kept: Measurements, *, small: bool, datasets: int) -> str:
+def needs_table(kept: Measurements, *, small: bool, datasets: int) -> str:
     """One line a bar: gaps by N, the need, and what is asked for."""
     lines = ["| form | design or setting | mean gap at N | need | bar |", "|---|---|---|---|---|"]
-    needs: dict[str, float] = {}
     for line in LINES[:2] if small else LINES:
         sizes = line.sizes[::2] if small else line.sizes
-        counts = datasets * (1 if small else line.times)
+        counts = datasets * (1 if small or datasets >= 200 else line.times)
         found = {
             size: float(np.mean(kept.measured(line.method, size, counts, design=line.design, loose=line.loose)))
             for size in sizes
         }
         need = kept.need(line.method, sizes, counts, design=line.design, loose=line.loose)
-        needs[line.setting] = need
         gaps = ", ".join(f"{mean:.3f} at {size:,}" for size, mean in found.items())
         lines.append(f"| {line.method} | {line.setting} | {gaps} | {_said(need, sizes)} | {line.bar} |")
     if not small:
@@ -105,8 +149,47 @@ def table(kept: Measurements, *, small: bool, datasets: int) -> str:
         best = float(np.mean(kept.measured("non-private", 10_000, datasets, outliers=True)))
         said = f"excess {ours:.4f}, of non-private IRLS {best:.4f} | {ours / best:.2f} times | twice |"
         lines.append(f"| bounded | 5% outliers and t2 noise, N = 10,000 | {said}")
-    lines += ["", f"{datasets} datasets a size; {3 * datasets} in the first two lines. Seed {SEED}."] if not small else []
+        more = "" if datasets >= 200 else f"; {3 * datasets} in the first two lines"
+        lines += ["", f"{datasets} datasets a size{more}. Seed {SEED}."]
     return "\n".join(lines)
+
+
+def coverage_table(kept: Coverage, cases: Sequence[tuple[int, float]], fits: dict[int, int], *, small: bool) -> str:
+    """A row a design: the least and the largest coverage of a coefficient's 95% interval in each case."""
+    names = list(designs())[:2] if small else list(designs())
+    kept.measure([(Case(design=name, rows=rows, epsilon=epsilon), fits[rows]) for rows, epsilon in cases for name in names])
+    heads = [f"N = {rows:,}, epsilon {epsilon:g}" for rows, epsilon in cases]
+    lines = [f"| design | {' | '.join(heads)} |", "|---|" + "---|" * len(cases)]
+    found = {
+        (name, case): summary(kept.rows[Case(design=name, rows=case[0], epsilon=case[1]).key][: fits[case[0]]])
+        for name in names
+        for case in cases
+    }
+    for name in names:
+        cells = [f"{found[name, case].least:.2f} to {found[name, case].most:.2f}" for case in cases]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    three = [f"{min(found[name, case].within_three for name in names):.3f}" for case in cases]
+    ratios = [
+        f"{min(found[name, case].ratios[0] for name in names):.2f} to {max(found[name, case].ratios[1] for name in names):.2f}"
+        for case in cases
+    ]
+    hidden = [f"{np.mean([found[name, case].hidden for name in names]):.2f}" for case in cases]
+    lines.append(f"| errors within three stated ones, least of a design | {' | '.join(three)} |")
+    lines.append(f"| stated over observed error | {' | '.join(ratios)} |")
+    lines.append(f"| coefficients that a note calls hidden | {' | '.join(hidden)} |")
+    counted = ", ".join(f"{count} fits at {rows:,} rows" for rows, count in fits.items())
+    return "\n".join([*lines, "", f"{counted}. Seeds from {FIRST_SEED:,}, which were not used for tuning."])
+
+
+def limit_table(kept: Coverage, *, fits: int, small: bool) -> str:
+    """How far fits with hardly any noise are from the same estimand without privacy."""
+    rows, epsilon = LIMIT
+    names = list(designs())[:2] if small else list(designs())
+    cases = [Case(design=name, rows=rows, epsilon=epsilon) for name in names]
+    kept.measure((), [(case, fits) for case in cases])
+    lines = ["| design | largest difference, in standard errors |", "|---|---|"]
+    lines += [f"| {case.design} | {max(kept.gaps[case.key][:fits]):.3f} |" for case in cases]
+    return "\n".join([*lines, "", f"{fits} fits each, N = {rows:,}, epsilon {epsilon:g}. Bar: 0.1."])
 
 
 def _said(need: float, sizes: Sequence[int]) -> str:

@@ -147,7 +147,8 @@ class BoundedIRLS:
         if now is None or expected is None:
             return Known(coefficients=np.zeros(self.layout.size))
         scatter, shape = shapes_of(now, expected, self.tuning)
-        found = covariances(now, scatter, shape, state.plenty, self.tuning)
+        persons = self.facts.rows_of_a_person()
+        found = covariances(now, scatter, shape, plenty=state.plenty, rows_of_a_person=persons, tuning=self.tuning)
         believed = coefficient_precisions(self.layout, state.frame, state.widths, state.spread, self.tuning)
         position, found = moderated(now.position, found, state.frame, believed)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)

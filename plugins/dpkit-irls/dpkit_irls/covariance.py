@@ -36,10 +36,15 @@ class Covariances:
         return np.asarray(np.mean(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
 
 
-def covariances(now: Filter, scatter: Shape, shape: Shape, plenty: float, tuning: Tuning) -> Covariances:
-    """Of the position of a filter; `plenty` is how many times the needed rows there are."""
+def covariances(
+    now: Filter, scatter: Shape, shape: Shape, *, plenty: float, rows_of_a_person: float, tuning: Tuning
+) -> Covariances:
+    """Of the position of a filter; `plenty` is how many times the needed rows there are.
+
+    Rows of one person may all be alike, so that there are only as many independent ones as persons.
+    """
     size = now.position.size
-    middle, inside = _middle(now, scatter, tuning), _last_slope(now)
+    middle, inside = _middle(now, scatter, tuning) * rows_of_a_person, _last_slope(now)
     drawn = _drawn(shape, tuning)
     values, vectors = eigen(drawn)
     values = np.maximum(values, 1e-12)
@@ -53,7 +58,7 @@ def covariances(now: Filter, scatter: Shape, shape: Shape, plenty: float, tuning
         rest = identity - inverse_root @ kept @ root
         start, noise = _turned(rest, start), _turned(rest, noise) + gain.added
         answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
-    wide = 1.0 + tuning.widen / max(plenty, 0.5)
+    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
     return Covariances(noise=noise * wide, sampling=_turned(answers, middle) * wide, start=start * wide)
 
 
@@ -72,19 +77,25 @@ def _last_slope(now: Filter) -> float:
 
 
 def _drawn(shape: Shape, tuning: Tuning) -> Array:
-    """Shapes that are likely; always the same draws, because post-processing needs no fresh noise."""
+    """Shapes that are likely; always the same draws, because post-processing needs no fresh noise.
+
+    Diagonals are drawn coordinate by coordinate; the rest as matrices near the mean, which stay positive.
+    """
     size = shape.mean.shape[0]
     drawn = np.random.default_rng(0).normal(size=(tuning.draws, size, size))
     drawn = np.triu(drawn) + np.triu(drawn, 1).swapaxes(1, 2)
-    units = np.sqrt(np.maximum(np.diag(shape.mean), 1e-300))
-    products = np.outer(units, units)
+    diagonal = np.maximum(np.diag(shape.mean), 1e-300)
+    factors = 1.0 + np.diagonal(drawn, axis1=1, axis2=2) * np.diag(shape.spread) / diagonal
+    factors = np.sqrt(np.maximum(factors, tuning.least_curve))
+    products = np.sqrt(np.outer(diagonal, diagonal))
     values, vectors = eigen(shape.mean / products)
     roots = np.sqrt(np.maximum(values, 1e-12))
     half, inverse_half = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
-    parts, turned = eigen(inverse_half @ (tuning.draw_width * shape.spread * drawn / products) @ inverse_half)
+    apart = tuning.draw_width * shape.spread * drawn * (1.0 - np.eye(size)) / products
+    parts, turned = eigen(inverse_half @ apart @ inverse_half)
     parts = np.where(parts > 0.0, 1.0 + parts, 1.0 / (1.0 - np.minimum(parts, 0.0)))  # 1 + parts, but positive
-    made = half @ of_eigen(np.maximum(parts, tuning.least_curve), turned) @ half
-    return np.asarray(made * products)
+    made = half @ of_eigen(parts, turned) @ half
+    return np.asarray(made * products * factors[:, :, None] * factors[:, None, :])
 
 
 def _turned(by: Array, matrices: Array) -> Array:

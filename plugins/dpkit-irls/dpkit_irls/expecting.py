@@ -47,13 +47,14 @@ def expected_shapes(
         part, rest = category.part, math.fsum(squares) - float(share @ np.sum(codes * codes, axis=1))
         lengths = np.sqrt(plain + np.sum(codes * codes, axis=1) + max(rest, 0.0))
         weights = np.array([_weight(each, frame) for each in lengths])
-        rows = total * share
+        counted = total * share
+        rows = np.maximum(counted * np.minimum(1.0, (counted / max(3.0 * count_noise, 1e-300)) ** 2), 1.0)  # few may be noise
         scatter[part, part] += (codes.T * (rows * (weights / lengths) ** 2)) @ codes
         curve[part, part] += (codes.T * (rows * weights / lengths)) @ codes
         each = plain / max(numbers.size, 1) / len(coded)
         scatter[numbers, numbers] += float(rows @ (weights / lengths) ** 2) * each
         curve[numbers, numbers] += float(rows @ (weights / lengths)) * each
-        unsure[part] = np.minimum(0.8, count_noise / np.maximum(rows[category.others(frame)], 1e-300))
+        unsure[part] = np.minimum(1.0, 1.6 * count_noise / np.maximum(rows[category.others(frame)], 1e-300))
     diagonal = np.maximum(np.diag(scatter), 1e-300)
     ratio = np.sqrt(np.maximum(np.diag(curve), 1e-300) / diagonal)
     spread = np.diag(unsure * diagonal)

@@ -60,11 +60,20 @@ class Facts:
         return float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else None
 
     def needed(self, noise: float) -> float:
-        """About how many rows are needed, where mu is 1 / noise. Where a row moves a step half as far, half as many are."""
+        """About how many rows are needed, where mu is 1 / noise. Where a person moves a step half as far, half as many are."""
+        return needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
+
+    def rows_of_a_person(self) -> float:
+        """How many rows one person may have: as many times as a row does a person moves a step."""
+        person, row = self._distances()
+        return person / row
+
+    def _distances(self) -> tuple[float, float]:
+        """How far a person, and a row, move a step."""
         mix = mix_for(Carried.SCATTER, self.setting.neighbours)
         query = step(self.frame(), np.zeros(self.layout.size), 1.0, mix)
-        distance = next(found for found in self.setting.distances(query) if found.metric == "l2")
-        return needed(self.layout.size) * 0.2146 * noise * distance.value / 2.0
+        person = next(found for found in self.setting.distances(query) if found.metric == "l2")
+        return person.value, mix.sensitivity(self.setting.neighbours)[0].value
 
     @property
     def targets(self) -> Octaves:

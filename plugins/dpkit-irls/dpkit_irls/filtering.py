@@ -14,7 +14,7 @@ from dpkit_irls.estimates import ratio_of_share, share_near
 from dpkit_irls.expecting import Expected
 from dpkit_irls.fit import Array
 from dpkit_irls.schedule import Schedule
-from dpkit_irls.shapes import Pooled, Shape, blended, eigen, of_eigen
+from dpkit_irls.shapes import Pooled, Shape, blended, eigen, floored, of_eigen
 from dpkit_irls.step_query import Carried, Mix, StepSums
 from dpkit_irls.tuning import Tuning
 
@@ -84,11 +84,11 @@ def _from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
     return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
-def _inside(share: float, *, tied: bool) -> float:
-    """The share of residuals below the threshold, from the share of nearness that was released: of normal ones, or of any."""
+def _inside(share: float, ratio: float, *, tied: bool) -> float:
+    """The share of residuals below the threshold: of normal ones of this ratio, or of any of which that share is near."""
     from scipy.special import ndtr
 
-    return min(1.0, share * 4.0 / math.pi) if tied else 2.0 * float(ndtr(ratio_of_share(share))) - 1.0
+    return min(1.0, share * 4.0 / math.pi) if tied else 2.0 * float(ndtr(ratio)) - 1.0
 
 
 def moved(
@@ -110,23 +110,28 @@ def moved(
     if now.turn == schedule.fixed_from:
         now = replace(now, variance=now.variance * tuning.forget)
     here = threshold / 4.0 if probe else threshold
-    seen = here / ratio_of_share(share)
-    slope = _inside(share, tied=now.tied) / here
+    ratio = ratio_of_share(share)
+    seen = here / ratio
+    slope = _inside(share, ratio, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
     metric = scatter.mean * max(expected.near, expected.length) ** 2 / total
+    whole = _from_scatter(scatter, expected, tuning).mean
     curvature, variance = slope * shape.mean, now.variance
+    if now.curvature.precision > 0.0:  # rows beyond the threshold have no curvature yet; a step must not overshoot them
+        curvature = slope * _at_least(shape.mean, whole, tuning.least_of_scatter)
     surprise = _surprise(variance, curvature, sums.gradient, noise)
     if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
         if now.curvature.precision > 0.0:
-            curvature = _from_scatter(scatter, expected, tuning).mean / here  # that of all rows, which is larger
+            curvature = whole / here  # that of all rows, which is larger
     gain = _solved(_innovation(variance, curvature, noise), curvature @ variance).T
     move = _damped(gain @ sums.gradient, now, metric, tuning)
     after = _inflated(_symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
-    gained = float(np.sum(metric * (variance - after)))
-    low = max(float(np.sum(metric * after)), 0.0)
+    explained = surprise <= tuning.surprise
     scale = now.scale
     if not now.tied and not probe:
+        gained = float(np.sum(metric * (variance - after))) if explained else 0.0
+        low = min(max(float(np.sum(metric * after)), 0.0), seen * seen)
         scale = math.sqrt(max(seen * seen - gained, low, (scale / 6.0) ** 2))
     made = Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T)
     excess = share - 3.0 * near_noise / total
@@ -141,7 +146,7 @@ def moved(
         near_share=share,
         tied_steps=_tied_steps(now, excess, schedule, tuning, probe=probe),
     )
-    found = _ties(following, metric, excess, here, schedule, tuning, probe=probe)
+    found = _ties(following, metric, excess, here, schedule, tuning, probe=probe and explained)
     following = _restarted(following) if found else following
     return replace(following, scales=(*now.scales, following.scale))
 
@@ -190,6 +195,14 @@ def _innovation(variance: Array, curvature: Array, noise: float) -> Array:
 def _surprise(variance: Array, curvature: Array, gradient: Array, noise: float) -> float:
     """How much larger a gradient is than expected, in variances."""
     return float(gradient @ _solved(_innovation(variance, curvature, noise), gradient)) / gradient.size
+
+
+def _at_least(shape: Array, scatter: Array, least: float) -> Array:
+    """The shape, in every direction at least so much of what the scatter of all rows says."""
+    values, vectors = eigen(scatter)
+    roots = np.sqrt(np.maximum(values, 1e-12 * max(float(np.sum(np.abs(values))), 1e-300)))
+    half, inverse = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
+    return np.asarray(half @ floored(inverse @ shape @ inverse, least) @ half)
 
 
 def _damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:

@@ -14,11 +14,12 @@ from dpkit_irls.tuning import Tuning
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a column lies: its centre, a scale to divide by, and the scale that its histogram shows."""
+    """Where a column lies: its centre, a scale to divide by, the scale that its histogram shows, and how wide it may be."""
 
     centre: float
     scale: float
     shown: float
+    width: float
 
 
 def located(
@@ -27,7 +28,6 @@ def located(
     edges: Array,
     default: tuple[float, float],
     *,
-    zero: float,
     total: float,
     size: int,
     tuning: Tuning,
@@ -36,11 +36,11 @@ def located(
 
     The default (centre and scale) has a start of some nats. The scale to divide by is at least the standard deviation of the
     bins that are surely filled, and so large that rows which the noise could hide at the far end are not many scales away.
-    Rows apart from an atom (at `zero` or an end) are not much longer than others of so many entries, or they lose their weight.
+    Rows apart from an atom at an end are not much longer than others of so many entries, or they lose their weight.
     """
     low, high = float(edges[0]), float(edges[-1])
     if not high > low:
-        return Place(centre=default[0], scale=default[1], shown=default[1])
+        return Place(centre=default[0], scale=default[1], shown=default[1], width=2.0 * default[1])
     weight, where, wide = _likely(counts, spread, edges, default, tuning)
     bins, bin_width = (edges[1:] + edges[:-1]) / 2.0, float(edges[1] - edges[0])
     centre = float(weight @ where)
@@ -56,10 +56,10 @@ def located(
             apart = tuning.far * math.sqrt(float(others @ (bins - bins[top]) ** 2) / float(np.sum(others)) / size)
     unseen = min(0.5, 3.0 * spread / max(total, 1.0))
     hidden = tuning.hide * math.sqrt(unseen * (1.0 - unseen)) * (high - low) * (1.0 - float(weight[0]))
-    atom = fitted < 1.5 * bin_width and min(abs(centre - at) for at in (low, high, zero)) < 1.5 * bin_width
+    atom = fitted < 1.5 * bin_width and min(centre - low, high - centre) < 1.5 * bin_width  # zeros, or a rare 0/1 column
     rare = tuning.hidden_far * (high - low) / math.sqrt(size) if atom and seen < bin_width else 0.0
     scale = min(max(fitted, seen, hidden, apart, rare), (high - low) / 2.0)
-    return Place(centre=centre, scale=scale, shown=max(fitted, seen))
+    return Place(centre=centre, scale=scale, shown=max(fitted, seen), width=high - low if atom else 2.0 * scale)
 
 
 def _likely(
@@ -100,7 +100,7 @@ def shows_ties(counts: Array, spread: float, total: float, scale_in_bins: float)
     top = int(np.argmax(counts))
     near = [float(counts[place]) for place in (top - 1, top + 1) if 0 <= place < counts.size]
     high = float(counts[top])
-    elsewhere = total - high - math.fsum(near) - 4.0 * spread * math.sqrt(len(near) + 1.0) > 0.1 * total
+    elsewhere = total - high - math.fsum(near) - 3.0 * spread * math.sqrt(len(near) + 1.0) > 0.05 * total
     return high - 3.0 * spread > 0.3 * total and max(near) < 0.25 * high and (scale_in_bins > 1.5 or elsewhere)
 
 

@@ -55,15 +55,14 @@ def _places(facts: Facts, state: BoundedState, released: Released) -> BoundedSta
 def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
     bins, frame, numbers = bins_of(facts, state), state.frame, facts.layout.numbers
     centres, units = list(frame.centres), list(frame.units)
-    zeros = [*(-centres[place] / units[place] for place in numbers), -frame.origin]
     defaults = [*[(0.0, 1.0)] * len(numbers), (0.0, state.spread)]
     edges: list[Array] = [low + width * np.arange(bins.bins + 1.0) for low, width in zip(bins.lows, bins.widths, strict=True)]
     total, size, tuning = state.total, facts.layout.size, facts.tuning
     found = [
-        located(each, spread, edge, default, zero=zero, total=total, size=size, tuning=tuning)
-        for each, edge, default, zero in zip(counts, edges, defaults, zeros, strict=True)
+        located(each, spread, edge, default, total=total, size=size, tuning=tuning)
+        for each, edge, default in zip(counts, edges, defaults, strict=True)
     ]
-    widths = tuple(units[place] * width * bins.bins for place, width in zip(numbers, bins.widths, strict=False))
+    widths = tuple(units[place] * seen.width for place, seen in zip(numbers, found, strict=False))
     for place, seen in zip(numbers, found, strict=False):
         centres[place] += units[place] * seen.centre
         units[place] *= seen.scale

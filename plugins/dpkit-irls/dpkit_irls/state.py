@@ -17,7 +17,7 @@ from dpkit_irls.tuning import Tuning
 class BoundedState:
     """`needed` is about how many rows it takes, by public facts, and `total` how many there are: public, or released.
 
-    `spread` is the target's scale, `widths` are those of the numbers' histograms in the columns' units. `levels` are shares of
+    `spread` is the target's scale, `widths` are how far the numbers reach, in the columns' units. `levels` are shares of
     levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise hides. `scatter` is that of
     directions; `filter` is there once lengths are known.
     """

@@ -51,7 +51,8 @@ class Tuning:
     `cap` radii (or lengths) are weighted down.
 
     Filter: `inflation` is added to the variance each step (its model is not exact); `trust` bounds a step by so many scales,
-    `turning` a step back by that much of the one before; a score `surprise` times what was expected widens the variance.
+    `turning` a step back by that much of the one before; a gradient `surprise` times what was expected widens the variance; a
+    curvature is at least `least_of_scatter` of all rows'.
 
     Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
     coordinate at most `few_amplified` or `many_amplified` times; `overlap` is the curvature's share that scatters do not see.
@@ -66,8 +67,9 @@ class Tuning:
     Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
     across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
 
-    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; `widen` over the rows' multiple of
-    the need is added to the variance; a coefficient is hidden where a part `hidden` of its variance is what it started with.
+    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide. The variance is `wide` times what
+    they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its variance
+    is what it started with.
     """
 
     many: float = 3.0
@@ -86,6 +88,7 @@ class Tuning:
     trust: float = 3.0
     turning: float = 0.5
     surprise: float = 3.0
+    least_of_scatter: float = 0.3
     floor: float = 0.4
     least: float = 0.02
     few_amplified: float = 8.0
@@ -109,7 +112,8 @@ class Tuning:
     draw_width: float = 1.2
     least_curve: float = 0.02
     overshoot: float = 1.5
-    widen: float = 0.8
+    wide: float = 1.08
+    widen: float = 0.4
     hidden: float = 0.25
     octave: int = 3
     length_window: int = 3
