@@ -435,3 +435,10 @@ def test_an_event_belongs_to_the_plugin_that_defines_it_even_where_that_one_give
     assert found.registry.foreign.keys() == {"theirs"}
     assert "an event of 'owner'" in found.registry.foreign["theirs"]
     assert found.plugins[-1].unused
+
+
+def test_an_import_on_a_busy_machine_is_not_slow_and_one_that_waits_is():
+    from dpkit.hooks.discovery import _taken
+
+    assert _taken(0.5, 4.0) == 0.5
+    assert _taken(0.01, 4.0) == 4.0

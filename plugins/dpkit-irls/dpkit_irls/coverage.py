@@ -211,7 +211,7 @@ class Coverage:
                 self._write()
 
     def _kept(self, case: Case, *, gap: bool) -> list[Any]:
-        found: dict[str, list[Any]] = self.gaps if gap else self.rows  # type: ignore[assignment]
+        found: dict[str, list[Any]] = self.gaps if gap else self.rows
         return found.setdefault(case.key, [])
 
     def _write(self) -> None:

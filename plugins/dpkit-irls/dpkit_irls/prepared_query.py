@@ -36,7 +36,8 @@ def prepared_query(
     """
 
     def block_sum(block: Array) -> Array:
-        return np.asarray(np.sum(summed(preparation.rows(block)), axis=0) * grid)
+        # exact for as few rows as the grid allows; runs of many more would not fit into 64 bits together
+        return np.asarray(np.sum(summed(preparation.rows(block)), axis=0, dtype=np.float64) * grid)
 
     return Query(
         name=name,

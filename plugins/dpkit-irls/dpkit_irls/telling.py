@@ -27,9 +27,9 @@ def estimand_sentence(frame: Frame, now: Filter) -> str:
     of = "spreads of the target" if now.tied else "scales of the residuals"
     per = now.threshold / (now.spread if now.tied else now.scale)
     return (
-        f"Huber's regression with threshold {now.threshold:.6g} ({per:.3g} {of}): the coefficients b with "
-        f"sum g(x)/|z| clip((y - x'b)/{now.threshold:.6g}, -1, 1) x = 0. z is x after the released centring and scaling. "
-        f"g/|z| is constant for rows with |z| up to {frame.near:.4g}, falls as 1/|z| to {frame.far:.4g}, and as 1/|z|^2 beyond."
+        f"Huber's regression with the threshold {now.threshold:.5g} ({per:.3g} {of}). A row has full weight up to the length "
+        f"{frame.near:.4g}, after the released centring and scaling; beyond, its weight falls as 1/length, and from "
+        f"{frame.far:.4g} on as 1/length^2."
     )
 
 

@@ -39,16 +39,20 @@ def test_the_attack_succeeds_as_often_as_the_theory_says_and_never_accuses_false
 
 def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{bars.START}\nold\n{bars.END}\nafter\n", encoding="utf-8")
-    bars.main(["--small", "--datasets", "1", "--into", str(page)])
+    marked = [f"{start}\nold\n{end}\n" for start, end in map(bars.marks, bars.TABLES)]
+    page.write_text(f"before\n{''.join(marked)}after\n", encoding="utf-8")
+    for _ in range(2):  # the second time nothing is measured again
+        bars.main(["--small", "--datasets", "1", "--into", str(page), "--keep", str(tmp_path / "kept")])
     made = page.read_text(encoding="utf-8")
     assert "| bounded | the paper's |" in made
+    assert "| off-centre |" in made
+    assert "Bar: 0.1." in made
     assert "old" not in made
     assert made.startswith("before\n")
     assert made.endswith("after\n")
     page.write_text("no marks", encoding="utf-8")
     with pytest.raises(dpkit.InvalidValueError, match="marks"):
-        bars.between_marks("no marks", "")
+        bars.between_marks("no marks", "", "needs")
 
 
 def test_the_simulated_curator_measures_what_a_run_would_give():

@@ -1,11 +1,12 @@
 """Before the fit: errors by simulation and rows that are needed, from public facts. After it: standard errors. Warm starts."""
 
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import IRLS, MOMENTS, PAPER
-from dpkit_irls.foretelling import made_up
+from dpkit_irls.foretelling import SimulatedCurator, made_up
 from dpkit_irls.moment_errors import residual_scale, scores
 from dpkit_irls.moment_query import Scaling
 
@@ -66,6 +67,26 @@ def test_what_is_foretold_is_what_happens_and_standard_errors_cover_the_truth(na
     assert np.mean(off < 1.96 * shown) > 0.8
     assert shown.mean() < 4.0 * np.sqrt(np.mean(off * off))
     assert all(fit.intercept_error > 0.0 for fit in fits)
+
+
+def test_rare_levels_are_foretold_where_their_shares_are_declared():
+    shares, rows, noise = {"g": (0.9, 0.09, 0.01)}, 20_000, 4.0
+    columns = (*(dpkit.Number(name=name, lower=-4, upper=4, missing=0.0) for name in ("a", "y")),)
+    schema = dpkit.Schema(columns=(columns[0], dpkit.Category(name="g", levels=("u", "v", "w")), columns[1]))
+    where = DeclaredSetting(schema=schema, neighbours=REPLACE, rows=rows)
+    algorithm = IRLS.prepare(where, features=["a", "g"], target="y")
+    declared = replace(algorithm, shares=shares).accuracy(noise)
+    rng, stated = np.random.default_rng(5), []
+    for _ in range(2):
+        block = made_up(where, where.columns, rows, rng, shares=shares)
+        state, curator = algorithm.init(noise), SimulatedCurator(block, rng)
+        while not algorithm.finished(state):
+            state = algorithm.step(state, curator)
+        fit = algorithm.result(state)
+        stated.append([*fit.standard_errors, fit.intercept_error])
+    observed = 1.96 * np.mean(stated, axis=0)
+    assert np.array(list(declared.values())) / observed == pytest.approx(np.ones(4), rel=0.5)
+    assert algorithm.accuracy(noise)["g=w, on made-up data"] < 0.5 * declared["g=w, on made-up data"]
 
 
 def test_scores_of_normal_residuals():

@@ -127,8 +127,8 @@ def test_mixes_that_no_theorem_covers_are_refused(change):
 
 def test_the_price_under_add_remove():
     priced = {kind: CHEAP[kind].sensitivity(Neighbours.ADD_REMOVE)[0].value for kind in Carried}
-    assert priced[Carried.CURVATURE] == 1.0
-    assert priced[Carried.SCATTER] == priced[Carried.MIDDLE] == pytest.approx(math.sqrt(1.125))
+    assert len(set(priced.values())) == 1  # so that which one a step carries may depend on what was released
+    assert priced[Carried.SCATTER] == pytest.approx(math.sqrt(1.125))
     dear = {kind: FREE[kind].sensitivity(Neighbours.ADD_REMOVE)[0].value for kind in Carried}
     for kind, (_, _, longest) in COEFFICIENTS.items():
         assert dear[kind] == pytest.approx(longest, rel=1e-3)

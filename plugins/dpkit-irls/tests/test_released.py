@@ -1,0 +1,128 @@
+"""What is made of released histograms and matrices: places, ties, shapes, beliefs and errors."""
+
+import numpy as np
+import pytest
+from dpkit_irls.covariance import Covariances
+from dpkit_irls.frame import Frame
+from dpkit_irls.placing import level_shares, located, shows_ties
+from dpkit_irls.priors import inverse, moderated
+from dpkit_irls.schedule import schedule_for, step_shares
+from dpkit_irls.shapes import Shape, blended, eigen, floored, whitening
+from dpkit_irls.step_query import Carried
+from dpkit_irls.tuning import TUNING
+
+EDGES = np.linspace(-4.0, 4.0, 33)
+
+
+def histogram(values, rng, spread=20.0):
+    return np.histogram(values.clip(-4, 4), bins=EDGES)[0] + spread * rng.normal(size=32)
+
+
+def placed(values, rng, spread=20.0, rows=None):
+    counts = histogram(values, rng, spread)
+    return located(counts, spread, EDGES, (0.0, 1.0), total=float(rows or values.size), size=6, tuning=TUNING)
+
+
+def test_a_column_is_found_where_it_is_and_noise_alone_leaves_the_default():
+    rng = np.random.default_rng(1)
+    found = placed(rng.normal(2.2, 0.4, 3000), rng)
+    assert found.centre == pytest.approx(2.2, abs=0.1)
+    assert found.scale == pytest.approx(0.4, abs=0.15)
+    lost = [placed(np.zeros(0), rng, rows=3000) for _ in range(40)]
+    assert sum(abs(each.centre) > 0.5 for each in lost) <= 4
+    assert all(0.5 < each.scale <= 4.0 for each in lost)
+
+
+def test_ones_among_zeros_are_not_left_many_scales_away():
+    rng = np.random.default_rng(2)
+    values = np.where(rng.random(20_000) < 0.02, 3.875, -3.875)
+    found = placed(values, rng)
+    assert found.centre == pytest.approx(np.mean(values), abs=0.2)
+    assert 7.75 / found.scale < 2.0 * np.sqrt(6)
+    assert found.width == pytest.approx(8.0)
+
+
+def test_a_column_of_one_value_keeps_what_was_declared():
+    found = located(np.ones(4), 1.0, np.zeros(5), (0.0, 1.0), total=4.0, size=2, tuning=TUNING)
+    assert (found.centre, found.scale) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "tied"), [("normal", False), ("narrow", False), ("yes or no", True), ("zeros", True)])
+def test_ties_show_in_the_histogram_of_targets(kind, tied):
+    rng = np.random.default_rng(3)
+    values = {
+        "normal": rng.normal(size=5000),
+        "narrow": 0.05 * rng.normal(size=5000),
+        "yes or no": np.where(rng.random(5000) < 0.32, 3.9, -3.9),
+        "zeros": np.where(rng.random(5000) < 0.8, 0.1, rng.exponential(2.0, 5000)),
+    }[kind]
+    counts = histogram(values, rng)
+    assert shows_ties(counts, 20.0, 5000.0, float(np.std(values)) / 0.25) is tied
+
+
+def test_shares_of_levels_add_up_and_none_is_nothing():
+    found = level_shares(np.array([700.0, 320.0, -50.0]), 1000.0)
+    assert found == pytest.approx([0.69, 0.31, 0.001])
+
+
+def test_a_matrix_is_believed_where_there_is_no_noise_and_the_base_where_there_is_nothing_else():
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(4, 4))
+    found = root @ root.T + np.eye(4)
+    base = Shape(mean=np.diag([1.0, 2.0, 3.0, 4.0]), spread=np.zeros((4, 4)))
+    assert blended(found, base, 1e-6, TUNING).mean == pytest.approx(found, rel=1e-6)
+    hidden = blended(base.mean, base, 1e6, TUNING)
+    assert hidden.mean == pytest.approx(base.mean)
+    assert hidden.spread == pytest.approx(np.zeros((4, 4)))
+
+
+def test_whitening_decorrelates_and_lengthens_no_more_than_it_may():
+    moments = np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1e-4]])
+    turn = whitening(moments, 1e-9, TUNING, longest=2.0, shortest=0.125)
+    after = turn @ moments @ turn.T
+    assert after - np.diag(np.diag(after)) == pytest.approx(np.zeros((3, 3)), abs=1e-3)
+    assert turn[2, 2] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_wild_matrices_give_finite_ones():
+    wild = np.full((3, 3), np.inf)
+    wild[0, 0] = np.nan
+    values, vectors = eigen(wild)
+    assert np.isfinite(values).all()
+    assert np.isfinite(vectors).all()
+    assert np.linalg.eigvalsh(floored(-np.eye(3), 0.5)) == pytest.approx([0.5] * 3)
+
+
+def test_errors_of_a_mixture_lie_between_its_own_and_hold_95_percent():
+    rng = np.random.default_rng(5)
+    parts = np.array([[[1.0]], [[9.0]]])
+    zero = np.zeros((2, 1, 1))
+    error = Covariances(noise=parts, sampling=zero, start=zero).errors(np.eye(1))[0]
+    draws = rng.normal(size=400_000) * rng.choice([1.0, 3.0], size=400_000)
+    assert np.mean(np.abs(draws) < 1.96 * error) == pytest.approx(0.95, abs=0.002)
+    alike = Covariances(noise=zero, sampling=np.full((2, 1, 1), 4.0), start=zero)
+    assert alike.errors(np.eye(1), rows_over=16.0) == pytest.approx([0.5])
+
+
+def test_beliefs_move_what_the_noise_hides_and_nothing_else():
+    frame = Frame(columns=("a", "b", "y"), units=(1.0, 1.0), intercept=False, preconditioner=np.eye(2))
+    noise = np.array([np.diag([1e-6, 100.0])])
+    found = Covariances(noise=noise, sampling=np.array([np.eye(2)]), start=np.zeros((1, 2, 2)))
+    position, after = moderated(np.array([3.0, 30.0]), found, frame, np.array([1.0, 1.0]))
+    assert position == pytest.approx([3.0, 30.0 / 101.0], rel=1e-4)
+    assert after.left(np.eye(2))[0] < 1e-4
+    assert after.left(np.eye(2))[1] > 0.4
+    assert inverse(np.diag([1e-8, 1e8])) == pytest.approx(np.diag([1e8, 1e-8]))
+
+
+def test_the_threshold_grows_to_hubers_and_the_shares_of_steps_add_up():
+    few, many = schedule_for(1.0, 16, TUNING), schedule_for(40.0, 16, TUNING)
+    assert set(few.carried) == {Carried.SCATTER}
+    assert set(many.carried) == set(Carried)
+    assert (few.threshold, many.threshold) == pytest.approx((0.45, 1.345))
+    for iterations in (1, 2, 5, 16, 40):
+        for plenty in (0.5, 40.0, np.inf):
+            assert sum(step_shares(plenty, iterations, TUNING)) == pytest.approx(1.0)
+            schedule = schedule_for(min(plenty, 1e9), iterations, TUNING)
+            assert len(schedule.carried) == iterations
+            assert schedule.probe < schedule.fixed_from or schedule.few
