@@ -7,8 +7,10 @@ from dpkit.core.algorithm import AnyAlgorithm
 from dpkit.core.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
 from dpkit.core.neighbours import EITHER
 from dpkit.core.query import Block, Steps
+from dpkit.data.columns import Column
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.releasing import (
+    ASSUMING,
     checked_confidence,
     checked_generator,
     checked_shape,
@@ -24,16 +26,20 @@ from dpkit.mechanisms.releasing import (
 from dpkit.numerics.exact_rounding import grid_for
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
 from dpkit.numerics.noise_inputs import checked_scale, checked_value
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_down, round_up, sqrt_down, sqrt_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.simulated import stamped
 from dpkit.numerics.special import Array, asfloat
+from dpkit.running.curator import Released
 
 __all__ = [
+    "ASSUMING",
     "EITHER",
     "UNIT_ROUNDOFF",
     "AnyAlgorithm",
     "Array",
     "Block",
+    "Column",
+    "Released",
     "Steps",
     "asfloat",
     "checked_confidence",
@@ -49,6 +55,7 @@ __all__ = [
     "generator",
     "grid_below",
     "grid_for",
+    "in_full",
     "log_tail",
     "nonempty_text",
     "nonnegative",

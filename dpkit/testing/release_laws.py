@@ -100,15 +100,16 @@ def release_is_deterministic_given_the_rng(case: MechanismCase) -> None:
 def without_a_generator_the_noise_is_the_same_law(case: MechanismCase) -> None:
     """`release(value)` draws afresh each time, and as much noise as it does from a generator that is given."""
     for subject in case.subjects(1):
-        draws = (subject.mechanism.release, subject.mechanism.release_many)
+        mechanism: Any = subject.mechanism  # whether `rng` may be left out is its own affair
+        draws = (mechanism.release, mechanism.release_many)
         if any(inspect.signature(draw).parameters["rng"].default is not None for draw in draws):
             raise LawNotApplicable("it draws from a generator that is given, and from nothing else")
         value = _values(case, subject)[0]
         given, own = (
-            np.asarray(subject.mechanism.release_many(value, OWN_DRAWS, rng)).reshape(OWN_DRAWS, -1)[:, 0]
+            np.asarray(mechanism.release_many(value, OWN_DRAWS, rng)).reshape(OWN_DRAWS, -1)[:, 0]
             for rng in (case.rng(17), None)
         )
-        single = [np.asarray(subject.mechanism.release(value)).tobytes() for _ in range(OWN_DRAWS // 20)]
+        single = [np.asarray(mechanism.release(value)).tobytes() for _ in range(OWN_DRAWS // 20)]
         few = len(np.unique(given)) < OWN_DRAWS // 2  # choices and small integers are equal by chance
         assert few or len(set(single)) > len(single) // 2, "without a generator a release repeats itself: its seed is fixed"
         both = np.sort(np.concatenate([given, own]).astype(np.float64))

@@ -16,12 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.losses import ApproxDP
-from dpkit.core.neighbours import Neighbours
-from dpkit.data.columns import Category, Number
-from dpkit.data.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.running.schedules import solve_noise
+from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
 from dpkit_irls.designs import MADE_UP, Array, Design
 from dpkit_irls.estimand import Estimand, estimand_of
 from dpkit_irls.fit import Fit

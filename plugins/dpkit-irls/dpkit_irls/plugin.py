@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dpkit.core.factories import AlgorithmFactory, MechanismFactory, QueryFactory
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.parameters import Parameter
-from dpkit.core.zoo import ZooEntry
-from dpkit.hooks.specs import hookimpl
+from dpkit import AlgorithmFactory, LossRule, MechanismFactory, Parameter, QueryFactory, ZooEntry, hookimpl
 from dpkit_irls import algorithm, published, queries, wishart, zoo
 
 _SCALE = Parameter(

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import Distance
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query, Steps
+from dpkit import Citation, Distance, Neighbours, Preparation, Query
+from dpkit.authoring import Steps
 from dpkit_irls.rows import GRID, Array
 
 RowMap = Callable[[Array], Array]
