@@ -3,10 +3,8 @@
 Public: docs/api.md lists these names, and a test holds the list and the first-party plugins to it.
 """
 
-from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
-from dpkit.core.neighbours import EITHER
-from dpkit.core.query import Block, Steps
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.query import Block, Steps
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.releasing import (
     checked_confidence,
@@ -21,12 +19,14 @@ from dpkit.mechanisms.releasing import (
     repeated,
     summed_over_value,
 )
-from dpkit.numerics.exact_rounding import grid_for
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
-from dpkit.numerics.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.noise.exact_rounding import grid_for
+from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.noise.simulated import stamped
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_down, round_up, sqrt_down, sqrt_up
-from dpkit.numerics.simulated import stamped
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
+from dpkit.privacy.neighbours import EITHER
 
 __all__ = [
     "EITHER",

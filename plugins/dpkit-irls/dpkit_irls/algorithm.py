@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.factories import AlgorithmFactory
-from dpkit.core.parameters import Parameter
-from dpkit.core.setting import Setting
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.factories import AlgorithmFactory
+from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.setting import Setting
 from dpkit_irls.bounded import BoundedIRLS
 from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moments import FREEDOM, MomentIRLS

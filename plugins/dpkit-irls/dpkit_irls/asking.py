@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.query import Query
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Query
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit_irls import influence_query as ask

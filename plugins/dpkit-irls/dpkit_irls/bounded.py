@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from dpkit.core.algorithm import Curator
-from dpkit.core.events import Compose, Event
-from dpkit.core.setting import Setting
-from dpkit.running.curator import planned_event
+from dpkit.contracts.algorithm import Curator
+from dpkit.contracts.setting import Setting
+from dpkit.privacy.events import Compose, Event
+from dpkit.release.curator import planned_event
 from dpkit_irls import needs
 from dpkit_irls.asking import asked, stages_of
 from dpkit_irls.covariance import covariances

@@ -20,9 +20,9 @@ from dpkit_irls.estimator_schema import DROP, Declared, categories_of, declared
 from dpkit_irls.spending_again import warn_of_spending_again
 
 if TYPE_CHECKING:
-    from dpkit.core.guarantee import Guarantee
-    from dpkit.running.curator import Released
-    from dpkit.running.ledger import Ledger
+    from dpkit.contracts.guarantee import Guarantee
+    from dpkit.release.curator import Released
+    from dpkit.release.ledger.ledger import Ledger
 
 Array = npt.NDArray[np.float64]
 
@@ -89,14 +89,14 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
-        from dpkit.core.checks import one_of
-        from dpkit.core.losses import ApproxDP
-        from dpkit.core.neighbours import Neighbours
-        from dpkit.data.engine import BlockEngine
-        from dpkit.data.opening import open_source
         from dpkit.data.setting import DeclaredSetting
-        from dpkit.running.run import run_algorithms
-        from dpkit.running.schedules import solve_noise
+        from dpkit.data.summing.block_engine import BlockEngine
+        from dpkit.data.tables.open_source import open_source
+        from dpkit.privacy.checks import one_of
+        from dpkit.privacy.losses import ApproxDP
+        from dpkit.privacy.neighbours import Neighbours
+        from dpkit.release.run_algorithms import run_algorithms
+        from dpkit.release.schedules import solve_noise
         from dpkit_irls.algorithm import prepare
         from dpkit_irls.measuring import registry
 
@@ -191,7 +191,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
 def _opened(ledger: object) -> Ledger | None:
     """The ledger itself, or the one in the file of this path."""
-    from dpkit.running.ledger import Ledger
+    from dpkit.release.ledger.ledger import Ledger
 
     if ledger is None or isinstance(ledger, Ledger):
         return ledger

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.source import Cells
-from dpkit.data.columns import Category
+from dpkit.contracts.table import Cells
+from dpkit.data.columns.kinds import Category
 from dpkit.errors import InvalidValueError
 
 Array = npt.NDArray[np.float64]

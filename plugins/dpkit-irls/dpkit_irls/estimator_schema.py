@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.data.columns import Category, Column, Number, Policy
-from dpkit.data.schema import Schema
+from dpkit.data.columns.kinds import Category, Column, Number, Policy
+from dpkit.data.columns.schema import Schema
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.numerics.rounding import in_full
 

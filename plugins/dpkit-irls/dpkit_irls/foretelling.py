@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpkit.core.distances import Distance
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
-from dpkit.core.setting import Setting
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Query
+from dpkit.contracts.setting import Setting
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
 from dpkit_irls.dummies import entry_names, levels_of, widened
 from dpkit_irls.fit import Array
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.core.losses import ApproxDP
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query
-from dpkit.core.registry import Registry
-from dpkit.data.columns import Number
-from dpkit.data.schema import Schema
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Preparation, Query
+from dpkit.contracts.registry import Registry
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
 from dpkit.data.setting import DeclaredSetting
-from dpkit.running.schedules import solve_noise
+from dpkit.privacy.losses import ApproxDP
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.schedules import solve_noise
 from dpkit_irls.algorithm import prepare
 from dpkit_irls.fit import Fit
 from dpkit_irls.generator import Array, Sample, error, non_private, sample

@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import Distance, frobenius, l1, l2, rank_one
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query, Steps
+from dpkit.contracts.query import Preparation, Query, Steps
 from dpkit.numerics.exact_sums import whole_steps
 from dpkit.numerics.rounding import round_up, sqrt_up
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import Distance, frobenius, l1, l2, rank_one
+from dpkit.privacy.neighbours import Neighbours
 from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.prepared_query import prepared_query

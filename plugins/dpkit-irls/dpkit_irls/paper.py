@@ -10,15 +10,15 @@ from typing import Literal
 
 import numpy as np
 
-from dpkit.core.algorithm import Curator
-from dpkit.core.events import Compose, Event, Repeat
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.query import Query
-from dpkit.core.setting import Setting
+from dpkit.contracts.algorithm import Curator
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Query
+from dpkit.contracts.setting import Setting
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.laplace import Laplace
 from dpkit.numerics.rounding import sqrt_up
-from dpkit.running.curator import planned_event
+from dpkit.privacy.events import Compose, Event, Repeat
+from dpkit.release.curator import planned_event
 from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretelling import foretold_errors

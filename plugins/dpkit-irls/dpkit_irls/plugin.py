@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dpkit.core.factories import AlgorithmFactory, MechanismFactory, QueryFactory
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.parameters import Parameter
-from dpkit.core.zoo import ZooEntry
+from dpkit.contracts.factories import AlgorithmFactory, MechanismFactory, QueryFactory
+from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.zoo import ZooEntry
 from dpkit.hooks.specs import hookimpl
+from dpkit.privacy.rules import LossRule
 from dpkit_irls import algorithm, published, queries, wishart, zoo
 
 _SCALE = Parameter(

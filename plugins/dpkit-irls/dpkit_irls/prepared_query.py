@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import Distance
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Preparation, Query, Steps
+from dpkit.contracts.query import Preparation, Query, Steps
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
 from dpkit_irls.rows import GRID, Array
 
 RowMap = Callable[[Array], Array]

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import finite_number, nonnegative
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import GDP, ApproxDP, PureDP
-from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import Gaussian
+from dpkit.privacy.checks import finite_number, nonnegative
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import GDP, ApproxDP, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 from dpkit_irls.sampling import noisy_matrices, wishart_log_density
 
 
@@ -97,14 +97,14 @@ class WishartAsPublished:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="WishartAsPublished"))
 
     @property
     def grid(self) -> float:
         """The spacing of the outputs."""
-        from dpkit.numerics.exact_rounding import grid_for
+        from dpkit.numerics.noise.exact_rounding import grid_for
 
         return grid_for(self.scale)
 
@@ -138,7 +138,7 @@ class GaussianAsPublished:
     failure: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="GaussianAsPublished"))
         below = finite_number(self.failure, field="failure", where="GaussianAsPublished", minimum=0.0, below=1.0, strict=True)

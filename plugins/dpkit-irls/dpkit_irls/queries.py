@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.factories import QueryFactory
-from dpkit.core.parameters import Parameter
-from dpkit.core.query import Query
+from dpkit.contracts.factories import QueryFactory
+from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.query import Query
 from dpkit_irls import influence_query, moment_query, step_query
 from dpkit_irls.frame import FAR, Frame
 from dpkit_irls.influence_query import EqualBins, Octaves

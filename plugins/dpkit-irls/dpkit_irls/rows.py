@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.query import Steps
+from dpkit.contracts.query import Steps
 from dpkit.numerics.exact_sums import runs_of, truncated, whole_steps
 
 Array = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ def noisy_matrices(
     value: npt.ArrayLike, *, extra: int, scale: float, grid: float, rng: np.random.Generator | None, where: str
 ) -> Matrix:
     """value + scale * W(d + extra), rounded to the grid. Only public facts (shape, kind) and non-finite values are refused."""
-    from dpkit.numerics.noise_inputs import checked_value
-    from dpkit.numerics.simulated import stamped
+    from dpkit.numerics.noise.noise_inputs import checked_value
+    from dpkit.numerics.noise.simulated import stamped
 
     releasing.checked_generator(rng)
     matrices = checked_value(value, saturate=None, where=f"{where}.release")

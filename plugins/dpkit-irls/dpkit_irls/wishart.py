@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative, whole_number
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.mechanisms import releasing
+from dpkit.privacy.checks import nonnegative, whole_number
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 from dpkit_irls.gamma_pair import LARGEST_SHAPE, GammaPair
 from dpkit_irls.sampling import noisy_matrices, wishart_log_density
 from dpkit_irls.swap_pair import SwapPair
@@ -90,7 +90,7 @@ class Wishart:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Wishart"))
         object.__setattr__(self, "extra", whole_number(self.extra, field="extra", where="Wishart", minimum=1))
@@ -103,7 +103,7 @@ class Wishart:
     @property
     def grid(self) -> float:
         """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.exact_rounding import grid_for
+        from dpkit.numerics.noise.exact_rounding import grid_for
 
         return grid_for(self.scale)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import dpkit
-from dpkit.running import schedules
+from dpkit.release import schedules
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from dpkit_irls.moment_query import Scaling, Weights, joint_moments
 
 import dpkit
 from dpkit.data.setting import DeclaredSetting
-from dpkit.running.run import run_algorithms
-from dpkit.running.trace import charged_event
+from dpkit.release.run_algorithms import run_algorithms
+from dpkit.release.trace import charged_event
 from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS
 from dpkit.testing.sensitivity_search import search_excess
 
@@ -54,7 +54,7 @@ def test_each_level_but_the_first_has_a_coefficient(name):
     assert fit.features == ("x", "group=b", "group=c", "late")
     assert fit.coefficients == pytest.approx((0.5, 2.0, -1.0, 1.5), abs=0.1)
     assert fit.intercept == pytest.approx(0.3, abs=0.1)
-    assert dpkit.core.events.flatten(charged_event(result.releases)) == dpkit.core.events.flatten(result.plan)
+    assert dpkit.privacy.events.flatten(charged_event(result.releases)) == dpkit.privacy.events.flatten(result.plan)
 
 
 def test_the_order_of_levels_does_not_matter_beyond_the_baseline():

@@ -12,7 +12,7 @@ from dpkit_irls.moment_query import Scaling
 
 import dpkit
 from dpkit.data.setting import DeclaredSetting
-from dpkit.running.run import run_algorithms
+from dpkit.release.run_algorithms import run_algorithms
 
 REPLACE = dpkit.Neighbours.REPLACE_ONE
 COLUMNS = ("a", "b", "y")

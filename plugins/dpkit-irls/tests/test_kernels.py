@@ -11,11 +11,11 @@ from dpkit_irls.moment_query import Scaling, Weights
 from dpkit_irls.queries import columns_of
 
 import dpkit
-from dpkit.core.neighbours import Neighbours
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing import plan_sums
+from dpkit.data.summing.sums import plan_sums
 from dpkit.hooks.manager import default_registry
-from dpkit.running.run import run_algorithms
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.run_algorithms import run_algorithms
 
 COUNTS = [0, 1, 7, 511, 512, 513, 8191, 8193, 20_011]
 

@@ -8,9 +8,9 @@ from dpkit_irls.queries import FACTORIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpkit.core.distances import Distance
-from dpkit.core.neighbours import Neighbours
-from dpkit.data.summing import plan_sums
+from dpkit.data.summing.sums import plan_sums
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.metrics import sizes_in
 from dpkit.testing.sensitivity_search import search_excess
 

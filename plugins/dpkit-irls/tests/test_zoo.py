@@ -6,7 +6,7 @@ import pytest
 from scipy import special
 
 import dpkit
-from dpkit.auditing.replay import replay
+from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.zoo import ZOO, entry_named, whole_zoo
 from dpkit.bench.audit import measure_audit
 from dpkit.hooks.manager import load_plugins
