@@ -56,6 +56,7 @@ KNOWN = {
         "dpkit.numerics.rounding",
         "dpkit.numerics.noise.simulated",
         "dpkit.numerics.special",
+        "dpkit.contracts.table",
         "dpkit.release",
         "dpkit.release.ledger.ledger",
         "dpkit.release.curator",
