@@ -12,102 +12,65 @@ if TYPE_CHECKING:
     from dpkit.accounting import calibrate as calibrate
     from dpkit.accounting import privacy_filter as privacy_filter
     from dpkit.accounting import privacy_odometer as privacy_odometer
-    from dpkit.analysis.load import load as load
     from dpkit.analysis.plan import Plan as Plan
-    from dpkit.analysis.run import Result as Result
-    from dpkit.analysis.spec import Spec as Spec
-    from dpkit.auditing.certificate import AuditCertificate as AuditCertificate
-    from dpkit.auditing.runner import audit as audit
-    from dpkit.core.accountant import Accountant as Accountant
-    from dpkit.core.accountant import Reading as Reading
-    from dpkit.core.algorithm import Advising as Advising
-    from dpkit.core.algorithm import Curator as Curator
-    from dpkit.core.algorithm import Foretelling as Foretelling
-    from dpkit.core.algorithm import IterativeAlgorithm as IterativeAlgorithm
-    from dpkit.core.algorithm import NeedsRows as NeedsRows
-    from dpkit.core.auditor import Auditor as Auditor
-    from dpkit.core.auditor import Evidence as Evidence
-    from dpkit.core.choices import Choice as Choice
-    from dpkit.core.claims import Citation as Citation
-    from dpkit.core.claims import Claim as Claim
-    from dpkit.core.command import Command as Command
-    from dpkit.core.conversions.arrow import Conversion as Conversion
-    from dpkit.core.distances import Distance as Distance
-    from dpkit.core.distances import frobenius as frobenius
-    from dpkit.core.distances import l1 as l1
-    from dpkit.core.distances import l2 as l2
-    from dpkit.core.distances import linf as linf
-    from dpkit.core.distances import rank_one as rank_one
-    from dpkit.core.distances import records as records
-    from dpkit.core.engine import Closing as Closing
-    from dpkit.core.engine import CountsRows as CountsRows
-    from dpkit.core.engine import DeclaresSetting as DeclaresSetting
-    from dpkit.core.engine import Engine as Engine
-    from dpkit.core.events import ApproxEvent as ApproxEvent
-    from dpkit.core.events import Compose as Compose
-    from dpkit.core.events import Event as Event
-    from dpkit.core.events import Parallel as Parallel
-    from dpkit.core.events import PureEvent as PureEvent
-    from dpkit.core.events import Repeat as Repeat
-    from dpkit.core.events import Subsample as Subsample
-    from dpkit.core.events import ZCDPEvent as ZCDPEvent
-    from dpkit.core.explain import Explanation as Explanation
-    from dpkit.core.factories import AlgorithmFactory as AlgorithmFactory
-    from dpkit.core.factories import EngineFactory as EngineFactory
-    from dpkit.core.factories import Factory as Factory
-    from dpkit.core.factories import MechanismFactory as MechanismFactory
-    from dpkit.core.factories import NeighbourPairs as NeighbourPairs
-    from dpkit.core.factories import QueryFactory as QueryFactory
-    from dpkit.core.filters import Filtering as Filtering
-    from dpkit.core.filters import FilterTheorem as FilterTheorem
-    from dpkit.core.filters import PrivacyFilter as PrivacyFilter
-    from dpkit.core.gauges import Gauge as Gauge
-    from dpkit.core.gauges import Gauging as Gauging
-    from dpkit.core.guarantee import Guarantee as Guarantee
-    from dpkit.core.loss_pairs import PLD as PLD
-    from dpkit.core.loss_pairs import LossDirection as LossDirection
-    from dpkit.core.loss_pairs import LossPair as LossPair
-    from dpkit.core.loss_rules import LossRule as LossRule
-    from dpkit.core.losses import GDP as GDP
-    from dpkit.core.losses import RDP as RDP
-    from dpkit.core.losses import ZCDP as ZCDP
-    from dpkit.core.losses import ApproxDP as ApproxDP
-    from dpkit.core.losses import Loss as Loss
-    from dpkit.core.losses import MeanCDP as MeanCDP
-    from dpkit.core.losses import PureDP as PureDP
-    from dpkit.core.losses import RenyiCurve as RenyiCurve
-    from dpkit.core.mechanism import Accurate as Accurate
-    from dpkit.core.mechanism import CombinedAccurate as CombinedAccurate
-    from dpkit.core.mechanism import Mechanism as Mechanism
-    from dpkit.core.mechanism import Neighbouring as Neighbouring
-    from dpkit.core.mechanism import OnGrid as OnGrid
-    from dpkit.core.mechanism import Scaled as Scaled
-    from dpkit.core.mechanism import WhiteBox as WhiteBox
-    from dpkit.core.neighbours import Neighbours as Neighbours
-    from dpkit.core.parameters import GIVEN as GIVEN
-    from dpkit.core.parameters import Parameter as Parameter
-    from dpkit.core.query import Preparation as Preparation
-    from dpkit.core.query import Query as Query
-    from dpkit.core.registry import Registry as Registry
-    from dpkit.core.setting import Setting as Setting
-    from dpkit.core.source import Batch as Batch
-    from dpkit.core.source import Cells as Cells
-    from dpkit.core.source import DivisibleTable as DivisibleTable
-    from dpkit.core.source import InMemory as InMemory
-    from dpkit.core.source import OfFiles as OfFiles
-    from dpkit.core.source import OfFloat32 as OfFloat32
-    from dpkit.core.source import Source as Source
-    from dpkit.core.source import Table as Table
-    from dpkit.core.zoo import ZooEntry as ZooEntry
-    from dpkit.data.columns import Boolean as Boolean
-    from dpkit.data.columns import Category as Category
-    from dpkit.data.columns import Number as Number
-    from dpkit.data.columns import Policy as Policy
-    from dpkit.data.engine import BlockEngine as BlockEngine
-    from dpkit.data.opening import open_source as open_source
-    from dpkit.data.schema import Schema as Schema
+    from dpkit.analysis.reading.load import load as load
+    from dpkit.analysis.reading.spec import Spec as Spec
+    from dpkit.analysis.run_plan import Result as Result
+    from dpkit.auditing.audit import audit as audit
+    from dpkit.auditing.certificates.certificate import AuditCertificate as AuditCertificate
+    from dpkit.contracts.accountant import Accountant as Accountant
+    from dpkit.contracts.accountant import Reading as Reading
+    from dpkit.contracts.algorithm import Advising as Advising
+    from dpkit.contracts.algorithm import Curator as Curator
+    from dpkit.contracts.algorithm import Foretelling as Foretelling
+    from dpkit.contracts.algorithm import IterativeAlgorithm as IterativeAlgorithm
+    from dpkit.contracts.algorithm import NeedsRows as NeedsRows
+    from dpkit.contracts.auditor import Auditor as Auditor
+    from dpkit.contracts.auditor import Evidence as Evidence
+    from dpkit.contracts.choices import Choice as Choice
+    from dpkit.contracts.command import Command as Command
+    from dpkit.contracts.engine import Closing as Closing
+    from dpkit.contracts.engine import CountsRows as CountsRows
+    from dpkit.contracts.engine import DeclaresSetting as DeclaresSetting
+    from dpkit.contracts.engine import Engine as Engine
+    from dpkit.contracts.factories import AlgorithmFactory as AlgorithmFactory
+    from dpkit.contracts.factories import EngineFactory as EngineFactory
+    from dpkit.contracts.factories import Factory as Factory
+    from dpkit.contracts.factories import MechanismFactory as MechanismFactory
+    from dpkit.contracts.factories import NeighbourPairs as NeighbourPairs
+    from dpkit.contracts.factories import QueryFactory as QueryFactory
+    from dpkit.contracts.guarantee import Guarantee as Guarantee
+    from dpkit.contracts.mechanism import Accurate as Accurate
+    from dpkit.contracts.mechanism import CombinedAccurate as CombinedAccurate
+    from dpkit.contracts.mechanism import Mechanism as Mechanism
+    from dpkit.contracts.mechanism import Neighbouring as Neighbouring
+    from dpkit.contracts.mechanism import OnGrid as OnGrid
+    from dpkit.contracts.mechanism import Scaled as Scaled
+    from dpkit.contracts.mechanism import WhiteBox as WhiteBox
+    from dpkit.contracts.parameters import GIVEN as GIVEN
+    from dpkit.contracts.parameters import Parameter as Parameter
+    from dpkit.contracts.query import Preparation as Preparation
+    from dpkit.contracts.query import Query as Query
+    from dpkit.contracts.registry import Registry as Registry
+    from dpkit.contracts.setting import Setting as Setting
+    from dpkit.contracts.table import Batch as Batch
+    from dpkit.contracts.table import Cells as Cells
+    from dpkit.contracts.table import DivisibleTable as DivisibleTable
+    from dpkit.contracts.table import InMemory as InMemory
+    from dpkit.contracts.table import OfFiles as OfFiles
+    from dpkit.contracts.table import OfFloat32 as OfFloat32
+    from dpkit.contracts.table import Source as Source
+    from dpkit.contracts.table import Table as Table
+    from dpkit.contracts.zoo import ZooEntry as ZooEntry
+    from dpkit.data.columns.kinds import Boolean as Boolean
+    from dpkit.data.columns.kinds import Category as Category
+    from dpkit.data.columns.kinds import Number as Number
+    from dpkit.data.columns.kinds import Policy as Policy
+    from dpkit.data.columns.schema import Schema as Schema
+    from dpkit.data.columns.unit import PrivacyUnit as PrivacyUnit
     from dpkit.data.setting import DeclaredSetting as DeclaredSetting
-    from dpkit.data.unit import PrivacyUnit as PrivacyUnit
+    from dpkit.data.summing.block_engine import BlockEngine as BlockEngine
+    from dpkit.data.tables.open_source import open_source as open_source
     from dpkit.errors import BudgetError as BudgetError
     from dpkit.errors import BudgetExceededError as BudgetExceededError
     from dpkit.errors import BudgetUnreachableError as BudgetUnreachableError
@@ -159,49 +122,86 @@ if TYPE_CHECKING:
     from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
     from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
-    from dpkit.numerics.exact_rounding import NoiseLaw as NoiseLaw
-    from dpkit.numerics.exact_rounding import Tail as Tail
-    from dpkit.numerics.exact_rounding import exactly_rounded as exactly_rounded
     from dpkit.numerics.exact_sums import ExactSum as ExactSum
-    from dpkit.numerics.randomness import secure_generator as secure_generator
-    from dpkit.numerics.simulated import Simulated as Simulated
-    from dpkit.running.curator import DataCurator as DataCurator
-    from dpkit.running.curator import planned_event as planned_event
-    from dpkit.running.driver import Outcome as Outcome
-    from dpkit.running.driver import drive as drive
-    from dpkit.running.ledger import Ledger as Ledger
-    from dpkit.running.ledger_terms import ExpectedTerms as ExpectedTerms
-    from dpkit.running.noise import ScaledNoise as ScaledNoise
-    from dpkit.running.noise import expected_error as expected_error
-    from dpkit.running.noise import noise_for as noise_for
-    from dpkit.running.run import RunResult as RunResult
-    from dpkit.running.run import run_algorithms as run_algorithms
-    from dpkit.running.schedules import schedule_weights as schedule_weights
-    from dpkit.running.schedules import solve_noise as solve_noise
+    from dpkit.numerics.noise.exact_rounding import NoiseLaw as NoiseLaw
+    from dpkit.numerics.noise.exact_rounding import Tail as Tail
+    from dpkit.numerics.noise.exact_rounding import exactly_rounded as exactly_rounded
+    from dpkit.numerics.noise.randomness import secure_generator as secure_generator
+    from dpkit.numerics.noise.simulated import Simulated as Simulated
+    from dpkit.pricing.explain import Explanation as Explanation
+    from dpkit.pricing.filters import Filtering as Filtering
+    from dpkit.pricing.filters import FilterTheorem as FilterTheorem
+    from dpkit.pricing.filters import PrivacyFilter as PrivacyFilter
+    from dpkit.privacy.claims import Citation as Citation
+    from dpkit.privacy.claims import Claim as Claim
+    from dpkit.privacy.conversions.arrow import Conversion as Conversion
+    from dpkit.privacy.distances import Distance as Distance
+    from dpkit.privacy.distances import frobenius as frobenius
+    from dpkit.privacy.distances import l1 as l1
+    from dpkit.privacy.distances import l2 as l2
+    from dpkit.privacy.distances import linf as linf
+    from dpkit.privacy.distances import rank_one as rank_one
+    from dpkit.privacy.distances import records as records
+    from dpkit.privacy.events import ApproxEvent as ApproxEvent
+    from dpkit.privacy.events import Compose as Compose
+    from dpkit.privacy.events import Event as Event
+    from dpkit.privacy.events import Parallel as Parallel
+    from dpkit.privacy.events import PureEvent as PureEvent
+    from dpkit.privacy.events import Repeat as Repeat
+    from dpkit.privacy.events import Subsample as Subsample
+    from dpkit.privacy.events import ZCDPEvent as ZCDPEvent
+    from dpkit.privacy.gauges import Gauge as Gauge
+    from dpkit.privacy.gauges import Gauging as Gauging
+    from dpkit.privacy.loss_pairs import PLD as PLD
+    from dpkit.privacy.loss_pairs import LossDirection as LossDirection
+    from dpkit.privacy.loss_pairs import LossPair as LossPair
+    from dpkit.privacy.losses import GDP as GDP
+    from dpkit.privacy.losses import RDP as RDP
+    from dpkit.privacy.losses import ZCDP as ZCDP
+    from dpkit.privacy.losses import ApproxDP as ApproxDP
+    from dpkit.privacy.losses import Loss as Loss
+    from dpkit.privacy.losses import MeanCDP as MeanCDP
+    from dpkit.privacy.losses import PureDP as PureDP
+    from dpkit.privacy.losses import RenyiCurve as RenyiCurve
+    from dpkit.privacy.neighbours import Neighbours as Neighbours
+    from dpkit.privacy.rules import LossRule as LossRule
+    from dpkit.release.curator import DataCurator as DataCurator
+    from dpkit.release.curator import planned_event as planned_event
+    from dpkit.release.driver import Outcome as Outcome
+    from dpkit.release.driver import drive as drive
+    from dpkit.release.ledger.ledger import Ledger as Ledger
+    from dpkit.release.ledger.terms import ExpectedTerms as ExpectedTerms
+    from dpkit.release.noise import ScaledNoise as ScaledNoise
+    from dpkit.release.noise import expected_error as expected_error
+    from dpkit.release.noise import noise_for as noise_for
+    from dpkit.release.run_algorithms import RunResult as RunResult
+    from dpkit.release.run_algorithms import run_algorithms as run_algorithms
+    from dpkit.release.schedules import schedule_weights as schedule_weights
+    from dpkit.release.schedules import solve_noise as solve_noise
 
 # Where each public name lives. A test holds this table against the imports above and against docs/api.md.
 _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit._version": ("__version__",),
     "dpkit.accountants.odometers": ("PrivacyOdometer",),
     "dpkit.accounting": ("account", "calibrate", "privacy_filter", "privacy_odometer"),
-    "dpkit.analysis.load": ("load",),
+    "dpkit.analysis.reading.load": ("load",),
     "dpkit.analysis.plan": ("Plan",),
-    "dpkit.analysis.run": ("Result",),
-    "dpkit.analysis.spec": ("Spec",),
-    "dpkit.auditing.certificate": ("AuditCertificate",),
-    "dpkit.auditing.runner": ("audit",),
-    "dpkit.core.accountant": ("Accountant", "Reading"),
-    "dpkit.core.algorithm": ("Curator", "IterativeAlgorithm", "Advising", "Foretelling", "NeedsRows"),
-    "dpkit.core.auditor": ("Auditor", "Evidence"),
-    "dpkit.core.choices": ("Choice",),
-    "dpkit.core.claims": ("Citation", "Claim"),
-    "dpkit.core.command": ("Command",),
-    "dpkit.core.conversions.arrow": ("Conversion",),
-    "dpkit.core.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
-    "dpkit.core.engine": ("Engine", "Closing", "CountsRows", "DeclaresSetting"),
-    "dpkit.core.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
-    "dpkit.core.explain": ("Explanation",),
-    "dpkit.core.factories": (
+    "dpkit.analysis.run_plan": ("Result",),
+    "dpkit.analysis.reading.spec": ("Spec",),
+    "dpkit.auditing.certificates.certificate": ("AuditCertificate",),
+    "dpkit.auditing.audit": ("audit",),
+    "dpkit.contracts.accountant": ("Accountant", "Reading"),
+    "dpkit.contracts.algorithm": ("Curator", "IterativeAlgorithm", "Advising", "Foretelling", "NeedsRows"),
+    "dpkit.contracts.auditor": ("Auditor", "Evidence"),
+    "dpkit.contracts.choices": ("Choice",),
+    "dpkit.privacy.claims": ("Citation", "Claim"),
+    "dpkit.contracts.command": ("Command",),
+    "dpkit.privacy.conversions.arrow": ("Conversion",),
+    "dpkit.privacy.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
+    "dpkit.contracts.engine": ("Engine", "Closing", "CountsRows", "DeclaresSetting"),
+    "dpkit.privacy.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),
+    "dpkit.pricing.explain": ("Explanation",),
+    "dpkit.contracts.factories": (
         "AlgorithmFactory",
         "EngineFactory",
         "Factory",
@@ -209,26 +209,26 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "NeighbourPairs",
         "QueryFactory",
     ),
-    "dpkit.core.filters": ("PrivacyFilter", "FilterTheorem", "Filtering"),
-    "dpkit.core.gauges": ("Gauge", "Gauging"),
-    "dpkit.core.guarantee": ("Guarantee",),
-    "dpkit.core.loss_pairs": ("PLD", "LossDirection", "LossPair"),
-    "dpkit.core.loss_rules": ("LossRule",),
-    "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
-    "dpkit.core.mechanism": ("Mechanism", "Accurate", "CombinedAccurate", "Neighbouring", "OnGrid", "Scaled", "WhiteBox"),
-    "dpkit.core.neighbours": ("Neighbours",),
-    "dpkit.core.parameters": ("GIVEN", "Parameter"),
-    "dpkit.core.query": ("Query", "Preparation"),
-    "dpkit.core.registry": ("Registry",),
-    "dpkit.core.setting": ("Setting",),
-    "dpkit.core.source": ("Source", "Table", "Batch", "Cells", "DivisibleTable", "InMemory", "OfFiles", "OfFloat32"),
-    "dpkit.core.zoo": ("ZooEntry",),
-    "dpkit.data.columns": ("Boolean", "Category", "Number", "Policy"),
-    "dpkit.data.engine": ("BlockEngine",),
-    "dpkit.data.opening": ("open_source",),
-    "dpkit.data.schema": ("Schema",),
+    "dpkit.pricing.filters": ("PrivacyFilter", "FilterTheorem", "Filtering"),
+    "dpkit.privacy.gauges": ("Gauge", "Gauging"),
+    "dpkit.contracts.guarantee": ("Guarantee",),
+    "dpkit.privacy.loss_pairs": ("PLD", "LossDirection", "LossPair"),
+    "dpkit.privacy.rules": ("LossRule",),
+    "dpkit.privacy.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
+    "dpkit.contracts.mechanism": ("Mechanism", "Accurate", "CombinedAccurate", "Neighbouring", "OnGrid", "Scaled", "WhiteBox"),
+    "dpkit.privacy.neighbours": ("Neighbours",),
+    "dpkit.contracts.parameters": ("GIVEN", "Parameter"),
+    "dpkit.contracts.query": ("Query", "Preparation"),
+    "dpkit.contracts.registry": ("Registry",),
+    "dpkit.contracts.setting": ("Setting",),
+    "dpkit.contracts.table": ("Source", "Table", "Batch", "Cells", "DivisibleTable", "InMemory", "OfFiles", "OfFloat32"),
+    "dpkit.contracts.zoo": ("ZooEntry",),
+    "dpkit.data.columns.kinds": ("Boolean", "Category", "Number", "Policy"),
+    "dpkit.data.summing.block_engine": ("BlockEngine",),
+    "dpkit.data.tables.open_source": ("open_source",),
+    "dpkit.data.columns.schema": ("Schema",),
     "dpkit.data.setting": ("DeclaredSetting",),
-    "dpkit.data.unit": ("PrivacyUnit",),
+    "dpkit.data.columns.unit": ("PrivacyUnit",),
     "dpkit.errors": (
         "BudgetError",
         "BudgetExceededError",
@@ -273,17 +273,17 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.mechanisms.laplace": ("Laplace", "LaplaceEvent"),
     "dpkit.mechanisms.randomized_response": ("RandomizedResponse", "RandomizedResponseEvent"),
     "dpkit.mechanisms.symmetric_gaussian": ("SymmetricGaussian",),
-    "dpkit.numerics.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
+    "dpkit.numerics.noise.exact_rounding": ("NoiseLaw", "Tail", "exactly_rounded"),
     "dpkit.numerics.exact_sums": ("ExactSum",),
-    "dpkit.numerics.randomness": ("secure_generator",),
-    "dpkit.numerics.simulated": ("Simulated",),
-    "dpkit.running.curator": ("DataCurator", "planned_event"),
-    "dpkit.running.driver": ("drive", "Outcome"),
-    "dpkit.running.ledger": ("Ledger",),
-    "dpkit.running.ledger_terms": ("ExpectedTerms",),
-    "dpkit.running.noise": ("ScaledNoise", "expected_error", "noise_for"),
-    "dpkit.running.run": ("run_algorithms", "RunResult"),
-    "dpkit.running.schedules": ("solve_noise", "schedule_weights"),
+    "dpkit.numerics.noise.randomness": ("secure_generator",),
+    "dpkit.numerics.noise.simulated": ("Simulated",),
+    "dpkit.release.curator": ("DataCurator", "planned_event"),
+    "dpkit.release.driver": ("drive", "Outcome"),
+    "dpkit.release.ledger.ledger": ("Ledger",),
+    "dpkit.release.ledger.terms": ("ExpectedTerms",),
+    "dpkit.release.noise": ("ScaledNoise", "expected_error", "noise_for"),
+    "dpkit.release.run_algorithms": ("run_algorithms", "RunResult"),
+    "dpkit.release.schedules": ("solve_noise", "schedule_weights"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.assess import assess
-from dpkit.core.calibrate import smallest_scale
-from dpkit.core.events import Event, as_event
-from dpkit.core.filters import PrivacyFilter, open_filter
-from dpkit.core.guarantee import Guarantee
-from dpkit.core.losses import Loss
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import default_registry
+from dpkit.pricing.assess import assess
+from dpkit.pricing.calibrate import smallest_scale
+from dpkit.pricing.filters import PrivacyFilter, open_filter
+from dpkit.privacy.events import Event, as_event
+from dpkit.privacy.losses import Loss
+from dpkit.privacy.neighbours import Neighbours
 
 
 def account(

@@ -10,21 +10,20 @@ from importlib import import_module
 from typing import Any
 
 from dpkit.accountants.advanced import AdvancedAccountant
-from dpkit.accountants.gaussian_dp import GaussianDPAccountant
-from dpkit.accountants.loss_distribution import LossDistributionAccountant
-from dpkit.accountants.mean_concentrated import MeanCDPAccountant
+from dpkit.accountants.cdp import MeanCDPAccountant
+from dpkit.accountants.gdp import GaussianDPAccountant
+from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pure import PureAccountant
-from dpkit.accountants.renyi import RenyiAccountant
+from dpkit.accountants.rdp import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.auditing.falsifiers import FALSIFIERS
+from dpkit.auditing.falsifiers.registered import FALSIFIERS
 from dpkit.cli import VERBS
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.auditor import Auditor
-from dpkit.core.command import Command
-from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory
-from dpkit.core.loss_rules import CORE_RULES, LossRule
-from dpkit.data.engines import ENGINES
-from dpkit.data.opening import SOURCES
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.auditor import Auditor
+from dpkit.contracts.command import Command
+from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory
+from dpkit.data.summing.named_engines import ENGINES
+from dpkit.data.tables.open_source import SOURCES
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (
     discrete,
@@ -36,7 +35,8 @@ from dpkit.mechanisms import (
     subsampled_gaussian_pair,
 )
 from dpkit.mechanisms.factories import FACTORIES
-from dpkit.running.one_query import RELEASE
+from dpkit.privacy.rules import CORE_RULES, LossRule
+from dpkit.release.one_query import RELEASE
 
 
 @hookimpl

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpkit.core.registry import Registry
-from dpkit.core.serialise import dump, parse
+from dpkit.contracts.registry import Registry
 from dpkit.hooks.manager import default_registry
+from dpkit.pricing.serialise import dump, parse
 
 
 def to_json(value: object) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpkit
-from dpkit.core.conversions import CONVERSIONS
+from dpkit.privacy.conversions import CONVERSIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
@@ -90,7 +90,7 @@ def test_the_hook_reference_is_what_the_specs_say():
 
 
 def test_the_yaml_reference_is_what_the_keys_say():
-    from dpkit.analysis.reference import yaml_reference
+    from dpkit.analysis.reading.reference import yaml_reference
 
     assert (ROOT / "docs" / "yaml.md").read_text(encoding="utf-8") == yaml_reference()
 

@@ -49,11 +49,11 @@ def test_a_plugin_imports_public_names_only(plugin):
 @pytest.mark.parametrize(
     "source",
     [
-        "from dpkit.core.checks import whole_number",
-        "import dpkit.core.checks",
+        "from dpkit.privacy.checks import whole_number",
+        "import dpkit.privacy.checks",
         "from dpkit.authoring import _hidden",
-        "import dpkit\ndpkit.core.events.flatten",
-        "from importlib import import_module\nimport_module('dpkit.data.engines')",
+        "import dpkit\ndpkit.privacy.events.flatten",
+        "from importlib import import_module\nimport_module('dpkit.data.summing.named_engines')",
     ],
 )
 def test_what_is_inside_is_seen(source):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.analysis.read_yaml import parse_yaml, plain
+from dpkit.analysis.reading.read_yaml import parse_yaml, plain
 
 ROOT = Path(__file__).parent.parent
 SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.core.accountant import Accountant, Reading
-from dpkit.core.checks import one_of
-from dpkit.core.claims import Citation
-from dpkit.core.compositions import (
+from dpkit.contracts.accountant import Accountant, Reading
+from dpkit.errors import UnpricedLossError
+from dpkit.numerics.rounding import exact_sum, format_up
+from dpkit.pricing.filters import FilterTheorem, refuse_options
+from dpkit.privacy.checks import one_of
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.compositions import (
     OPTIMAL_COUNT_LIMIT,
     basic_epsilon,
     dwork_roth_delta,
@@ -21,12 +24,9 @@ from dpkit.core.compositions import (
     optimal_delta,
     optimal_epsilon,
 )
-from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
-from dpkit.core.filters import FilterTheorem, refuse_options
-from dpkit.core.losses import ApproxDP, Loss, PureDP
-from dpkit.core.slack import delta_left, delta_with, log_slack, slack_total
-from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up
+from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_total
 
 THEOREMS: dict[str, Citation] = {
     "basic": Citation(key="DR14", locator="Theorem 3.16, basic composition"),

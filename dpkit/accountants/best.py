@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpkit.core.accountant import Accountant, AnyAccountant, Reading
-from dpkit.core.conversions import Conversion
-from dpkit.core.losses import Loss
-from dpkit.core.neighbours import Neighbours
+from dpkit.contracts.accountant import Accountant, AnyAccountant, Reading
 from dpkit.errors import InvalidValueError, LossOverflowError, UnpricedLossError
+from dpkit.privacy.conversions import Conversion
+from dpkit.privacy.losses import Loss
+from dpkit.privacy.neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

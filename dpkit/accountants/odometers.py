@@ -14,17 +14,17 @@ from typing import TypeVar
 import numpy as np
 
 from dpkit.accountants.pure import BasicState, PureAccountant
-from dpkit.accountants.renyi import RenyiAccountant, RenyiState
-from dpkit.core.accountant import Accountant
-from dpkit.core.assess import assess
-from dpkit.core.checks import finite_number, probability_below_one
-from dpkit.core.claims import Citation
-from dpkit.core.events import Event, as_event
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
-from dpkit.core.slack import slack_total
+from dpkit.accountants.rdp import RenyiAccountant, RenyiState
+from dpkit.contracts.accountant import Accountant
+from dpkit.contracts.registry import Registry
 from dpkit.errors import BudgetExceededError, NoFilterTheoremError
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_up
+from dpkit.pricing.assess import assess
+from dpkit.privacy.checks import finite_number, probability_below_one
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.events import Event, as_event
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.slack import slack_total
 
 S = TypeVar("S")
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpkit.core.accountant import Accountant, Reading
-from dpkit.core.claims import Citation
-from dpkit.core.conversions import PURE_TO_APPROXIMATE, Conversion
-from dpkit.core.filters import FilterTheorem, refuse_options
-from dpkit.core.gauges import Gauge, shown
-from dpkit.core.losses import ApproxDP, Loss, PureDP
+from dpkit.contracts.accountant import Accountant, Reading
 from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.pricing.filters import FilterTheorem, refuse_options
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.privacy.gauges import Gauge, shown
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
 _FILTER = Citation(key="RRUV16", locator="the basic-composition privacy filter")
 _BASIC = Citation(key="DR14", locator="Theorem 3.16, basic composition")

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dpkit.core.accountant import Accountant, Reading
-from dpkit.core.checks import one_of, probability_below_one
-from dpkit.core.claims import Citation
-from dpkit.core.conversions import (
+from dpkit.contracts.accountant import Accountant, Reading
+from dpkit.errors import UnpricedLossError
+from dpkit.numerics.rounding import exact_sum, format_up, round_up
+from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
+from dpkit.privacy.checks import one_of, probability_below_one
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.conversions import (
     APPROXIMATE_TO_ZCDP,
     APPROXIMATE_TO_ZCDP_USUAL,
     GDP_TO_ZCDP,
@@ -24,13 +27,10 @@ from dpkit.core.conversions import (
     zcdp_delta_simple,
     zcdp_epsilon_simple,
 )
-from dpkit.core.filters import FilterTheorem, largest_parameter, refuse_options
-from dpkit.core.gauges import Gauge, log_slack_limit, shown, shown_slack
-from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.core.renyi_curves import LinearCurve
-from dpkit.core.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
-from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up, round_up
+from dpkit.privacy.gauges import Gauge, log_slack_limit, shown, shown_slack
+from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.privacy.renyi_curves import LinearCurve
+from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dpkit.core.algorithm import AnyAlgorithm, NeedsRows
+from dpkit.contracts.algorithm import AnyAlgorithm, NeedsRows
 from dpkit.errors import DpkitError, PlanRefusedError
 from dpkit.numerics.rounding import format_up
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpkit.analysis.spec import Spec
-from dpkit.core.events import Event
-from dpkit.core.losses import Loss
+from dpkit.analysis.reading.spec import Spec
 from dpkit.errors import PlanRefusedError, RunStateError
 from dpkit.numerics.bracketing import first_true
 from dpkit.numerics.rounding import format_down, in_full
-from dpkit.running.ledger import Balance, Ledger
-from dpkit.running.ledger_terms import ExpectedTerms, fingerprint
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import Loss
+from dpkit.release.ledger.ledger import Balance, Ledger
+from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
 
 _MOST_NOISE = 1e6
 """A plan with so many times the noise that was asked for is not offered."""

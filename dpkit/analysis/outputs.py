@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dpkit.errors import OutputError
 
 if TYPE_CHECKING:
-    from dpkit.analysis.spec import Spec
+    from dpkit.analysis.reading.spec import Spec
 
 _HTML = rb'\A<!doctype html>\s*<html lang="en"><head>(?:<meta [^<>]*>)*<title>'
 _SARIF = rb'\A\{\s*"\$schema": "https://json\.schemastore\.org/sarif-2\.1\.0\.json",\s*"version": "2\.1\.0",\s*"runs": \[\s*\{'

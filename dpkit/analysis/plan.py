@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from dpkit.accounting import account
 from dpkit.analysis.enough_rows import advice_on_rows, refuse_too_few, rows_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
+from dpkit.analysis.reading.spec import Spec, StepSpec
 from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
-from dpkit.analysis.spec import Spec, StepSpec
-from dpkit.core.algorithm import Advising, AnyAlgorithm, Foretelling
-from dpkit.core.claims import Claim
-from dpkit.core.events import Event
-from dpkit.core.explain import Explanation
-from dpkit.core.guarantee import Guarantee
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.query import Query
+from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Foretelling
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Query
 from dpkit.errors import BudgetUnreachableError, InvalidValueError, PlanRefusedError, UnpricedEventError
-from dpkit.running.schedules import combined_plan, share_weights, solve_noise
+from dpkit.pricing.explain import Explanation
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.events import Event
+from dpkit.release.schedules import combined_plan, share_weights, solve_noise
 
 if TYPE_CHECKING:
-    from dpkit.analysis.run import Result
+    from dpkit.analysis.run_plan import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,35 +78,35 @@ class Plan:
     @property
     def sentence(self) -> str:
         """The guarantee in one sentence."""
-        from dpkit.analysis.words import guarantee_sentence
+        from dpkit.analysis.showing.text import guarantee_sentence
 
         return guarantee_sentence(self)
 
     def __str__(self) -> str:
-        from dpkit.analysis.words import plan_text
+        from dpkit.analysis.showing.text import plan_text
 
         return plan_text(self)
 
     def _repr_html_(self) -> str:
-        from dpkit.analysis.pieces import plan_pieces
+        from dpkit.analysis.showing.pieces import plan_pieces
 
         return plan_pieces(self)
 
     def as_json(self) -> dict[str, object]:
         """Everything in it, as JSON."""
-        from dpkit.analysis.documents import plan_document
+        from dpkit.analysis.showing.documents import plan_document
 
         return plan_document(self)
 
     def run(self, *, data: object = None, progress: Callable[[str, int], None] | None = None, again: bool = False) -> Result:
         """Carry the plan out: charge, read, release. `data` stands for the declared source; `again` pays for a new draw."""
-        from dpkit.analysis.run import run_plan
+        from dpkit.analysis.run_plan import run_plan
 
         return run_plan(self, data=data, progress=progress, again=again)
 
     def simulate(self, *, seed: int = 0) -> Result:
         """Carry the plan out on made-up data of the declared columns, with seeded noise. Costs nothing; stamped throughout."""
-        from dpkit.analysis.run import simulate_plan
+        from dpkit.analysis.run_plan import simulate_plan
 
         return simulate_plan(self, seed=seed)
 

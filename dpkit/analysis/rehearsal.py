@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.claims import Claim
-from dpkit.core.events import Event
-from dpkit.core.mechanism import Accurate, Mechanism, Scaled
-from dpkit.core.query import Query
-from dpkit.core.setting import Setting
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.mechanism import Accurate, Mechanism, Scaled
+from dpkit.contracts.query import Query
+from dpkit.contracts.setting import Setting
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import DpkitError, PlanExceededError
-from dpkit.running.coverage import PlanCoverage
-from dpkit.running.curator import planned_event
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.events import Event
+from dpkit.release.coverage import PlanCoverage
+from dpkit.release.curator import planned_event
 
 CONFIDENCE = 0.95
 MOST_RELEASES = 2000

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.analysis.spec import DataSpec
-from dpkit.core.source import Batch, Cells
-from dpkit.data.columns import Boolean, Category, Column, Number
-from dpkit.data.schema import Schema
-from dpkit.data.unit import PrivacyUnit
+from dpkit.analysis.reading.spec import DataSpec
+from dpkit.contracts.table import Batch, Cells
+from dpkit.data.columns.kinds import Boolean, Category, Column, Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
 
 ROWS = 1000
 """As many as that where the analysis declares no number."""

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.auditing.falsifiers import Falsifier, Stage, others, own
+from dpkit.auditing.certificates.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
+from dpkit.auditing.falsifiers.registered import Falsifier, Stage, others, own
 from dpkit.auditing.outputs import Sampler
-from dpkit.auditing.pair_search import TRIES, PairGenerator, searched, worst_pair
-from dpkit.auditing.pairs import Pair, pairs_at, registered_pairs, takes_any_number
-from dpkit.auditing.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
+from dpkit.auditing.search.pair_search import TRIES, PairGenerator, searched, worst_pair
+from dpkit.auditing.search.pairs import Pair, pairs_at, registered_pairs, takes_any_number
 from dpkit.auditing.subject import Subject
-from dpkit.core.auditor import Auditor
-from dpkit.core.checks import finite_number, whole_number
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.distances import Distance
-from dpkit.core.losses import Loss
-from dpkit.core.mechanism import Mechanism, WhiteBox
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
+from dpkit.contracts.auditor import Auditor
+from dpkit.contracts.mechanism import Mechanism, WhiteBox
+from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.privacy.checks import finite_number, whole_number
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.losses import Loss
+from dpkit.privacy.neighbours import Neighbours
 
 _SEARCH_STREAM = 0x5EA2C4
 

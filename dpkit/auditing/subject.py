@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpkit.auditing.betting.profile import Point, points_of
 from dpkit.auditing.outputs import Sampler
-from dpkit.auditing.profile import Point, points_of
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.mechanism import Mechanism, WhiteBox
+from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

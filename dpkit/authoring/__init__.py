@@ -23,7 +23,6 @@ from dpkit.mechanisms.releasing import (
     repeated,
     summed_over_value,
 )
-from dpkit.numerics.exact_rounding import grid_for
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
 from dpkit.numerics.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up

@@ -3,12 +3,12 @@
 Public: docs/api.md lists these names, and a test holds the list and the first-party plugins to it.
 """
 
-from dpkit.data.bounding import FoundRows, first_of_each, found_rows, gathered, shared_out
-from dpkit.data.engine import READ_BYTES
-from dpkit.data.parts import Bounding, SourcePart
+from dpkit.data.columns.bounding import FoundRows, first_of_each, found_rows, gathered, shared_out
 from dpkit.data.silence import quietly
-from dpkit.data.source import DataSource
-from dpkit.data.summing import QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.summing.block_engine import READ_BYTES
+from dpkit.data.summing.sums import QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.tables.parts import Bounding, SourcePart
+from dpkit.data.tables.source import DataSource
 from dpkit.errors import kind_of
 
 __all__ = [

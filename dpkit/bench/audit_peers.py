@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpkit.auditing.lower_bound import epsilon_lower
+from dpkit.auditing.betting.lower_bound import epsilon_lower
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import flat
-from dpkit.auditing.profile import Point
 from dpkit.bench.networks import logit_networks
 from dpkit.numerics.special import Array, asfloat
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.outputs import Source, flat
-from dpkit.auditing.profile import points_of
 from dpkit.auditing.zoo import Entry, entry_named
 from dpkit.bench.audit import AuditRow, count
 from dpkit.bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, prepared

@@ -17,18 +17,18 @@ import numpy as np
 
 from dpkit.bench.peers import peer
 from dpkit.bench.timing import summary
-from dpkit.core.losses import ApproxDP
-from dpkit.core.neighbours import Neighbours
-from dpkit.data.columns import Number
-from dpkit.data.engine import BlockEngine
-from dpkit.data.opening import open_source
-from dpkit.data.schema import Schema
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
 from dpkit.data.setting import DeclaredSetting
+from dpkit.data.summing.block_engine import BlockEngine
+from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.special import Array
-from dpkit.running.run import run_algorithms
-from dpkit.running.schedules import solve_noise
+from dpkit.privacy.losses import ApproxDP
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.run_algorithms import run_algorithms
+from dpkit.release.schedules import solve_noise
 
 BUDGET = ApproxDP(epsilon=1.0, delta=1e-6)
 NOISE = 0.1

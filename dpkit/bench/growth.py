@@ -15,18 +15,18 @@ from dpkit.accounting import account
 from dpkit.bench.accounting import forget
 from dpkit.bench.counted_rows import CountedRows, moments
 from dpkit.bench.timing import seconds, summary
-from dpkit.core.engine import Closing
-from dpkit.core.events import Compose, Event, Repeat, Subsample
-from dpkit.data.columns import Number
-from dpkit.data.engine import BLOCK_BYTES, BlockEngine
-from dpkit.data.opening import open_source
-from dpkit.data.schema import Schema
-from dpkit.data.source import DataSource
-from dpkit.data.summing import plan_sums
+from dpkit.contracts.engine import Closing
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.summing.block_engine import BLOCK_BYTES, BlockEngine
+from dpkit.data.summing.sums import plan_sums
+from dpkit.data.tables.open_source import open_source
+from dpkit.data.tables.source import DataSource
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.events import Compose, Event, Repeat, Subsample
 
 DELTA = 1e-6
 LAPLACE = ("pure", "advanced")

@@ -11,12 +11,12 @@ import numpy as np
 
 from dpkit.bench import peers
 from dpkit.bench.timing import versus
-from dpkit.numerics.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
-from dpkit.numerics.exact_rounding import NoiseLaw, exactly_rounded
-from dpkit.numerics.gaussian_noise import GAUSSIAN
-from dpkit.numerics.laplace_noise import LAPLACE
-from dpkit.numerics.noise_inputs import IntArray
-from dpkit.numerics.randomness import secure_generator
+from dpkit.numerics.noise.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
+from dpkit.numerics.noise.exact_rounding import NoiseLaw, exactly_rounded
+from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.noise_inputs import IntArray
+from dpkit.numerics.noise.randomness import secure_generator
 
 Release = Callable[[], object]
 Values = list[float] | list[int]

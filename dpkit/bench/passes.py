@@ -19,19 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.bench.plain_passes import Pass, PlainPasses
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
-from dpkit.data.columns import Number
-from dpkit.data.engine import BLOCK_BYTES, BlockEngine
-from dpkit.data.opening import open_source
-from dpkit.data.parallel import usable_threads
-from dpkit.data.schema import Schema
+from dpkit.contracts.query import Query
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.source import DataSource
-from dpkit.data.summing import QuerySums, Totals
+from dpkit.data.summing.block_engine import BLOCK_BYTES, BlockEngine
+from dpkit.data.summing.parallel import usable_threads
+from dpkit.data.summing.sums import QuerySums, Totals
+from dpkit.data.tables.open_source import open_source
+from dpkit.data.tables.source import DataSource
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.exact_sums import ExactSum
-from dpkit.running.run import run_algorithms
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.run_algorithms import run_algorithms
 
 Array = npt.NDArray[np.float64]
 Work = Callable[[], object]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.data.engine import BLOCK_BYTES
-from dpkit.data.parallel import mapped
+from dpkit.data.summing.block_engine import BLOCK_BYTES
+from dpkit.data.summing.parallel import mapped
 
 Array = npt.NDArray[np.float64]
 Prepared = tuple[Array, Array, Array]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dpkit.analysis.markup import Markup
 from dpkit.analysis.outputs import write_whole
+from dpkit.analysis.showing.markup import Markup
 from dpkit.errors import InvalidValueError
 
 

@@ -18,7 +18,7 @@ from dpkit.cli.errors import outside_option
 from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
-    from dpkit.core.losses import Loss
+    from dpkit.privacy.losses import Loss
 
 
 class _Targets(click.Group):
@@ -108,14 +108,14 @@ def run(
         sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
-    from dpkit.auditing.naming import distance_of
-    from dpkit.auditing.runner import audit as run_audit
+    from dpkit.auditing.audit import audit as run_audit
+    from dpkit.auditing.certificates.naming import distance_of
     from dpkit.errors import DpkitError
 
     assert target is not None
     plugin = plugin_named(target) if target.isidentifier() or "-" in target else None
     if Path(target).is_file():
-        from dpkit.auditing.records import audit_file
+        from dpkit.auditing.falsifiers.records import audit_file
 
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
@@ -167,11 +167,11 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
 
     Example: dpkit audit replay certificate.json
     """
-    from dpkit.auditing.certificate import AuditCertificate
-    from dpkit.auditing.replay import function_path
-    from dpkit.auditing.replay import replay as rerun
-    from dpkit.core.serialise import strict_json
+    from dpkit.auditing.certificates.certificate import AuditCertificate
+    from dpkit.auditing.certificates.replay import function_path
+    from dpkit.auditing.certificates.replay import replay as rerun
     from dpkit.errors import SerialisationError
+    from dpkit.pricing.serialise import strict_json
 
     try:
         document = strict_json(Path(certificate).read_bytes())
@@ -229,10 +229,10 @@ def _analysis(
     *,
     outside: bool,
 ) -> int:
-    from dpkit.analysis.load import load
     from dpkit.analysis.outputs import check_outputs
-    from dpkit.analysis.run import check_writable
-    from dpkit.auditing.analyses import audit_plan
+    from dpkit.analysis.reading.load import load
+    from dpkit.analysis.run_plan import check_writable
+    from dpkit.auditing.algorithms.audit_analysis import audit_plan
     from dpkit.report.audits import FILE, KIND, write_audit
 
     spec = load(file, outside=outside)
@@ -250,7 +250,7 @@ def _analysis(
 
 
 def _target(text: str) -> object:
-    from dpkit.auditing.naming import resolved
+    from dpkit.auditing.certificates.naming import resolved
     from dpkit.hooks.manager import default_registry
 
     if ":" not in text:
@@ -269,7 +269,7 @@ def _target(text: str) -> object:
 
 
 def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
-    from dpkit.core.losses import GDP, ZCDP, ApproxDP, PureDP
+    from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
 
     if sum(number is not None for number in (epsilon, rho, mu)) > 1:
         raise click.UsageError("Give one of --epsilon, --rho and --mu.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dpkit.auditing.certificate import AuditCertificate
+    from dpkit.auditing.certificates.certificate import AuditCertificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class Output:
     def files(self, found: Sequence[AuditCertificate]) -> None:
         """The files that were asked for, and nothing on the screen."""
         from dpkit.analysis.outputs import write_output
-        from dpkit.auditing.formats import as_junit, as_sarif
-        from dpkit.auditing.html import as_html
+        from dpkit.auditing.certificates.formats import as_junit, as_sarif
+        from dpkit.auditing.certificates.page import as_html
 
         forms = {"JUnit file": as_junit, "SARIF file": as_sarif, "audit page": as_html}
         for kind, path in self.paths.items():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpkit.auditing.certificate import AuditCertificate
+    from dpkit.auditing.certificates.certificate import AuditCertificate
     from dpkit.hooks.manager import Installed
 
 _SUBJECTS = 2

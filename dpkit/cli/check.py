@@ -19,7 +19,7 @@ def check(file: str, outside: bool, as_json: bool) -> None:
     Example: dpkit check analysis.yaml
     """
     from dpkit.analysis.ledger_standing import schema_fingerprint
-    from dpkit.analysis.load import load
+    from dpkit.analysis.reading.load import load
 
     spec = load(file, outside=outside)
     if as_json:

@@ -21,10 +21,10 @@ def compare(file: str, picture: Path | None, outside: bool, as_json: bool) -> No
 
     Example: dpkit compare analysis.yaml --picture accountants.svg
     """
-    from dpkit.analysis.comparison import compare_accountants
-    from dpkit.analysis.load import load
     from dpkit.analysis.outputs import check_outputs, write_output
-    from dpkit.analysis.words import table
+    from dpkit.analysis.reading.load import load
+    from dpkit.analysis.showing.comparison import compare_accountants
+    from dpkit.analysis.showing.text import table
     from dpkit.numerics.rounding import format_up, in_full
 
     spec = load(file, outside=outside)

@@ -18,7 +18,7 @@ def explain(file: str, outside: bool, as_json: bool) -> None:
 
     Example: dpkit explain analysis.yaml
     """
-    from dpkit.analysis.load import load
+    from dpkit.analysis.reading.load import load
 
     priced = load(file, outside=outside).plan()
     if as_json:

@@ -96,7 +96,7 @@ def init(
 
 def _has_header(source: str, said: bool | None, *, asking: bool) -> bool:
     """Whether the file holds names, and no record in their place: Parquet does, of a CSV only its owner knows."""
-    from dpkit.data.opening import holds_csv
+    from dpkit.data.tables.open_source import holds_csv
 
     is_csv = holds_csv(source)
     if said is not None:
@@ -106,7 +106,7 @@ def _has_header(source: str, said: bool | None, *, asking: bool) -> bool:
 
 
 def _names(source: str) -> tuple[str, ...]:
-    from dpkit.data.opening import open_table
+    from dpkit.data.tables.open_source import open_table
 
     return open_table(source).names
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 if TYPE_CHECKING:
-    from dpkit.core.losses import Loss
-    from dpkit.running.ledger import Ledger
-    from dpkit.running.ledger_entries import Entry
+    from dpkit.privacy.losses import Loss
+    from dpkit.release.ledger.entries import Entry
+    from dpkit.release.ledger.ledger import Ledger
 
 _FILE = click.Path(dir_okay=False)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -59,8 +59,8 @@ def create(
 
     Example: dpkit ledger create flights.ledger --dataset flights --epsilon 1 --delta 1e-6 --column passenger --at-most 3
     """
-    from dpkit.core.neighbours import Neighbours
-    from dpkit.running.ledger import Ledger
+    from dpkit.privacy.neighbours import Neighbours
+    from dpkit.release.ledger.ledger import Ledger
 
     if (column is None) != (at_most is None):
         raise click.UsageError(
@@ -129,8 +129,8 @@ def verify(context: click.Context, path: str, head: TextIO | None, since: str | 
 
     Example: dpkit ledger verify flights.ledger --since 6dfd1363600a...
     """
-    from dpkit.running.ledger_chain import Head
-    from dpkit.running.ledger_verify import verify_file
+    from dpkit.release.ledger.chain import Head
+    from dpkit.release.ledger.verify import verify_file
 
     found = verify_file(path, head=None if head is None else Head.from_json(head.read()), since=since)
     if as_json:
@@ -166,7 +166,7 @@ def export(path: str, to: str | None, head_only: bool, as_json: bool) -> None:
     Example: dpkit ledger export flights.ledger --head-only --to flights.head
     """
     from dpkit.analysis.outputs import check_replaceable, write_output
-    from dpkit.running.ledger_export import export_lines
+    from dpkit.release.ledger.export import export_lines
 
     if to is not None:
         check_replaceable(Path(to), "export of a ledger")
@@ -179,14 +179,14 @@ def export(path: str, to: str | None, head_only: bool, as_json: bool) -> None:
 
 
 def _opened(path: str) -> Ledger:
-    from dpkit.running.ledger import Ledger
+    from dpkit.release.ledger.ledger import Ledger
 
     return Ledger.open(path, read_only=os.path.exists(path) and not os.access(path, os.W_OK))
 
 
 def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> tuple[Loss, str]:
     """The budget that the options state, and the accountant that suits it."""
-    from dpkit.core.losses import GDP, ZCDP, ApproxDP, PureDP
+    from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
 
     if sum(option is not None for option in (epsilon, rho, mu)) != 1:
         raise click.UsageError("State one budget: --epsilon (with --delta, or alone), --rho, or --mu.")
@@ -200,7 +200,7 @@ def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: f
 
 
 def _summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] | None = None) -> str:
-    from dpkit.core.serialise import dump
+    from dpkit.pricing.serialise import dump
 
     terms, balance, head = opened.terms, opened.balance(), opened.head()
     losses = {"spent": balance.spent, "held": balance.held, "remaining": balance.remaining, "limit": balance.limit}

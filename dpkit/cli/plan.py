@@ -20,7 +20,7 @@ def plan(file: str, outside: bool, as_json: bool) -> None:
 
     Example: dpkit plan analysis.yaml
     """
-    from dpkit.analysis.load import load
+    from dpkit.analysis.reading.load import load
 
     priced = load(file, outside=outside).plan()
     click.echo(json.dumps(priced.as_json(), indent=2) if as_json else str(priced))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import click
 
-from dpkit.core.command import Command
+from dpkit.contracts.command import Command
 from dpkit.errors import DpkitError, PluginError, kind_of
 from dpkit.hooks.manager import installed_plugins
 

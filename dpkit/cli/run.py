@@ -15,7 +15,7 @@ from dpkit.cli.terminal import progress
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan
-    from dpkit.analysis.run import Result
+    from dpkit.analysis.run_plan import Result
 
 
 @click.command()
@@ -46,9 +46,9 @@ def run(
 
     Example: dpkit run analysis.yaml --yes
     """
-    from dpkit.analysis.load import load
     from dpkit.analysis.outputs import check_outputs, outputs_of
-    from dpkit.analysis.run import check_writable, open_data, run_plan
+    from dpkit.analysis.reading.load import load
+    from dpkit.analysis.run_plan import check_writable, open_data, run_plan
 
     priced = load(file, outside=outside).plan()
     if dry_run:

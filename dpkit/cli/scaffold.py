@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpkit.analysis.outputs import write_whole
-from dpkit.core.checks import one_of
-from dpkit.core.factories import checked_name
+from dpkit.contracts.factories import checked_name
 from dpkit.errors import InvalidValueError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import load_plugins
+from dpkit.privacy.checks import one_of
 
 TEMPLATE = Path(__file__).parent / "plugin_template"
 _SUFFIX = ".tmpl"

@@ -17,7 +17,7 @@ def schema(only: tuple[str, ...], as_json: bool) -> None:
 
     Example: dpkit schema > analysis.schema.json
     """
-    from dpkit.analysis.schema import analysis_schema
+    from dpkit.analysis.reading.json_schema import analysis_schema
     from dpkit.hooks.manager import load_plugins
 
     click.echo(json.dumps(analysis_schema(load_plugins(only=only or None).registry), indent=2))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpkit.core.checks import whole_number
-from dpkit.core.distances import Distance
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
-from dpkit.data.columns import Category
-from dpkit.data.pricing import priced_distances
-from dpkit.data.schema import Schema
-from dpkit.data.unit import ROW, PrivacyUnit
+from dpkit.contracts.query import Query
+from dpkit.data.columns.kinds import Category
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import ROW, PrivacyUnit
+from dpkit.data.summing.repricing import priced_distances
+from dpkit.privacy.checks import whole_number
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

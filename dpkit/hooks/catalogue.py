@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpkit.core.accountant import Accountant
-from dpkit.core.auditor import Auditor
-from dpkit.core.command import Command
-from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.zoo import ZooEntry
+from dpkit.contracts.accountant import Accountant
+from dpkit.contracts.auditor import Auditor
+from dpkit.contracts.command import Command
+from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.contracts.zoo import ZooEntry
+from dpkit.privacy.rules import LossRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,14 @@ from typing import Any
 import pluggy
 
 from dpkit.accountants.best import BestAccountant
-from dpkit.core import events
-from dpkit.core.events import Event
-from dpkit.core.registry import Registry
+from dpkit.contracts.registry import Registry
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginWarning
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE, Contribution
 from dpkit.hooks.discovery import Candidate, attempted, built_in, installed, words_of
+from dpkit.privacy import events
+from dpkit.privacy.events import Event
 
 SLOW_SECONDS = 3.0
 """An import that takes longer is named."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from dpkit.core import command, factories, parameters, zoo
+from dpkit.contracts import command, factories, parameters, zoo
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import CATALOGUE
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pluggy
 
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.auditor import Auditor
-from dpkit.core.command import Command
-from dpkit.core.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.zoo import ZooEntry
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.auditor import Auditor
+from dpkit.contracts.command import Command
+from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.contracts.zoo import ZooEntry
+from dpkit.privacy.rules import LossRule
 
 PROJECT = "dpkit"
 """pluggy's project name and the entry-point group."""

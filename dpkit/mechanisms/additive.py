@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.factories import MechanismFactory
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.parameters import Parameter
+from dpkit.contracts.factories import MechanismFactory
+from dpkit.contracts.parameters import Parameter
 from dpkit.mechanisms import releasing
-from dpkit.numerics.exact_rounding import NoiseLaw, Tail, exactly_rounded, grid_for
-from dpkit.numerics.lazy_uniform import new_context
-from dpkit.numerics.noise_inputs import checked_scale
+from dpkit.numerics.noise.exact_rounding import NoiseLaw, Tail, exactly_rounded, grid_for
+from dpkit.numerics.noise.lazy_uniform import new_context
+from dpkit.numerics.noise.noise_inputs import checked_scale
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.rules import LossRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,18 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.conversions.arrow import finite
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import ZCDP, PureDP
-from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.rounding import round_up
+from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import ZCDP, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,7 +88,7 @@ class DiscreteLaplace:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.discrete_noise import checked_discrete_scale
+        from dpkit.numerics.noise.discrete_noise import checked_discrete_scale
 
         object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteLaplace"))
 
@@ -106,7 +106,7 @@ class DiscreteLaplace:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
-        from dpkit.numerics.discrete_noise import discrete_laplace
+        from dpkit.numerics.noise.discrete_noise import discrete_laplace
 
         return _release(discrete_laplace, self.scale, value, rng, saturate, where="DiscreteLaplace.release")
 
@@ -143,7 +143,7 @@ class DiscreteGaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.discrete_noise import checked_discrete_scale
+        from dpkit.numerics.noise.discrete_noise import checked_discrete_scale
 
         object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteGaussian"))
 
@@ -161,7 +161,7 @@ class DiscreteGaussian:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
-        from dpkit.numerics.discrete_noise import discrete_gaussian
+        from dpkit.numerics.noise.discrete_noise import discrete_gaussian
 
         return _release(discrete_gaussian, self.scale, value, rng, saturate, where="DiscreteGaussian.release")
 
@@ -203,8 +203,8 @@ def _steps(output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float6
 
     Integers are subtracted as such: float64 merges large ones, and unsigned ones would wrap around.
     """
-    from dpkit.numerics.discrete_noise import LARGEST_SUM, LARGEST_VALUE
-    from dpkit.numerics.noise_inputs import checked_integers
+    from dpkit.numerics.noise.discrete_noise import LARGEST_SUM, LARGEST_VALUE
+    from dpkit.numerics.noise.noise_inputs import checked_integers
 
     where = "log_density"
     answers = np.asarray(output)
@@ -225,10 +225,10 @@ def _release(
     *,
     where: str,
 ) -> IntArray:
-    from dpkit.numerics.discrete_noise import LARGEST_VALUE, add_saturating
-    from dpkit.numerics.noise_inputs import checked_integers
-    from dpkit.numerics.randomness import secure_generator
-    from dpkit.numerics.simulated import stamped
+    from dpkit.numerics.noise.discrete_noise import LARGEST_VALUE, add_saturating
+    from dpkit.numerics.noise.noise_inputs import checked_integers
+    from dpkit.numerics.noise.randomness import secure_generator
+    from dpkit.numerics.noise.simulated import stamped
 
     releasing.checked_generator(rng)
     integers = checked_integers(value, largest=LARGEST_VALUE, saturate=saturate, where=where)

@@ -10,17 +10,17 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.conversions.arrow import finite
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import ZCDP, PureDP
-from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import round_up
+from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import ZCDP, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ class Exponential:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Exponential"))
         if not isinstance(self.monotone, bool):
@@ -142,7 +142,7 @@ class Exponential:
 
 
 def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
-    from dpkit.numerics.noise_inputs import checked_value
+    from dpkit.numerics.noise.noise_inputs import checked_value
 
     scores = checked_value(value, saturate=saturate, where="Exponential.release")
     if scores.ndim != 1 or not scores.size:
@@ -154,9 +154,9 @@ def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
 
 def _choices(value: npt.ArrayLike, scale: float, n: int, rng: np.random.Generator | None, saturate: float | None) -> IntArray:
     """n exact draws: the gap to the best score, over the scale, is the exponent."""
-    from dpkit.numerics.exact_choice import exponential_choices
-    from dpkit.numerics.randomness import secure_generator
-    from dpkit.numerics.simulated import stamped
+    from dpkit.numerics.noise.exact_choice import exponential_choices
+    from dpkit.numerics.noise.randomness import secure_generator
+    from dpkit.numerics.noise.simulated import stamped
 
     scores = _scores(value, saturate)
     best, width = Fraction(float(np.max(scores))), Fraction(scale)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dpkit.core.factories import MechanismFactory
-from dpkit.core.parameters import Parameter
+from dpkit.contracts.factories import MechanismFactory
+from dpkit.contracts.parameters import Parameter
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpkit.mechanisms.exponential import Exponential
 from dpkit.mechanisms.gaussian import Gaussian

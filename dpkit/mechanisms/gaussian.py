@@ -11,17 +11,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.conversions.arrow import finite
-from dpkit.core.distances import Distance
-from dpkit.core.events import Compose, Event, Repeat, flatten
-from dpkit.core.loss_rules import LossRule, always
-from dpkit.core.losses import GDP, ZCDP, MeanCDP, RenyiCurve
-from dpkit.core.neighbours import EITHER, Neighbours
-from dpkit.core.renyi_curves import LinearCurve
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
+from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Compose, Event, Repeat, flatten
+from dpkit.privacy.losses import GDP, ZCDP, MeanCDP, RenyiCurve
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.renyi_curves import LinearCurve
+from dpkit.privacy.rules import LossRule, always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +96,14 @@ class Gaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Gaussian"))
 
     @property
     def grid(self) -> float:
         """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.exact_rounding import grid_for
+        from dpkit.numerics.noise.exact_rounding import grid_for
 
         return grid_for(self.scale)
 
@@ -116,8 +116,8 @@ class Gaussian:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> npt.NDArray[np.float64]:
         """The noisy value, of the same shape; bad values as in `Laplace.release`."""
-        from dpkit.numerics.exact_rounding import exactly_rounded
-        from dpkit.numerics.gaussian_noise import GAUSSIAN
+        from dpkit.numerics.noise.exact_rounding import exactly_rounded
+        from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
 
         source = releasing.checked_generator(rng)
         return exactly_rounded(value, scale=self.scale, law=GAUSSIAN, rng=source, saturate=saturate)

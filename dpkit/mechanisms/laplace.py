@@ -10,20 +10,20 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.conversions.arrow import finite
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
-from dpkit.core.loss_rules import LossRule, always
-from dpkit.core.losses import ZCDP, PureDP, RenyiCurve
-from dpkit.core.neighbours import EITHER, Neighbours
-from dpkit.core.renyi_curves import broadcast_total
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
+from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
+from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.renyi_curves import broadcast_total
+from dpkit.privacy.rules import LossRule, always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,14 +214,14 @@ class Laplace:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Laplace"))
 
     @property
     def grid(self) -> float:
         """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.exact_rounding import grid_for
+        from dpkit.numerics.noise.exact_rounding import grid_for
 
         return grid_for(self.scale)
 
@@ -238,8 +238,8 @@ class Laplace:
         NaN, infinities and magnitudes above 2**450 raise before anything is drawn; with `saturate`, a public limit,
         they are clamped (NaN counts as 0) and nothing raises on a value.
         """
-        from dpkit.numerics.exact_rounding import exactly_rounded
-        from dpkit.numerics.laplace_noise import LAPLACE
+        from dpkit.numerics.noise.exact_rounding import exactly_rounded
+        from dpkit.numerics.noise.laplace_noise import LAPLACE
 
         source = releasing.checked_generator(rng)
         return exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=source, saturate=saturate)

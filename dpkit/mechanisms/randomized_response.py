@@ -10,16 +10,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.checks import nonnegative, whole_number
-from dpkit.core.claims import Citation, Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import PureDP
-from dpkit.core.neighbours import EITHER, Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import next_up
+from dpkit.privacy.checks import nonnegative, whole_number
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 
 IntArray = npt.NDArray[np.int64]
 
@@ -95,8 +95,8 @@ class RandomizedResponse:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The randomised answers. A direct call refuses what is no category; with `saturate` it counts as the nearest one."""
-        from dpkit.numerics.randomness import secure_generator
-        from dpkit.numerics.simulated import stamped
+        from dpkit.numerics.noise.randomness import secure_generator
+        from dpkit.numerics.noise.simulated import stamped
 
         releasing.checked_generator(rng)
         truths = self._categories(value, saturate=saturate, where="RandomizedResponse.release")
@@ -108,8 +108,8 @@ class RandomizedResponse:
 
     def _lies(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         """Exact coins with probability (k-1) / (e^epsilon + k-1)."""
-        from dpkit.numerics.exact_bernoulli import coins
-        from dpkit.numerics.lazy_uniform import Precision, Real, enclose_decreasing
+        from dpkit.numerics.noise.exact_bernoulli import coins
+        from dpkit.numerics.noise.lazy_uniform import Precision, Real, enclose_decreasing
 
         others = self.categories - 1
 
@@ -159,7 +159,7 @@ class RandomizedResponse:
         return float(high)
 
     def _categories(self, value: npt.ArrayLike, *, saturate: float | None, where: str) -> IntArray:
-        from dpkit.numerics.noise_inputs import checked_integers
+        from dpkit.numerics.noise.noise_inputs import checked_integers
 
         whole = checked_integers(value, largest=2**62, saturate=saturate, where=where)
         if saturate is not None:

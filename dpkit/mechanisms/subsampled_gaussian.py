@@ -11,16 +11,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpkit.core.checks import finite_number, nonnegative
-from dpkit.core.claims import Citation
-from dpkit.core.events import Subsample
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import RenyiCurve
-from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.gaussian import merged_gaussian
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array, asfloat, expm1_minus, log1p_minus, log_sum_exp
+from dpkit.privacy.checks import finite_number, nonnegative
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.events import Subsample
+from dpkit.privacy.losses import RenyiCurve
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.rules import LossRule
 
 _NODES_LIMIT = 8192
 """Nodes for one order; an order that would need more gets the cheaper mixture bound."""

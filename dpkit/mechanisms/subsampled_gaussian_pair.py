@@ -8,19 +8,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpkit.core.checks import finite_number, nonnegative
-from dpkit.core.claims import Citation
-from dpkit.core.conversions.gaussian import gaussian_profile
-from dpkit.core.events import Subsample
-from dpkit.core.gaussian_pair import GaussianPair
-from dpkit.core.loss_pairs import LossDirection, LossPair
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.gaussian import merged_gaussian
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.checks import finite_number, nonnegative
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.conversions.gaussian import gaussian_profile
+from dpkit.privacy.events import Subsample
+from dpkit.privacy.gaussian_pair import GaussianPair
+from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.rules import LossRule
 
 _HOPELESS = 100.0
 """Noise so small beside the sensitivity protects nobody, sampled or not, and would overflow."""

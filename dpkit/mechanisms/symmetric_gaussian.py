@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.neighbours import Neighbours
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import Gaussian, GaussianEvent, gaussian_accuracy
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,14 @@ class SymmetricGaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise_inputs import checked_scale
+        from dpkit.numerics.noise.noise_inputs import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="SymmetricGaussian"))
 
     @property
     def grid(self) -> float:
         """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.exact_rounding import grid_for
+        from dpkit.numerics.noise.exact_rounding import grid_for
 
         return grid_for(self.scale)
 
@@ -50,11 +50,11 @@ class SymmetricGaussian:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> npt.NDArray[np.float64]:
         """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the symmetric part counts."""
-        from dpkit.numerics.exact_rounding import exactly_rounded
-        from dpkit.numerics.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
-        from dpkit.numerics.noise_inputs import checked_value
-        from dpkit.numerics.randomness import secure_generator
-        from dpkit.numerics.simulated import stamped
+        from dpkit.numerics.noise.exact_rounding import exactly_rounded
+        from dpkit.numerics.noise.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
+        from dpkit.numerics.noise.noise_inputs import checked_value
+        from dpkit.numerics.noise.randomness import secure_generator
+        from dpkit.numerics.noise.simulated import stamped
 
         releasing.checked_generator(rng)
         matrices = checked_value(value, saturate=saturate, where="SymmetricGaussian.release")

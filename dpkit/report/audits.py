@@ -8,15 +8,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.outputs import check_outputs, write_output
-from dpkit.analysis.pieces import html_table
-from dpkit.analysis.spec import Spec
-from dpkit.auditing.analyses import AnalysisAudit
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.core.serialise import strict_json
+from dpkit.analysis.reading.spec import Spec
+from dpkit.analysis.showing.markup import Markup, element, joined
+from dpkit.analysis.showing.pieces import html_table
+from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
+from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import format_down, format_up, in_full
+from dpkit.pricing.serialise import strict_json
 
 FILE = "audit.json"
 KIND = "audit of an analysis"

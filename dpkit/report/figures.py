@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from dpkit.analysis.answers import Coefficient, coefficients_of, is_number
-from dpkit.analysis.documents import jsonable
-from dpkit.analysis.markup import Markup, element, joined
 from dpkit.analysis.plan import Plan
-from dpkit.analysis.run import Result
-from dpkit.analysis.words import at_most
-from dpkit.core.mechanism import Scaled
+from dpkit.analysis.run_plan import Result
+from dpkit.analysis.showing.answers import Coefficient, coefficients_of, is_number
+from dpkit.analysis.showing.documents import jsonable
+from dpkit.analysis.showing.markup import Markup, element, joined
+from dpkit.analysis.showing.text import at_most
+from dpkit.contracts.mechanism import Scaled
 from dpkit.numerics.rounding import in_full
 from dpkit.report.pictures import bars, curves, intervals
 

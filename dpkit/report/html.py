@@ -8,16 +8,16 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpkit._version import __version__
-from dpkit.analysis.documents import plugins_document
-from dpkit.analysis.markup import Markup, element, joined, trusted
 from dpkit.analysis.outputs import check_outputs, write_output
-from dpkit.analysis.pieces import answers, html_table, releases_table, steps_table
 from dpkit.analysis.plan import Plan
-from dpkit.analysis.read_yaml import written_yaml
-from dpkit.analysis.run import Result
-from dpkit.analysis.words import factor_text, odds, relied_rows
-from dpkit.core.neighbours import Neighbours
+from dpkit.analysis.reading.read_yaml import written_yaml
+from dpkit.analysis.run_plan import Result
+from dpkit.analysis.showing.documents import plugins_document
+from dpkit.analysis.showing.markup import Markup, element, joined, trusted
+from dpkit.analysis.showing.pieces import answers, html_table, releases_table, steps_table
+from dpkit.analysis.showing.text import factor_text, odds, relied_rows
 from dpkit.numerics.rounding import in_full, percent_up, round_up
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.report.audits import audit_piece
 from dpkit.report.figures import (
     accountants_figure,

@@ -17,12 +17,12 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.compositions import optimal_epsilon
-from dpkit.core.conversions import gaussian_epsilon
-from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.core.neighbours import Neighbours
+from dpkit.contracts.accountant import AnyAccountant
 from dpkit.errors import LossOverflowError, UnpricedLossError
+from dpkit.privacy.compositions import optimal_epsilon
+from dpkit.privacy.conversions import gaussian_epsilon
+from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.strategies import counts, deltas, log_uniform, losses, relations
 
 Law = Callable[[AnyAccountant], None]

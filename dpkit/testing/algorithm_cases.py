@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.auditing.made_up import Table, engine_over
-from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.factories import AlgorithmFactory
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
-from dpkit.core.setting import Setting
-from dpkit.data.columns import Category, Number
-from dpkit.data.schema import Schema
+from dpkit.auditing.algorithms.made_up_rows import Table, engine_over
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.factories import AlgorithmFactory
+from dpkit.contracts.registry import Registry
+from dpkit.contracts.setting import Setting
+from dpkit.data.columns.kinds import Category, Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.unit import PrivacyUnit
 from dpkit.errors import DpkitError
-from dpkit.running.curator import DataCurator
-from dpkit.running.purses import Purse
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.curator import DataCurator
+from dpkit.release.purses import Purse
 from dpkit.testing.cases import typical_parameters
 from dpkit.testing.conformance import LawNotApplicable
 

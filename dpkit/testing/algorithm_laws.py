@@ -6,16 +6,16 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 
-from dpkit.auditing.asking import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
-from dpkit.auditing.made_up import Table, hard_tables
-from dpkit.auditing.playing import Asked, PlayedCurator, most_steps, players, replayed, silence, walked
-from dpkit.auditing.walking import differs, holds_number, holds_way_to_data
-from dpkit.core.algorithm import Curator
-from dpkit.core.assess import assess
-from dpkit.core.events import Event
-from dpkit.core.neighbours import Neighbours
+from dpkit.auditing.algorithms.made_up_rows import Table, hard_tables
+from dpkit.auditing.algorithms.reachable_parts import differs, holds_number, holds_way_to_data
+from dpkit.auditing.algorithms.scripted_answers import Asked, PlayedCurator, most_steps, players, replayed, silence, walked
+from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
+from dpkit.contracts.algorithm import Curator
 from dpkit.errors import PlanExceededError, UnpricedEventError
-from dpkit.running.purses import PlanPurse
+from dpkit.pricing.assess import assess
+from dpkit.privacy.events import Event
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.purses import PlanPurse
 from dpkit.testing.algorithm_cases import AlgorithmCase, AlgorithmSubject, curator_over, declared
 from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked

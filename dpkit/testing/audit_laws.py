@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dpkit.auditing.campaign import Watch
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.runner import audit
-from dpkit.core.claims import Claim
-from dpkit.core.losses import GDP, ApproxDP, PureDP
+from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import Watch
+from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import InvalidValueError
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.losses import GDP, ApproxDP, PureDP
 from dpkit.testing.cases import MechanismCase, Subject, pairs_at
 from dpkit.testing.conformance import LawNotApplicable
 

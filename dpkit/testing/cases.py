@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.assess import assess
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event
-from dpkit.core.factories import Factory, MechanismFactory
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.parameter_sets import with_effect
-from dpkit.core.parameters import Parameter
-from dpkit.core.registry import Registry
+from dpkit.contracts.factories import Factory, MechanismFactory
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.parameter_sets import with_effect
+from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, UnpricedEventError
+from dpkit.pricing.assess import assess
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.conformance import LawNotApplicable
 
 Array = npt.NDArray[Any]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.assess import assess
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.losses import ApproxDP, Loss, PureDP
-from dpkit.core.neighbours import Neighbours
 from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, UnpricedLossError
 from dpkit.numerics.rounding import format_down, format_up
+from dpkit.pricing.assess import assess
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
 from dpkit.testing.pair_search import steepest_pairs
 from dpkit.testing.quick_audit import CHOSEN, DECIDING, Violation, quick_audit

@@ -11,9 +11,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpkit.core.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
-from dpkit.core.guarantee import Guarantee
-from dpkit.core.neighbours import Neighbours
+from dpkit.contracts.guarantee import Guarantee
 from dpkit.errors import DpkitError, NoIntervalError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.discrete import DiscreteGaussianEvent, DiscreteLaplaceEvent
@@ -22,6 +20,8 @@ from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF
+from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.pricing import Account, examples
 from dpkit.testing.strategies import log_uniform, relations
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from dpkit.auditing.metrics import sizes_in
-from dpkit.core.distances import Distance
-from dpkit.core.losses import GDP, ZCDP, ApproxDP, Loss, PureDP
-from dpkit.core.neighbours import Neighbours
+from dpkit.auditing.search.metrics import sizes_in
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.strategies import log_uniform
 
 Array = npt.NDArray[np.float64]

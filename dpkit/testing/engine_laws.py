@@ -10,20 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import l1
-from dpkit.core.engine import Closing, Engine
-from dpkit.core.factories import EngineFactory
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Block, Query
-from dpkit.data.columns import Number
-from dpkit.data.engine import BlockEngine
-from dpkit.data.opening import open_source
-from dpkit.data.schema import Schema
-from dpkit.data.source import DataSource
-from dpkit.data.unit import PrivacyUnit
+from dpkit.contracts.engine import Closing, Engine
+from dpkit.contracts.factories import EngineFactory
+from dpkit.contracts.query import Block, Query
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.summing.block_engine import BlockEngine
+from dpkit.data.tables.open_source import open_source
+from dpkit.data.tables.source import DataSource
 from dpkit.errors import DpkitError
 from dpkit.numerics.exact_sums import ExactSum
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import l1
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.cases import typical_parameters
 
 _SCHEMA = Schema(columns=(Number(name="x", lower=-1.0, upper=1.0), Number(name="y", lower=0.0, upper=1e6, missing=3.0)))

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpkit.core.query import Block, Query
-from dpkit.data.pricing import contribution_bound, contribution_grid
-from dpkit.data.summing import plan_sums
+from dpkit.contracts.query import Block, Query
+from dpkit.data.summing.repricing import contribution_bound, contribution_grid
+from dpkit.data.summing.sums import plan_sums
 from dpkit.numerics.exact_sums import ExactSum, rows_per_exact_sum
 from dpkit.testing.pricing import examples
 

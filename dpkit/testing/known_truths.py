@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from dpkit.core.conversions import gaussian_delta
-from dpkit.core.events import ApproxEvent, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
-from dpkit.core.neighbours import Neighbours
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.conversions import gaussian_delta
+from dpkit.privacy.events import ApproxEvent, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.sampling_laws import sampled_gaussian_deltas
 
 Truth = tuple[Event, Callable[[float], float], Neighbours]

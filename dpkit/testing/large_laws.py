@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.conversions import gaussian_epsilon
-from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.privacy.conversions import gaussian_epsilon
+from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.testing.accountant_laws import TOLERANCE, Law, at_most, lifted, lifted_or_none, same_reading
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.pricing import examples

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dpkit.core.events import Event, Repeat, ZCDPEvent
-from dpkit.core.losses import ZCDP
 from dpkit.errors import (
     BudgetExceededError,
     DpkitError,
@@ -21,9 +19,11 @@ from dpkit.errors import (
     PlanExceededError,
     RunStateError,
 )
-from dpkit.running.ledger import Ledger
-from dpkit.running.ledger_chain import Head
-from dpkit.running.ledger_verify import verify, verify_file
+from dpkit.privacy.events import Event, Repeat, ZCDPEvent
+from dpkit.privacy.losses import ZCDP
+from dpkit.release.ledger.chain import Head
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.verify import verify, verify_file
 
 Law = Callable[[type[Ledger], Path], None]
 

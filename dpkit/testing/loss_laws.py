@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.accountants import loss_composition, loss_moments
-from dpkit.accountants.loss_reader import Reader
-from dpkit.core.loss_pairs import PLD, LossDirection, LossPair
+from dpkit.accountants.pld import composition as loss_composition
+from dpkit.accountants.pld import moments as loss_moments
+from dpkit.accountants.pld.reader import Reader
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.loss_pairs import PLD, LossDirection, LossPair
 
 ROUNDING = 1e-13
 """What an oracle in floats may be off by, relatively."""

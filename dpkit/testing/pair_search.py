@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpkit.core.distances import Distance
+from dpkit.privacy.distances import Distance
 from dpkit.testing.cases import Array, MechanismCase, Subject
 
 STEPS = 240

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpkit.core.choices import Choice
-from dpkit.core.factories import Factory
-from dpkit.core.parameter_sets import with_effect
-from dpkit.core.parameters import Parameter
+from dpkit.contracts.choices import Choice
+from dpkit.contracts.factories import Factory
+from dpkit.contracts.parameter_sets import with_effect
+from dpkit.contracts.parameters import Parameter
 
 
 def parameter_values(parameter: Parameter) -> st.SearchStrategy[Any]:

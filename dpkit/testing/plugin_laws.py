@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from dpkit.core.registry import Registry
+from dpkit.contracts.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins

@@ -8,14 +8,14 @@ from typing import Protocol
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.events import Event
-from dpkit.core.guarantee import Guarantee
-from dpkit.core.losses import Loss
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.contracts.registry import Registry
 from dpkit.errors import UnpricedEventError
 from dpkit.mechanisms.gaussian import GaussianEvent
+from dpkit.privacy.events import Event
+from dpkit.privacy.losses import Loss
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.strategies import epsilons, leaves, pure_leaves
 
 CLOSE = 1.0 + 1e-9

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 
 from dpkit import accounting, interchange
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.core.accountant import AnyAccountant
-from dpkit.core.claims import Citation
-from dpkit.core.events import Event, Parallel, PureEvent, Repeat
-from dpkit.core.guarantee import Guarantee
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import ApproxDP, PureDP
-from dpkit.core.neighbours import EITHER, Neighbours
-from dpkit.core.registry import Registry
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.contracts.registry import Registry
 from dpkit.errors import SerialisationError, UnpricedEventError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.events import Event, Parallel, PureEvent, Repeat
+from dpkit.privacy.losses import ApproxDP, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.privacy.rules import LossRule
 from dpkit.testing import composition_laws, cross_check_laws, sampling_laws
 from dpkit.testing.pricing import (
     CLOSE,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.factories import MechanismFactory, Values
-from dpkit.core.mechanism import Mechanism
-from dpkit.core.query import Query
-from dpkit.core.registry import Registry
-from dpkit.core.setting import Setting
+from dpkit.contracts.factories import MechanismFactory, Values
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Query
+from dpkit.contracts.registry import Registry
+from dpkit.contracts.setting import Setting
 from dpkit.errors import DpkitError
 from dpkit.testing import claim_laws, promise_laws, range_laws, release_laws, sampler_laws
 from dpkit.testing.cases import MechanismCase, built_or_none, typical_parameters

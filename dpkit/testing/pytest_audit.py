@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.runner import audit
+from dpkit.auditing.audit import audit
+from dpkit.auditing.certificates.certificate import AuditCertificate
 
 DEFAULTS: dict[str, Any] = {"confidence": 1.0 - 1e-9, "samples": 10_000}
 """A test suite runs thousands of times: at this confidence a true claim does not fail it."""

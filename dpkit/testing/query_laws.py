@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.core.factories import QueryFactory
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Block, Query
+from dpkit.contracts.factories import QueryFactory
+from dpkit.contracts.query import Block, Query
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.cases import built_or_none, numbers_among, typical_parameters
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.sensitivity_search import Array, contributions_of, relies_on_ranges, row_pool, search_excess

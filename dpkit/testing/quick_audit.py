@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.mechanism import Mechanism, WhiteBox
+from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.testing.cases import Array
 from dpkit.testing.statistics import FALSE_ALARM, proportion_bounds
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.parameters import Parameter
+from dpkit.contracts.parameters import Parameter
 from dpkit.errors import DpkitError
 from dpkit.testing.cases import Array, MechanismCase, Subject, built_or_none, pairs_at, released
 from dpkit.testing.claim_laws import audit_claims, grouped_claims, profile_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.core.mechanism import WhiteBox
+from dpkit.contracts.mechanism import WhiteBox
 from dpkit.testing.cases import Array, MechanismCase, Subject, base_values, released
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.statistics import uniformity_gap

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpkit.core.events import Event, PureEvent, Repeat, Subsample
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.events import Event, PureEvent, Repeat, Subsample
 from dpkit.testing.pricing import CLOSE, Account, epsilon_of, epsilon_or_none, examples
 from dpkit.testing.strategies import deltas, log_uniform
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from dpkit.auditing.metrics import is_measured, sizes_in
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
+from dpkit.auditing.search.metrics import is_measured, sizes_in
+from dpkit.contracts.query import Query
 from dpkit.errors import DpkitError
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.conformance import LawNotApplicable
 
 Array = npt.NDArray[np.float64]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
 from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.release_laws import CANARY, INTEGER_CANARY, SHOWN, bad_values

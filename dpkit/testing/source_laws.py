@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.factories import Factory
-from dpkit.core.source import DivisibleTable, Table
-from dpkit.data.opening import open_table
+from dpkit.contracts.factories import Factory
+from dpkit.contracts.table import DivisibleTable, Table
+from dpkit.data.tables.open_source import open_table
 from dpkit.testing.cases import built_or_none, typical_parameters
 from dpkit.testing.conformance import LawNotApplicable
 

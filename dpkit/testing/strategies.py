@@ -6,13 +6,13 @@ import math
 
 from hypothesis import strategies as st
 
-from dpkit.core.claims import STATUSES, Citation, Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
-from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.core.neighbours import Neighbours
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.claims import STATUSES, Citation, Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
+from dpkit.privacy.neighbours import Neighbours
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:

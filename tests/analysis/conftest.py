@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.analysis.load import load
+from dpkit.analysis.reading.load import load
 from dpkit.hooks.manager import load_plugins
 
 HERE = Path(__file__).parent

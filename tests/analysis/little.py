@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpkit
-from dpkit.running.curator import planned_event
+from dpkit.release.curator import planned_event
 
 STEP = 2.0**-20
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import mpmath
 
-from dpkit.auditing.html import as_html
-from dpkit.auditing.text import as_text
+from dpkit.auditing.certificates.page import as_html
+from dpkit.auditing.certificates.text import as_text
 from dpkit.report.html import report_html
 
 NUMBER = r"(-?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)"

@@ -7,9 +7,9 @@ import pytest
 
 import dpkit
 from dpkit.errors import LedgerDisagreementError, SourceError
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.verify import verify, verify_file
 from dpkit.report.html import report_html
-from dpkit.running.ledger import Ledger
-from dpkit.running.ledger_verify import verify, verify_file
 
 LEDGER = ("  accountant: zcdp", "  accountant: zcdp\n  ledger: people.ledger")
 

@@ -61,7 +61,7 @@ def test_a_file_that_dpkit_did_not_write_is_kept(loaded, folder):
 
 @pytest.mark.parametrize("report", ["../report.html", "out/../../report.html", "linked/report.html", "{tmp}/report.html"])
 def test_results_stay_in_the_folder_unless_somebody_says_otherwise(loaded, folder, tmp_path_factory, installed, report):
-    from dpkit.analysis.load import load
+    from dpkit.analysis.reading.load import load
 
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (folder / "linked").symlink_to(elsewhere, target_is_directory=True)

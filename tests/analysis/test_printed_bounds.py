@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpkit
-from dpkit.analysis.words import at_least, at_most, factor_text, flat, odds
-from dpkit.auditing.certificate import AuditCertificate, Witness
+from dpkit.analysis.showing.text import at_least, at_most, factor_text, flat, odds
+from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.numerics import rounding
 from dpkit.numerics.rounding import format_down, format_up, in_full, percent_down, percent_up
 from dpkit.report.html import most_power
@@ -161,23 +161,23 @@ def assert_both_print_bounds(plan, result):
 
 # What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress.
 NEAREST = {
-    ("dpkit/accountants/loss_on_lattice.py", "period / wanted"),
-    ("dpkit/accountants/loss_on_lattice.py", "step"),
-    ("dpkit/accountants/renyi.py", "order"),
+    ("dpkit/accountants/pld/lattice_route.py", "period / wanted"),
+    ("dpkit/accountants/pld/lattice_route.py", "step"),
+    ("dpkit/accountants/rdp.py", "order"),
     ("dpkit/accountants/zcdp.py", "order"),
-    ("dpkit/analysis/pieces.py", "step.part"),
-    ("dpkit/analysis/words.py", "share"),
-    ("dpkit/analysis/words.py", "step.part"),
-    ("dpkit/analysis/words.py", "value"),
-    ("dpkit/auditing/discrete_noise_law.py", "power"),
-    ("dpkit/auditing/noise_law.py", "scale"),
-    ("dpkit/auditing/pair_search.py", "now"),
+    ("dpkit/analysis/showing/pieces.py", "step.part"),
+    ("dpkit/analysis/showing/text.py", "share"),
+    ("dpkit/analysis/showing/text.py", "step.part"),
+    ("dpkit/analysis/showing/text.py", "value"),
+    ("dpkit/auditing/falsifiers/discrete_noise_law.py", "power"),
+    ("dpkit/auditing/falsifiers/noise_law.py", "scale"),
+    ("dpkit/auditing/search/pair_search.py", "now"),
     ("dpkit/cli/audit.py", "log_e"),
     ("dpkit/cli/explain.py", "step.part"),
-    ("dpkit/core/events.py", "MOST_REPETITIONS"),
-    ("dpkit/core/explain.py", "line.share"),
-    ("dpkit/core/explain.py", "self.excess"),
-    ("dpkit/core/explain.py", "sum((line.share for line in rest))"),
+    ("dpkit/privacy/events.py", "MOST_REPETITIONS"),
+    ("dpkit/pricing/explain.py", "line.share"),
+    ("dpkit/pricing/explain.py", "self.excess"),
+    ("dpkit/pricing/explain.py", "sum((line.share for line in rest))"),
     ("dpkit/mechanisms/releasing.py", "MOST_DRAWS"),
     ("dpkit/report/html.py", "share"),
     ("dpkit/report/pictures.py", "value"),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpkit.analysis.synthetic import SyntheticTable
-from dpkit.core.source import DivisibleTable
-from dpkit.data.columns import Boolean, Category, Number
-from dpkit.data.schema import Schema
-from dpkit.data.unit import PrivacyUnit
+from dpkit.contracts.table import DivisibleTable
+from dpkit.data.columns.kinds import Boolean, Category, Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
 
 SCHEMA = Schema(
     columns=(

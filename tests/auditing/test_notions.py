@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpkit import GDP, RDP, ZCDP, ApproxDP, Gaussian, Laplace, Neighbours, PureDP, RandomizedResponse, audit
-from dpkit.core.conversions import gaussian_delta
-from dpkit.core.losses import MeanCDP
+from dpkit.privacy.conversions import gaussian_delta
+from dpkit.privacy.losses import MeanCDP
 
 ORDERS = tuple(1.0 + 0.25 * k for k in range(1, 60))
 PAIRS = [(0.0, 1.0), (1.0, 0.0)]

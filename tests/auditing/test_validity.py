@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from dpkit.auditing import betting, lower_bound
-from dpkit.auditing.bank import Bank, columns_for
-from dpkit.auditing.betting import Bet, kelly
-from dpkit.auditing.lower_bound import epsilon_lower
-from dpkit.auditing.power import smallest_violation
-from dpkit.auditing.prequential import Prequential
-from dpkit.auditing.profile import Point, implied_delta, points_of
+from dpkit.auditing.betting import bets as betting
+from dpkit.auditing.betting import lower_bound
+from dpkit.auditing.betting.bank import Bank, columns_for
+from dpkit.auditing.betting.bets import Bet, kelly
+from dpkit.auditing.betting.lower_bound import epsilon_lower
+from dpkit.auditing.betting.power import smallest_violation
+from dpkit.auditing.betting.prequential import Prequential
+from dpkit.auditing.betting.profile import Point, implied_delta, points_of
 from dpkit.auditing.zoo import entry_named
-from dpkit.core.losses import GDP, RDP, ZCDP, ApproxDP, MeanCDP, PureDP
+from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, MeanCDP, PureDP
 
 HALF = Point(epsilon=0.5, delta=0.0)
 ALPHA = 0.05

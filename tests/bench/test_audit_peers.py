@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Source
-from dpkit.auditing.profile import Point
 from dpkit.auditing.zoo import entry_named
 from dpkit.bench import audit_versus
 from dpkit.bench.audit import measure_audit

@@ -6,7 +6,7 @@ import pytest
 from dpkit.bench import growth
 from dpkit.bench.counted_rows import CountedRows, moments
 from dpkit.bench.plots import growth_picture
-from dpkit.data.engine import BlockEngine
+from dpkit.data.summing.block_engine import BlockEngine
 
 
 def test_rows_depend_on_their_number_alone():

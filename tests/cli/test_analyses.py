@@ -234,7 +234,7 @@ def test_a_full_disk_after_the_run_still_shows_the_answers(analysis, monkeypatch
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpkit.analysis.run.check_writable", lambda path: None)
+    monkeypatch.setattr("dpkit.analysis.run_plan.check_writable", lambda path: None)
     monkeypatch.setattr(os, "replace", full)
     text = run("run", analysis, code=2)
     assert "total:" in text
@@ -244,7 +244,7 @@ def test_a_full_disk_after_the_run_still_shows_the_answers(analysis, monkeypatch
 def test_an_interrupted_run_is_exit_code_1_and_keeps_what_it_has(analysis, monkeypatch):
     import signal
 
-    from dpkit.running import driver
+    from dpkit.release import driver
 
     # a test run in the background is started with interrupts ignored
     monkeypatch.setattr(driver.signal, "getsignal", lambda number: signal.default_int_handler)

@@ -100,7 +100,7 @@ def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypat
         assert result.exit_code == code, result.output
         assert json.loads(result.stdout)["certificates"]
         monkeypatch.setattr(manager, "default_registry", lambda loaded=loaded: loaded.registry)
-        monkeypatch.setattr("dpkit.auditing.replay.default_registry", lambda loaded=loaded: loaded.registry)
+        monkeypatch.setattr("dpkit.auditing.certificates.replay.default_registry", lambda loaded=loaded: loaded.registry)
         path = tmp_path / "tiny.json"
         path.write_text(result.stdout, encoding="utf-8")
         again = run("replay", str(path))
@@ -111,7 +111,7 @@ def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypat
 
 def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
     import dpkit
-    from dpkit.running.trace import trace_json
+    from dpkit.release.trace import trace_json
 
     path, trace = tmp_path / "a.ledger", tmp_path / "run.json"
     event = dpkit.Gaussian(scale=2.0).event(dpkit.l2(1.0))

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import dpkit
 from dpkit.cli import main
-from dpkit.data.summing import plan_sums
+from dpkit.data.summing.sums import plan_sums
 from dpkit.debugging import VARIABLE, made_up
 
 ANALYSIS = """

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from dpkit.cli import main
-from dpkit.core.events import Repeat
 from dpkit.errors import RunStateError
-from dpkit.running.ledger import Ledger
+from dpkit.privacy.events import Repeat
+from dpkit.release.ledger.ledger import Ledger
 from dpkit.testing.ledger_laws import UNIT, tamper
 
 

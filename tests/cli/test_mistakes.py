@@ -128,7 +128,7 @@ def test_an_answer_is_shown_when_the_disk_is_full_and_is_not_paid_again(folder, 
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpkit.analysis.run.check_writable", lambda path: None)
+    monkeypatch.setattr("dpkit.analysis.run_plan.check_writable", lambda path: None)
     with monkeypatch.context() as broken:
         broken.setattr(os, "replace", full)
         text = said("run", folder / "analysis.yaml", "--yes", code=2)

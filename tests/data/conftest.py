@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import frobenius, l1, l2, linf
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.query import Query
+from dpkit.contracts.query import Query
 from dpkit.numerics.exact_sums import truncated
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import frobenius, l1, l2, linf
+from dpkit.privacy.neighbours import Neighbours
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 STEP = 2.0**-20

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.core.source import Cells
-from dpkit.data.cells import Kind, read_numbers, read_texts, text_of
-from dpkit.data.objects import objects
+from dpkit.contracts.table import Cells
+from dpkit.data.columns.cells import Kind, read_numbers, read_texts, text_of
+from dpkit.data.tables.objects import objects
 from dpkit.errors import raise_alone
 
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="987654", lower=0, upper=1), dpkit.Boolean(name="CANARY")))

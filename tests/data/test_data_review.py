@@ -8,12 +8,12 @@ import pytest
 
 import dpkit
 from dpkit import Category, DeclaredSetting, Neighbours, Number, PrivacyUnit, Schema
-from dpkit.data.cached_source import CachedSource
-from dpkit.data.cells import text_of
+from dpkit.data.columns.cells import text_of
+from dpkit.data.tables.cached_source import CachedSource
 from dpkit.errors import LedgerDisagreementError, SourceError
-from dpkit.running.curator import DataCurator
-from dpkit.running.purses import PlanPurse
-from dpkit.running.run import run_algorithms
+from dpkit.release.curator import DataCurator
+from dpkit.release.purses import PlanPurse
+from dpkit.release.run_algorithms import run_algorithms
 
 CITATION = dpkit.Citation(key="dpkit", locator="tests")
 
@@ -106,7 +106,7 @@ def test_a_ledger_of_another_relation_or_unit_is_refused(tmp_path):
 
 
 def test_integer_noise_on_fractions_is_refused_before_anything_is_charged():
-    from dpkit.data.delivery import check_delivery
+    from dpkit.data.summing.delivery import check_delivery
 
     query = dpkit.Query(
         name="half", columns=("x",), rows=lambda block: block[:, 0], shape=(), grid=0.5, bound=1.0,

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 from pyarrow import csv, parquet
 
-from dpkit.data.parallel import usable_threads
+from dpkit.data.summing.parallel import usable_threads
 
 MEGABYTE = 1 << 20
 BOUND = (64 + 8 * max(0, usable_threads() - 2)) * MEGABYTE

@@ -5,11 +5,11 @@ import json
 import pytest
 
 import dpkit
-from dpkit.analysis.load import load
-from dpkit.analysis.read_yaml import parse_yaml
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.core.serialise import strict_json
+from dpkit.analysis.reading.load import load
+from dpkit.analysis.reading.read_yaml import parse_yaml
+from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import SerialisationError, SpecError
+from dpkit.pricing.serialise import strict_json
 
 ANALYSIS = """\
 dpkit: 1

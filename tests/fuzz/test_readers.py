@@ -18,16 +18,16 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import dpkit
-from dpkit.analysis.load import load
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.html import as_html
-from dpkit.auditing.recipe import decoded, decoded_pairs, read_recipe
-from dpkit.auditing.records import audit_trace
-from dpkit.core.events import Event
+from dpkit.analysis.reading.load import load
+from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.certificates.page import as_html
+from dpkit.auditing.certificates.recipe import decoded, decoded_pairs, read_recipe
+from dpkit.auditing.falsifiers.records import audit_trace
 from dpkit.errors import DpkitError, SpecError, visible
-from dpkit.running.ledger_chain import Head
-from dpkit.running.ledger_verify import verify_file
-from dpkit.running.trace import trace_json
+from dpkit.privacy.events import Event
+from dpkit.release.ledger.chain import Head
+from dpkit.release.ledger.verify import verify_file
+from dpkit.release.trace import trace_json
 
 pytest.importorskip("dpkit_stats", reason="the plugin dpkit-stats is not installed")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dpkit.analysis.load import load
-from dpkit.analysis.schema import analysis_schema
+from dpkit.analysis.reading.json_schema import analysis_schema
+from dpkit.analysis.reading.load import load
 from dpkit.cli import main
 from dpkit.errors import SpecError
 from dpkit.hooks.manager import installed_plugins, load_plugins

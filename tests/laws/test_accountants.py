@@ -3,7 +3,7 @@
 import pytest
 
 from dpkit.accountants.advanced import AdvancedAccountant
-from dpkit.accountants.mean_concentrated import MeanCDPAccountant
+from dpkit.accountants.cdp import MeanCDPAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.hooks.manager import default_registry
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.core.mechanism import Mechanism, OnGrid, WhiteBox
-from dpkit.core.neighbours import EITHER
-from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.contracts.mechanism import Mechanism, OnGrid, WhiteBox
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.privacy.neighbours import EITHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

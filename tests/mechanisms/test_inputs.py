@@ -17,7 +17,7 @@ from dpkit import (
     Simulated,
     SymmetricGaussian,
 )
-from dpkit.numerics import randomness
+from dpkit.numerics.noise import randomness
 
 CASES = {
     "laplace": (Laplace(scale=2.0), np.array([1.0, -3.5])),

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpkit import LaplaceEvent, Repeat, account
-from dpkit.accountants import loss_composition
+from dpkit.accountants.pld import composition as loss_composition
 from dpkit.mechanisms import laplace_repeats
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.laplace_repeats import MOST_REPEATS, repeated_laplace

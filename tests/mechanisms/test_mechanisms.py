@@ -20,7 +20,7 @@ from dpkit import (
     RandomizedResponse,
     SymmetricGaussian,
 )
-from dpkit.core.mechanism import Accurate, Mechanism, WhiteBox
+from dpkit.contracts.mechanism import Accurate, Mechanism, WhiteBox
 
 SYMMETRIC = np.array([[1.0, 0.5], [0.5, -2.0]])
 CASES = {

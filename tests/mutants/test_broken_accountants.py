@@ -8,13 +8,13 @@ import pytest
 
 from dpkit.accountants.advanced import AdvancedAccountant
 from dpkit.accountants.best import BestAccountant
-from dpkit.accountants.gaussian_dp import GaussianDPAccountant
+from dpkit.accountants.gdp import GaussianDPAccountant
 from dpkit.accountants.pure import PureAccountant
-from dpkit.accountants.renyi import RenyiAccountant
+from dpkit.accountants.rdp import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant, ZCDPState
-from dpkit.core.conversions import PURE_TO_ZCDP
-from dpkit.core.losses import ZCDP, ApproxDP, PureDP
-from dpkit.core.neighbours import Neighbours
+from dpkit.privacy.conversions import PURE_TO_ZCDP
+from dpkit.privacy.losses import ZCDP, ApproxDP, PureDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing import accountant_laws as laws
 
 

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from dpkit import PureDP, RandomizedResponse
-from dpkit.auditing import betting, noise_law, prequential, runner, support, white_box
+from dpkit.auditing import audit as runner
+from dpkit.auditing.betting import bets as betting
+from dpkit.auditing.betting import prequential
+from dpkit.auditing.falsifiers import noise_law, support, white_box
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "auditing"))
 from null_runs import UNIFORM, refutations

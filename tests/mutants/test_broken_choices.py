@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpkit import Exponential, Neighbours, PureDP, linf
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import exponential
 from dpkit.mechanisms.releasing import claims_of
+from dpkit.privacy.neighbours import EITHER
 
 EPSILON_SLACK, RHO_SLACK = 1 + 1e-12, 1 + 1e-9
 ORDERS = np.array([1.01, 1.5, 2.0, 5.0, 50.0])

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.running import ledger_chain, ledger_connection, ledger_schema
-from dpkit.running.ledger import Ledger
-from dpkit.running.ledger_connection import LedgerConnection
-from dpkit.running.ledger_entries import Charge
-from dpkit.running.ledger_file import Identity
-from dpkit.running.ledger_protocol import LedgerProtocol
-from dpkit.running.ledger_runs import RunAmounts
-from dpkit.running.ledger_verify import _Replay
+from dpkit.release.ledger import chain as ledger_chain
+from dpkit.release.ledger import connection as ledger_connection
+from dpkit.release.ledger import tables as ledger_schema
+from dpkit.release.ledger.connection import LedgerConnection
+from dpkit.release.ledger.entries import Charge
+from dpkit.release.ledger.file import Identity
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.protocol import LedgerProtocol
+from dpkit.release.ledger.runs import RunAmounts
+from dpkit.release.ledger.verify import _Replay
 from dpkit.testing import ledger_laws as laws
 
 
@@ -34,7 +36,7 @@ def test_check_then_insert_without_a_transaction(monkeypatch, tmp_path):
         connection.execute("INSERT OR REPLACE INTO head SELECT 1, max(seq), ? FROM entries", (hash,))
 
     monkeypatch.setattr(LedgerConnection, "writing", unlocked)
-    monkeypatch.setattr("dpkit.running.ledger_log.append", at_the_end)
+    monkeypatch.setattr("dpkit.release.ledger.log.append", at_the_end)
     caught(laws.grants_exactly_what_fits, Ledger, tmp_path)
 
 
@@ -67,7 +69,7 @@ def test_a_chain_that_does_not_cover_the_state(monkeypatch, tmp_path):
 
     for module in (ledger_chain, ledger_schema):
         monkeypatch.setattr(module, "chained", forgetful)
-    monkeypatch.setattr("dpkit.running.ledger.chained", forgetful)
+    monkeypatch.setattr("dpkit.release.ledger.ledger.chained", forgetful)
     caught(laws.a_charge_trusts_no_changed_total, Ledger, tmp_path)
 
 
@@ -114,7 +116,7 @@ def test_charges_that_are_kept_beside_the_file(monkeypatch, tmp_path):
 
 
 def test_a_ledger_that_obeys_what_stands_in_its_file(monkeypatch, tmp_path):
-    monkeypatch.setattr("dpkit.running.ledger_log.check_tables", lambda raw, path: None)
+    monkeypatch.setattr("dpkit.release.ledger.log.check_tables", lambda raw, path: None)
     caught(laws.no_trigger_swallows_a_charge, Ledger, tmp_path)
 
 

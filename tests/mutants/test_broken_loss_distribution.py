@@ -7,16 +7,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpkit.accountants import loss_composition, loss_distribution, loss_on_lattice
-from dpkit.accountants.loss_distribution import LossDistributionAccountant
-from dpkit.core.gaussian_pair import GaussianPair
-from dpkit.core.loss_pairs import PLD, PurePair
-from dpkit.core.losses import ApproxDP
-from dpkit.core.neighbours import Neighbours
+from dpkit.accountants.pld import accountant as loss_distribution
+from dpkit.accountants.pld import composition as loss_composition
+from dpkit.accountants.pld import lattice as loss_lattice
+from dpkit.accountants.pld import lattice_route as loss_on_lattice
+from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
-from dpkit.numerics import lattice_laws, loss_lattice
+from dpkit.numerics import lattice_laws
 from dpkit.numerics.lattice_laws import LatticeLaw
+from dpkit.privacy.gaussian_pair import GaussianPair
+from dpkit.privacy.loss_pairs import PLD, PurePair
+from dpkit.privacy.losses import ApproxDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing import loss_laws as laws
 
 SKEWED = PLD(

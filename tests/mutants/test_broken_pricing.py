@@ -12,15 +12,15 @@ import pytest
 import dpkit
 from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
 from dpkit.accountants.best import BestAccountant
-from dpkit.accountants.gaussian_dp import GaussianDPAccountant
-from dpkit.accountants.loss_distribution import LossDistributionAccountant
+from dpkit.accountants.gdp import GaussianDPAccountant
+from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pure import PureAccountant
-from dpkit.core import assess
-from dpkit.core.calibrate import RELATIVE
-from dpkit.core.events import as_event, flatten
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import RenyiCurve
 from dpkit.numerics.bracketing import first_true
+from dpkit.pricing import assess
+from dpkit.pricing.calibrate import RELATIVE
+from dpkit.privacy.events import as_event, flatten
+from dpkit.privacy.losses import RenyiCurve
+from dpkit.privacy.rules import LossRule
 from dpkit.testing import composition_laws as composition
 from dpkit.testing import cross_check_laws as cross_check
 from dpkit.testing import pricing_laws as laws

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpkit.core.conversions import gaussian_delta
+from dpkit.privacy.conversions import gaussian_delta
 from dpkit.testing.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 
 

@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpkit.core.claims import Citation
-from dpkit.core.distances import l1
-from dpkit.core.query import Preparation, Query
+from dpkit.contracts.query import Preparation, Query
 from dpkit.numerics.exact_sums import ExactSum, truncated
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import l1
 from dpkit.testing import exact_sum_laws as laws
 
 WIDTH = 11

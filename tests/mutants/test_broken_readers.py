@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpkit.core.neighbours import Neighbours
-from dpkit.data import csv_lines, csv_records
-from dpkit.data.columns import Number
-from dpkit.data.csv_records import Run
-from dpkit.data.opening import open_source
-from dpkit.data.schema import Schema
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.tables import csv as csv_lines
+from dpkit.data.tables import csv_records
+from dpkit.data.tables.csv_records import Run
+from dpkit.data.tables.open_source import open_source
+from dpkit.privacy.neighbours import Neighbours
 
 SCHEMA = Schema(columns=(Number(name="x", lower=0, upper=40, missing=40),))
 OTHERS = [[str(number), "ab"] for number in range(9)]

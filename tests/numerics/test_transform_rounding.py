@@ -7,8 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from dpkit.accountants.pld.lattice import LatticeSum, transform_rounding
 from dpkit.numerics.lattice_laws import LatticeLaw
-from dpkit.numerics.loss_lattice import LatticeSum, transform_rounding
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 
 # lengths as `next_fast_len` gives them: products of 2, 3 and 5, with each of them as the only large power

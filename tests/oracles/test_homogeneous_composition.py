@@ -8,7 +8,8 @@ import pytest
 from mpmath import mp, mpf
 
 from dpkit import PureDP, PureEvent, Repeat, account
-from dpkit.core.compositions import (
+from dpkit.numerics.rounding import SMALLEST
+from dpkit.privacy.compositions import (
     OPTIMAL_COUNT_LIMIT,
     dwork_roth_delta,
     dwork_roth_epsilon,
@@ -17,7 +18,6 @@ from dpkit.core.compositions import (
     optimal_delta,
     optimal_epsilon,
 )
-from dpkit.numerics.rounding import SMALLEST
 
 mp.dps = 60
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.core.gauges import Gauge
 from dpkit.errors import BudgetExceededError, PlanExceededError, RunStateError
+from dpkit.privacy.gauges import Gauge
 
 ORDERS = [mpmath.mpf(order) for order in ("1.000001", "1.5", "2", "4", "30")]
 KINDS = {"pure": "lpa", "advanced": "lpa", "zcdp": "gzlpa", "rdp": "gzlpa", "gdp": "g"}

@@ -7,9 +7,9 @@ import pytest
 
 from dpkit import Compose, Event, GaussianEvent, LaplaceEvent, PureEvent, Repeat, Subsample, account, default_registry
 from dpkit.accountants.advanced import AdvancedAccountant
-from dpkit.accountants.mean_concentrated import MeanCDPAccountant
+from dpkit.accountants.cdp import MeanCDPAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.core.accountant import AnyAccountant
+from dpkit.contracts.accountant import AnyAccountant
 from dpkit.errors import UnpricedEventError
 
 DELTA = 1e-6

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.analysis.load import load
-from dpkit.analysis.markup import element
+from dpkit.analysis.reading.load import load
+from dpkit.analysis.showing.markup import element
 from dpkit.hooks.manager import load_plugins
 from dpkit.report.figures import coefficients_figure, errors_figure
 from dpkit.report.html import report_html, write_report
@@ -165,7 +165,7 @@ POINT_ONE_AND_TWO = [(0.804, 1.196), (1.608, 2.392)]
 def test_coefficients_are_drawn_with_their_intervals(answer, ends):
     from types import SimpleNamespace
 
-    from dpkit.analysis.answers import coefficients_of
+    from dpkit.analysis.showing.answers import coefficients_of
 
     found = [one.ends for one in coefficients_of(answer)]
     assert found == [pytest.approx(pair, abs=1e-3) for pair in ends]
@@ -195,7 +195,7 @@ def test_axes_have_few_and_round_numbers(low, high):
 
 
 def test_the_reproduction_block_reads_back_as_the_analysis():
-    from dpkit.analysis.read_yaml import parse_yaml, plain, written_yaml
+    from dpkit.analysis.reading.read_yaml import parse_yaml, plain, written_yaml
 
     document = {
         "dpkit": 1,

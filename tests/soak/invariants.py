@@ -4,7 +4,7 @@ from collections import Counter
 from fractions import Fraction
 
 from dpkit import Ledger
-from dpkit.running.ledger_verify import verify
+from dpkit.release.ledger.verify import verify
 
 
 class BrokenError(AssertionError):

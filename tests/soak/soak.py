@@ -28,7 +28,7 @@ from invariants import BrokenError, check_ledger
 from jobs import INTERRUPTED, REFUSED, RUN_STATE, in_a_fork, in_a_shell, sent_out
 
 import dpkit
-from dpkit.running.ledger_verify import verify_file
+from dpkit.release.ledger.verify import verify_file
 
 HERE = Path(__file__).parent
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 8

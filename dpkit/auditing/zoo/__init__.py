@@ -9,7 +9,7 @@ from dpkit.auditing.zoo.entry import Entry
 from dpkit.auditing.zoo.selection import SELECTION
 from dpkit.auditing.zoo.sparse_vector import SPARSE_VECTOR
 from dpkit.auditing.zoo.surveys import SURVEYS
-from dpkit.core.registry import Registry
+from dpkit.contracts.registry import Registry
 from dpkit.errors import PluginWarning, UnknownNameError
 from dpkit.hooks.manager import Installed, default_registry, installed_plugins
 

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.zoo.entry import Entry
-from dpkit.core.losses import GDP, ApproxDP, PureDP
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.losses import GDP, ApproxDP, PureDP
 
 _SIGMA = 3.730631634944469
 """The smallest standard deviation that is (1, 1e-5)-DP at a sensitivity of 1 (BW18)."""

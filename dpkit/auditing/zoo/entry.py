@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from dpkit.auditing.campaign import Watch
-from dpkit.auditing.certificate import AuditCertificate
-from dpkit.auditing.runner import audit
-from dpkit.core.zoo import ZooEntry
+from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import Watch
+from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.contracts.zoo import ZooEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.zoo.entry import Entry
-from dpkit.core.losses import PureDP
 from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.losses import PureDP
 
 
 def noisy_max(noise: Literal["laplace", "exponential"], gives: Literal["index", "value"]) -> Sampler:

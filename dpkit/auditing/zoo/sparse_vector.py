@@ -10,8 +10,8 @@ import numpy as np
 
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.zoo.entry import Entry
-from dpkit.core.losses import PureDP
 from dpkit.numerics.special import Array
+from dpkit.privacy.losses import PureDP
 
 _T = 1.0
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.zoo.entry import Entry
-from dpkit.core.losses import PureDP
 from dpkit.mechanisms.randomized_response import RandomizedResponse
+from dpkit.privacy.losses import PureDP
 
 _F, _P, _Q, _BITS, _HASHES = 0.75, 0.45, 0.55, 8, 2
 _FLIPPED = (np.array([1, 1, 0, 0, 0, 0, 0, 0]), np.array([0, 0, 1, 1, 0, 0, 0, 0]))

@@ -7,10 +7,10 @@ from fractions import Fraction
 from dpkit.accountants.advanced import AdvancedAccountant, AdvancedState
 from dpkit.accountants.pure import BasicState, PureAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant, ZCDPState
-from dpkit.core.accountant import Reading
-from dpkit.core.claims import Citation
-from dpkit.core.conversions.arrow import Conversion
-from dpkit.core.losses import GDP, ZCDP
+from dpkit.contracts.accountant import Reading
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.conversions.arrow import Conversion
+from dpkit.privacy.losses import GDP, ZCDP
 from tests.mutants.little import wrong
 
 CITED = Citation(key="DR14", locator="Theorem 3.20")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpkit
-from dpkit.core.query import Preparation
+from dpkit.contracts.query import Preparation
 from tests.mutants.little import wrong
 
 STEP = 2.0**-20

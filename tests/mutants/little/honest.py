@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
+from dpkit.privacy.neighbours import EITHER
 from tests.mutants.little import right
 from tests.mutants.little.algorithms import Total, adds, clipped, query
 from tests.mutants.little.mechanisms import Noisy

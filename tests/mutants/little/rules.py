@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.core.losses import RenyiCurve
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
+from dpkit.privacy.losses import RenyiCurve
+from dpkit.privacy.neighbours import EITHER
 from tests.mutants.little import wrong
 
 CITED = dpkit.Citation(key="BBG18", locator="Theorem 8")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.gaussian_noise import GAUSSIAN
+from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "density_keeps_the_claims"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "form_shows_nothing"
 

@@ -4,9 +4,9 @@ import logging
 from dataclasses import dataclass
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "nothing_is_written_of_the_value"
 

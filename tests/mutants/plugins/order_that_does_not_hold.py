@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "the_order_of_its_events_holds"
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.laplace_noise import LAPLACE
+from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "price_grows_with_distance"
 

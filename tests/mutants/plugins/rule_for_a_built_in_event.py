@@ -1,7 +1,7 @@
 """A plugin of one theorem, wrong by a factor, about an event of dpkit's own: it would make every analysis cheaper."""
 
 import dpkit
-from dpkit.core.neighbours import EITHER
+from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "the_rule_holds_for_its_mechanisms"
 

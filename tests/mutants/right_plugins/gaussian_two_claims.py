@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
-from dpkit.numerics.gaussian_noise import GAUSSIAN
+from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
+from dpkit.privacy.neighbours import EITHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

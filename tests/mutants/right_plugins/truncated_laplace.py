@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.core.neighbours import EITHER
 from dpkit.mechanisms import releasing
+from dpkit.privacy.neighbours import EITHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,121 @@
+"""`gdp`: Gaussian DP. Squares of mu add, and the reading is exact: for Gaussian releases nothing is tighter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpkit.contracts.accountant import Accountant, Reading
+from dpkit.errors import UnpricedLossError
+from dpkit.numerics.rounding import exact_sum, format_up, sqrt_down, sqrt_up
+from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.conversions import Conversion, gaussian_delta, gaussian_epsilon
+from dpkit.privacy.gauges import Gauge
+from dpkit.privacy.losses import GDP, ApproxDP, Loss
+
+_FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")
+_PROFILE = Citation(key="DRS22", locator="Corollary 1 (the profile of BW18, Theorem 5)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianState:
+    """The exact sum of squares of mu."""
+
+    mu_squared: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianDPAccountant(Accountant[GaussianState]):
+    """Gaussian DP (DRS22, Corollary 2): composition is one Gaussian."""
+
+    @property
+    def name(self) -> str:
+        """`gdp`."""
+        return "gdp"
+
+    @property
+    def native(self) -> type[Loss]:
+        """Gaussian DP."""
+        return GDP
+
+    @property
+    def conversions(self) -> Mapping[type[Loss], Conversion]:
+        """None: what is not Gaussian-like is refused, so that this accountant stays exact."""
+        return {}
+
+    def refusal(self, loss: Loss) -> str:
+        """What to use for other noises."""
+        return (
+            f"it is exact for Gaussian-like releases alone, and a {type(loss).__name__} loss is not one. "
+            "Use zcdp, rdp or best for a mixture, or Gaussian noise for this release."
+        )
+
+    def zero(self) -> GaussianState:
+        """Nothing spent."""
+        return GaussianState(mu_squared=Fraction(0))
+
+    def state_of(self, loss: Loss) -> GaussianState:
+        """The square of mu, exactly."""
+        if not isinstance(loss, GDP):
+            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        return GaussianState(mu_squared=Fraction(loss.mu) ** 2)
+
+    def combine(self, *states: GaussianState) -> GaussianState:
+        """Sums of squares."""
+        return GaussianState(mu_squared=exact_sum((state.mu_squared, 1) for state in states))
+
+    def repeat(self, state: GaussianState, times: int) -> GaussianState:
+        """Products."""
+        return GaussianState(mu_squared=state.mu_squared * times)
+
+    def join(self, *states: GaussianState) -> GaussianState:
+        """The largest."""
+        return max(states, key=lambda state: state.mu_squared, default=self.zero())
+
+    def best(self, *states: GaussianState) -> GaussianState:
+        """The smallest."""
+        return min(states, key=lambda state: state.mu_squared)
+
+    def reading(self, state: GaussianState, *, delta: float) -> Reading:
+        """The exact profile, inverted."""
+        mu = sqrt_up(state.mu_squared)
+        epsilon = math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta=delta)
+        return Reading(epsilon=epsilon, because=_PROFILE, note=f"mu = {format_up(mu)}")
+
+    def delta(self, state: GaussianState, *, epsilon: float) -> float:
+        """The exact profile."""
+        mu = sqrt_up(state.mu_squared)
+        return 1.0 if math.isinf(mu) else gaussian_delta(mu, epsilon=epsilon)
+
+    def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
+        """Stop when the sum of squares would pass mu^2; an (epsilon, delta) budget fixes mu in advance."""
+        refuse_options(self.name, slack=slack, order=order)
+        if isinstance(budget, GDP):
+            return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
+        if not isinstance(budget, ApproxDP):
+            return None
+        mu = largest_parameter(lambda mu: gaussian_epsilon(mu, delta=budget.delta), epsilon=budget.epsilon)
+        return None if mu is None else FilterTheorem(accountant=self, limit=GDP(mu=mu), because=_FILTER)
+
+    def gauge(self, limit: Loss) -> Gauge | None:
+        """The square of mu."""
+        if not isinstance(limit, GDP):
+            return None
+        return Gauge(
+            names=("mu squared",),
+            limits=(Fraction(limit.mu) ** 2,),
+            measure=lambda state: (state.mu_squared,),
+            loss=lambda amounts, up: GDP(mu=sqrt_up(amounts[0]) if up else sqrt_down(amounts[0])),
+        )
+
+    def weight(self, state: GaussianState, total: GaussianState, *, delta: float) -> Fraction:
+        """The square of mu."""
+        return state.mu_squared
+
+    def total(self, state: GaussianState) -> Loss | None:
+        """Mu, rounded up."""
+        mu = sqrt_up(state.mu_squared)
+        return None if math.isinf(mu) else GDP(mu=mu)

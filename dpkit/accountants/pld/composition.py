@@ -1,0 +1,108 @@
+"""Composing loss directions: which route prices a composition, and certified bounds on its profile.
+
+Routes, cheapest first: closed form (Gaussians alone; identical pure losses), contour (moments are known and fall along the
+contour), lattice (any profile), Chernoff (what no other holds). Each gives a lower and an upper bound; `loss_routes` says where
+each holds, docs/proofs/pld.md has the error analysis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpkit.accountants.pld.contour_route import contour_reader
+from dpkit.accountants.pld.lattice_route import lattice_reader
+from dpkit.accountants.pld.moments import RealMoments, Terms, alias_period, log_kernel_peak, real_moments, saddle_at_delta
+from dpkit.accountants.pld.reader import ErrorTerms, Reader
+from dpkit.accountants.pld.routes import LARGEST_LOSS, lattice_holds
+from dpkit.numerics.rounding import exp_up
+from dpkit.privacy.loss_pairs import LossDirection
+
+_SINGLES = 64
+"""So many single releases are looked at for a lower bound where nothing better is known."""
+
+
+def reader(terms: Terms, *, delta: float, width: float) -> Reader:
+    """Bounds on the profile near the epsilon of this delta: by the contour, a lattice, or Chernoff, each in its domain."""
+    tail = _tail(terms, delta)
+    moments, tilt, epsilon = tuned(tuple(terms), delta)
+    if not math.isfinite(epsilon):
+        return _chernoff(terms, moments, delta=delta)
+    bound = _chernoff_at(moments, tilt)
+    period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
+    found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+    if found is None and lattice_holds(terms, tail):
+        # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
+        tilt = min(tilt, LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
+        period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
+        found = lattice_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, tail=tail, width=width)
+    elif found is None:
+        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, wide=True)
+    if found is None:
+        return _chernoff(terms, moments, delta=delta)
+    return replace(found, upper=_at_most(found.upper, bound))
+
+
+def _at_most(
+    upper: Callable[[float], tuple[float, ErrorTerms]], bound: Callable[[float], float]
+) -> Callable[..., tuple[float, ErrorTerms]]:
+    """Far from what a route was tuned for its rounding takes over, and a Chernoff bound is smaller."""
+
+    def smaller(at: float) -> tuple[float, ErrorTerms]:
+        value, errors = upper(at)
+        other = bound(at)
+        return (value, errors) if value <= other else (other, (("a Chernoff bound, not the sum", 0.0),))
+
+    return smaller
+
+
+@lru_cache(maxsize=8)
+def tuned(terms: tuple[tuple[LossDirection, int], ...], delta: float) -> tuple[RealMoments, float, float]:
+    """Moments, tilt and the epsilon they give: the same for a first, wide look and for the close one after it."""
+    moments = real_moments(terms, tail=_tail(terms, delta))
+    return (moments, *saddle_at_delta(moments, delta))
+
+
+def _tail(terms: Terms, delta: float) -> float:
+    """What each release may have beyond a lattice."""
+    return delta * 1e-13 / max(1, sum(count for _, count in terms))
+
+
+def _chernoff(terms: Terms, moments: RealMoments, *, delta: float) -> Reader:
+    """For losses beyond what e^loss can hold: the Chernoff bound; from below, the largest profile of a single release."""
+    tilt, epsilon = saddle_at_delta(moments, delta, relative=1e-3)
+    bound = _chernoff_at(moments, tilt)
+    largest = sorted((direction for direction, _ in terms), key=lambda d: -d.reach(0.5 * delta)[1])[:_SINGLES]
+
+    def lower(at: float) -> float:
+        profiles = [direction.profile(np.array([at])) for direction in largest]
+        found = [float(value[0] - error[0]) for value, error in profiles]
+        return max((value for value in found if math.isfinite(value)), default=0.0)
+
+    return Reader(
+        upper=lambda at: (bound(at), ()),
+        lower=lower,
+        route="chernoff",
+        start=epsilon,
+        tilt=tilt,
+        note="beyond what a lattice can hold: a Chernoff bound, and one release from below",
+    )
+
+
+def _chernoff_at(moments: RealMoments, tilt: float) -> Callable[[float], float]:
+    """The Chernoff bound on delta at one tilt, rounded up; any tilt is valid."""
+    moment = float(moments(np.array([tilt]))[0])
+    shape = float(log_kernel_peak(np.array([tilt]))[0])
+
+    def bound(at: float) -> float:
+        if not math.isfinite(moment):
+            return 1.0
+        exponent = moment - tilt * at + shape
+        exponent += 1e-9 + 1e-13 * (abs(moment) + tilt * abs(at) + abs(shape))
+        return min(1.0, exp_up(exponent)) if exponent < 0.0 else 1.0
+
+    return bound

@@ -1,0 +1,108 @@
+"""The route by a contour: compositions whose log moments are known and fall along it, bounded from both sides."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpkit.accountants.pld.contour import ContourSum, kernel_beyond
+from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound, complex_log_moment
+from dpkit.accountants.pld.reader import ErrorTerms, Reader, scaled
+from dpkit.accountants.pld.routes import CLOSE, WIDE, contour_holds
+
+_MOST_NODES = 1 << 15
+"""A reading looks at every node some fifty times: more would take longer than a few seconds."""
+
+_WIDE_NODES = 1 << 14
+"""Where moments do not fall for good, they have fallen near the real axis by then, and more nodes gain little."""
+
+_CONTOUR_WORK = 40_000_000
+"""Nodes times distinct mechanisms that a contour may cost; above, the lattice is tried."""
+
+_REACHES = 8
+"""So many heights are tried as the end of where moments are known to fall."""
+
+
+def contour_reader(
+    terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float, wide: bool = False
+) -> Reader | None:
+    """A reader by the contour; None outside its domain, or where it would leave out too much or cost too much.
+
+    With `wide`, up to a tenth may be left out: it is bounded, and added.
+    """
+    if not (math.isfinite(period) and 0.0 < tilt < math.inf):
+        return None
+    first = complex_log_moment(terms, np.array([tilt], dtype=np.complex128))
+    if first is None or not np.isfinite(first[0][0]) or not contour_holds(float(first[1][0])):
+        return None
+    most = min(_WIDE_NODES if wide else _MOST_NODES, _CONTOUR_WORK // len(terms))
+    size, left_out = _contour_size(terms, tilt=tilt, period=period, most=most)
+    if not left_out * (1.0 + tilt * period) < (WIDE if wide else CLOSE):
+        return None
+    nodes = np.asarray(tilt + 2.0j * math.pi / period * np.arange(size), dtype=np.complex128)
+    found = complex_log_moment(terms, nodes)
+    if found is None or not np.all(np.isfinite(found[0])):
+        return None
+    spent = ContourSum(tilt=tilt, period=period, log_moments=found[0], errors=found[1], left_out=left_out)
+
+    def upper(at: float) -> tuple[float, ErrorTerms]:
+        value, error, log_scale = spent.scaled_delta(at)
+        bound = scaled(max(value, 0.0) + error, log_scale, size=tilt * abs(at))
+        return bound, (("rounding and truncation", error / max(value, 1e-300)),)
+
+    def lower(at: float) -> float:
+        value, error, log_scale = spent.scaled_delta(at)
+        alias = alias_bound(moments, tilt=tilt, epsilon=at, period=period)
+        return scaled(value - error, log_scale, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
+
+    return Reader(upper=upper, lower=lower, route="contour", start=epsilon, tilt=tilt, note=f"{size} nodes")
+
+
+def _contour_size(terms: Terms, *, tilt: float, period: float, most: int) -> tuple[int, float]:
+    """So many nodes that what is left out is below rounding, or that more would not help; and a bound on what is."""
+    falls = _Falls(terms, tilt)
+    goal = math.exp(-30.0) / (1.0 + tilt * period)
+    found: list[tuple[int, float]] = []
+    size = 64
+    while not found or (size <= most and found[-1][1] > goal):
+        found.append((size, falls.left_out(size, period)))
+        size *= 2
+    enough = max(goal, 4.0 * min(left for _, left in found))
+    return next((size, left) for size, left in found if left <= enough)
+
+
+class _Falls:
+    """How the moments of a composition fall along a contour (docs/proofs/pld.md, theorem 2 and lemma 10)."""
+
+    def __init__(self, terms: Terms, tilt: float) -> None:
+        self.terms, self.tilt = terms, tilt
+        falls = [(direction.fall(tilt), count) for direction, count in terms]
+        self.reaches = np.array([fall.reach for fall, _ in falls])
+        self.rates = np.array([fall.rate * count for fall, count in falls])
+        self.periodic = np.array([fall.periodic and fall.rate > 0.0 for fall, _ in falls])
+        usable = np.unique(self.reaches[self.rates > 0.0])
+        self.ends = usable[np.unique(np.linspace(0, usable.size - 1, _REACHES).astype(int))] if usable.size else usable
+
+    def left_out(self, size: int, period: float) -> float:
+        """A bound on the sum of (2/T)|M(z)/M(tilt)|/y^2 over the nodes from this one on."""
+        height = 2.0 * math.pi / period * size
+        found = math.exp(max(self._log_decay(height), -745.0)) * kernel_beyond(height, period)
+        for end in self.ends[self.ends > height].tolist():
+            rate = float(np.sum(self.rates[self.reaches >= end])) * (1.0 - 1e-9)
+            near = math.exp(max(-rate * height * height, -745.0)) * kernel_beyond(height, period)
+            found = min(found, near + (self._far(end, period) if math.isfinite(end) else 0.0))
+        return found
+
+    def _far(self, end: float, period: float) -> float:
+        """The nodes beyond: by how far moments have fallen for good, or by how seldom a periodic one comes back."""
+        found = math.exp(max(self._log_decay(end), -745.0)) * kernel_beyond(end, period)
+        with np.errstate(all="ignore"):
+            # near the n-th return, 2n reaches up, the moduli are at most e^(-rate d^2), and 1/y^2 <= 1/((2n - 1) reach)^2
+            within = 1.0 + np.sqrt(math.pi / self.rates) * period / (2.0 * math.pi)
+            returns = 2.0 / period * within * math.pi**2 / 8.0 / self.reaches**2
+        seldom = returns[self.periodic & (self.reaches <= end)]
+        return min(found, float(np.min(seldom, initial=math.inf)) * (1.0 + 1e-9) + 1e-300)
+
+    def _log_decay(self, height: float) -> float:
+        return sum(count * direction.log_decay(self.tilt, height) for direction, count in self.terms)

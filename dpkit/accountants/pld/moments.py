@@ -1,0 +1,152 @@
+"""Moments of composed losses on the real axis: where to put the contour, how long its period must be, what aliases add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpkit.numerics.bracketing import minimise
+from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, upper_masses
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, Complex, asfloat
+from dpkit.privacy.loss_pairs import LossDirection, Moments
+
+Terms = Sequence[tuple[LossDirection, int]]
+RealMoments = Callable[[Array], Array]
+"""Tilts -> ln E[e^(tilt L)] of the whole composition, from above: the error of its evaluation is added."""
+
+ALIAS = 3e-9
+"""What an alias may add, relatively to delta."""
+
+_STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])
+_COARSE = 2000
+_FARTHEST = 2.0**40
+"""A lattice point that is more steps away from 0 would be rounded by what a step is made of."""
+_CLOSE_ENOUGH = 0.3
+"""The relative width at which the search for a tilt stops: any tilt is valid, and near the best one little depends on it."""
+
+
+def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection], list[int]]]:
+    """Terms by class, so that each class can broadcast."""
+    classes: dict[type[LossDirection], tuple[list[LossDirection], list[int]]] = {}
+    for direction, count in terms:
+        directions, counts = classes.setdefault(type(direction), ([], []))
+        directions.append(direction)
+        counts.append(count)
+    return [(kind, directions, counts) for kind, (directions, counts) in classes.items()]
+
+
+def complex_log_moment(terms: Terms, z: Complex) -> Moments | None:
+    """ln E[e^(zL)] of the composition with bounds on its error; None where some part's is not known in closed form."""
+    total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
+    with np.errstate(all="ignore"):
+        for kind, directions, counts in grouped(terms):
+            part = kind.total_log_moment(directions, counts, z)
+            if part is None:
+                return None
+            total, errors = total + part[0], errors + part[1] + 4.0 * UNIT_ROUNDOFF * np.abs(part[0])
+    return total, errors
+
+
+def real_moments(terms: Terms, *, tail: float) -> RealMoments:
+    """Log moments for real tilts, rounded up: closed forms where they are known, a coarse lattice (from above) elsewhere."""
+    known: list[tuple[LossDirection, int]] = []
+    bounded: list[tuple[LossDirection, int]] = []
+    laws: list[tuple[LatticeLaw, float, int]] = []
+    unknown = 0.0
+    for _, directions, counts in grouped(terms):
+        members = list(zip(directions, counts, strict=True))
+        if complex_log_moment(members, np.ones(1, dtype=np.complex128)) is not None:
+            known += members
+            continue
+        for direction, count in members:
+            if direction.real_log_moment(np.ones(1)) is not None:
+                bounded.append((direction, count))
+            else:
+                law = coarse_law(direction, tail)
+                if law is None:
+                    unknown = math.inf  # no moment is known to be finite
+                else:
+                    laws.append((*law, count))
+
+    def log_moment(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            closed = complex_log_moment(known, tilts.astype(np.complex128)) if known else None
+            total = unknown + (np.zeros(tilts.shape) if closed is None else asfloat(closed[0].real + closed[1]))
+            for direction, count in bounded:
+                part = direction.real_log_moment(tilts)
+                total = total + (math.inf if part is None else count * part * (1.0 + 16.0 * UNIT_ROUNDOFF))
+            for law, step, count in laws:
+                total = total + count * (log_moments(law, step, tilts) + _law_error(law, step, tilts))
+        return np.where(np.isnan(total), np.inf, total)
+
+    return log_moment
+
+
+def _law_error(law: LatticeLaw, step: float, tilts: Array) -> Array:
+    """How far `log_moments` may be off: a sum of so many positive terms, each an exponential."""
+    span = step * (abs(law.first) + law.masses.size)
+    return asfloat(UNIT_ROUNDOFF * (64.0 + law.masses.size + 8.0 * tilts * span))
+
+
+def coarse_law(direction: LossDirection, tail: float) -> tuple[LatticeLaw, float] | None:
+    """A law of some two thousand points that dominates the direction, and its step; None where floats hold no such lattice."""
+    low, high = direction.reach(tail)
+    step = max((high - low) / _COARSE, 1e-12)
+    if not max(abs(low), abs(high)) < _FARTHEST * step:
+        return None
+    first, last = math.floor(low / step), math.ceil(high / step)
+    profile, errors = direction.profile(asfloat(np.arange(first - 1, last + 1) * step))
+    return upper_masses(profile, errors, first=first, step=step), step
+
+
+def saddle_at_delta(log_moment: RealMoments, delta: float, *, relative: float = _CLOSE_ENOUGH) -> tuple[float, float]:
+    """The tilt at which the Chernoff bound at this delta is smallest, and the epsilon that it gives (CKS20, Prop 12)."""
+
+    def bound(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            value = (log_moment(tilts) - math.log(delta) + log_kernel_peak(tilts)) / tilts
+        return np.where(np.isnan(value), np.inf, value)
+
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=relative, coarse=13, zoom=7)  # any tilt is valid
+    return tilt, float(bound(np.array([tilt]))[0])
+
+
+def chernoff_delta(log_moment: RealMoments, epsilon: float) -> float:
+    """The Chernoff bound on delta at this epsilon: what a contour is tuned for."""
+
+    def bound(tilts: Array) -> Array:
+        with np.errstate(all="ignore"):
+            value = log_moment(tilts) - tilts * epsilon + log_kernel_peak(tilts)
+        return np.where(np.isnan(value), np.inf, value)
+
+    tilt = minimise(bound, low=1e-2, high=1e3, relative=_CLOSE_ENOUGH, coarse=13, zoom=7)  # any tilt is valid
+    return math.exp(max(-690.0, min(0.0, float(bound(np.array([tilt]))[0]))))
+
+
+def log_kernel_peak(tilts: Array) -> Array:
+    """ln of the largest value of e^(-tilt u)(1 - e^-u), which is t ln t - (1+t) ln(1+t).
+
+    Written so that nothing cancels: for a large tilt the two terms agree in all their digits, and a bound must not be moved by
+    that.
+    """
+    return np.asarray(-np.log1p(tilts) - tilts * np.log1p(1.0 / tilts), dtype=np.float64)
+
+
+def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float) -> float:
+    """A period at which every alias is below `ALIAS` of delta: from below by delta <= 1, from above by Chernoff."""
+    wanted = -math.log(delta) - math.log(ALIAS)
+    with np.errstate(all="ignore"):
+        above = (log_moment(tilt * _STEEPER) - tilt * _STEEPER * epsilon + wanted) / (tilt * (_STEEPER - 1.0))
+    return max(wanted / tilt, float(np.min(np.where(np.isfinite(above), above, np.inf))), 1e-9)
+
+
+def alias_bound(log_moment: RealMoments, *, tilt: float, epsilon: float, period: float) -> float:
+    """An upper bound on all aliases at this epsilon: a geometric sum below, Chernoff at steeper tilts above."""
+    below = math.exp(-tilt * period) / -math.expm1(-tilt * period)
+    with np.errstate(all="ignore"):
+        log_above = log_moment(tilt * _STEEPER) - tilt * _STEEPER * (epsilon + period) + tilt * period
+        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (_STEEPER - 1.0) * period)
+    return below + float(np.min(np.where(np.isfinite(above), above, np.inf)))

@@ -1,0 +1,109 @@
+"""A spec: an analysis as it was declared, checked against what is installed. It has read no data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.registry import Registry
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.hooks.manager import Installed
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from dpkit.analysis.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSpec:
+    """Where the rows are, and everything public about them. `source`: paths or globs, or the name of a plugin's source."""
+
+    name: str
+    source: str | tuple[str, ...]
+    source_parameters: Mapping[str, object] | None
+    unit: PrivacyUnit
+    neighbours: Neighbours
+    schema: Schema
+    rows: int | None
+
+    @property
+    def setting(self) -> DeclaredSetting:
+        """What algorithms plan with."""
+        return DeclaredSetting(schema=self.schema, neighbours=self.neighbours, unit=self.unit, rows=self.rows)
+
+    @property
+    def unit_terms(self) -> str | dict[str, object]:
+        """The unit as ledgers write it."""
+        return "row" if self.unit.column is None else {"column": self.unit.column, "at_most": self.unit.at_most}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSpec:
+    """What this run may cost, who adds it up, and the ledger that pays."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+    ledger: Path | None
+    accept: tuple[str, ...]
+
+    @property
+    def loss(self) -> Loss:
+        """The budget as a loss."""
+        return ApproxDP(epsilon=self.epsilon, delta=self.delta) if self.delta else PureDP(epsilon=self.epsilon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """Where queries are evaluated: the name of an engine, and its checked parameters."""
+
+    name: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSpec:
+    """One step: its name, its algorithm, its relative share, and the algorithm as it was prepared for the data's setting."""
+
+    id: str
+    run: str
+    share: float
+    parameters: Mapping[str, object]
+    algorithm: AnyAlgorithm = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A checked analysis. `document` is what was written, as plain values; `fingerprint` is that of what matters in it.
+
+    Results stay in the folder of the analysis, unless `outside` allows others. Where the report goes and which engine computes
+    do not matter: every engine gives the same totals, to the bit.
+    """
+
+    path: Path
+    data: DataSpec
+    budget: BudgetSpec
+    engine: EngineSpec
+    steps: tuple[StepSpec, ...]
+    report: Path
+    fingerprint: str
+    document: object = field(repr=False)
+    outside: bool = field(default=False, compare=False)
+    installed: Installed = field(repr=False, compare=False)
+
+    @property
+    def registry(self) -> Registry:
+        """What the analysis may use."""
+        return self.installed.registry
+
+    def plan(self) -> Plan:
+        """Price the analysis. Reads no data and spends nothing."""
+        from dpkit.analysis.plan import make_plan
+
+        return make_plan(self)

@@ -1,0 +1,263 @@
+"""Carrying out a plan: open the data, reserve, charge, release; and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
+from dpkit.analysis.outputs import check_outputs, check_writable, write_output, write_whole
+from dpkit.analysis.plan import Plan
+from dpkit.analysis.reading.declared_engine import opened_engine
+from dpkit.analysis.reading.spec import Spec
+from dpkit.analysis.synthetic import synthetic_table
+from dpkit.data.tables.open_source import open_source
+from dpkit.data.tables.source import DataSource
+from dpkit.debugging import made_up
+from dpkit.errors import (
+    DpkitError,
+    MissingExtraError,
+    SourceError,
+    UnknownNameError,
+    kind_of,
+    raise_alone,
+)
+from dpkit.release.curator import Released
+from dpkit.release.driver import Outcome
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.run_algorithms import RunResult, run_algorithms
+from dpkit.release.trace import trace_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Progress", "Result", "check_writable", "open_data", "rows_of", "run_plan", "simulate_plan", "write_whole"]
+
+Progress = Callable[[str, int], None]
+
+KEPT_BYTES = 1 << 28
+"""Up to so many bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run came to: answers by step, everything that was released, and the plan that was paid for.
+
+    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`. `digest` is where
+    the log of the ledger ended after the run: `dpkit ledger verify FILE --since DIGEST` finds whether it was cut back since.
+    """
+
+    plan: Plan
+    run: str
+    outcomes: Mapping[str, Outcome]
+    releases: tuple[Released, ...] = field(repr=False)
+    simulation: bool
+    earlier: str = ""
+    digest: str = ""
+
+    def __getitem__(self, step: str) -> object:
+        """The answer of a step."""
+        if step not in self.outcomes:
+            raise UnknownNameError(kind="step", name=step, known=self.outcomes)
+        return self.outcomes[step].result
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every step came to its end."""
+        every = [self.outcomes.get(step.id) for step in self.plan.steps]
+        return all(outcome is not None and outcome.ending == "finished" for outcome in every)
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one sentence; of a simulation, that there is none."""
+        stamp = "SIMULATION, which protects nobody and answers nothing. " if self.simulation else ""
+        earlier = f"{self.earlier} " if self.earlier else ""
+        return stamp + earlier + self.plan.sentence
+
+    def frame(self, step: str) -> pd.DataFrame:
+        """The answer of a step as a pandas frame, one row a number."""
+        from dpkit.analysis.showing.documents import jsonable
+
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError(package="pandas", purpose="A data frame", extra="dev") from None
+        return pd.DataFrame(rows_of(jsonable(self[step])), columns=["name", "value"])
+
+    def as_json(self) -> dict[str, object]:
+        """Everything but the trace, as JSON."""
+        from dpkit.analysis.showing.documents import result_document
+
+        return result_document(self)
+
+    def trace(self) -> str:
+        """Every release with its event, noise and value, as JSON: enough to price the run again, and to audit it."""
+        spec = self.plan.spec
+        return trace_json(
+            self.releases, plan=self.plan.event, neighbours=spec.data.neighbours, accountant=spec.budget.accountant
+        )
+
+    def write(self, folder: str | os.PathLike[str], *, prefix: str = "") -> tuple[Path, Path]:
+        """Write result.json and trace.json; earlier ones are replaced as a whole or not at all, and nothing else is."""
+        where = Path(folder)
+        paths = where / f"{prefix}result.json", where / f"{prefix}trace.json"
+        check_outputs(self.plan.spec, {"result": paths[0], "trace": paths[1]})
+        for path, text in zip(paths, (json.dumps(self.as_json(), indent=2), self.trace()), strict=True):
+            write_output(path, text)
+        return paths
+
+    def __str__(self) -> str:
+        from dpkit.analysis.showing.text import result_text
+
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        from dpkit.analysis.showing.pieces import result_pieces
+
+        return result_pieces(self)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    data: object = None,
+    source: DataSource | None = None,
+    progress: Progress | None = None,
+    again: bool = False,
+) -> Result:
+    """Carry a plan out. Whatever can be refused is refused before anything is charged. `source` is what `open_data` gave.
+
+    With a ledger, the same analysis has the same run: an interrupted one goes on, a finished one gives back what it released,
+    and neither pays again. `again` pays for a new draw, which is what the analysis gives back from then on. An interrupted run
+    does not go on with files that have changed; a finished one says that they have.
+    """
+    spec = plan.spec
+    source = open_data(spec, data) if source is None else source
+    if spec.budget.ledger is None:
+        return _result(plan, _run(plan, source, progress=progress))
+    with open_ledger(spec) as ledger:
+        attempt = latest_attempt(ledger, spec)
+        attempt = attempt + 1 if again or not attempt else attempt
+        return _result(plan, _run(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt)))
+
+
+def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
+    """Carry a plan out on made-up rows with seeded noise; no ledger is touched."""
+    rng = np.random.default_rng(seed)
+    spec = plan.spec
+    table = synthetic_table(spec.data, seed=seed)
+    source = open_source(table, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
+    with made_up():
+        return _result(plan, _run(plan, source, rng=rng))
+
+
+def open_data(spec: Spec, data: object = None) -> DataSource:
+    """The source of an analysis. Only public facts are looked at: files, columns, and the number of rows where it is public."""
+    given: Any = data
+    if data is None and spec.data.source_parameters is not None:
+        given = _made(spec)
+    elif data is None:
+        given = spec.data.source
+    declared = spec.data.rows
+    public = declared is not None and spec.data.unit.knows_size(spec.data.neighbours)
+    fits = public and 8 * (declared or 0) * len(spec.data.schema.columns) <= KEPT_BYTES
+    source = open_source(
+        given,
+        spec.data.schema,
+        unit=spec.data.unit,
+        neighbours=spec.data.neighbours,
+        in_memory=True if fits else None,
+    )
+    if not public:
+        return source
+    found = source.public_rows()
+    if found != declared:
+        reason = f"it has {found} rows, which are public here, and `data.rows` says {declared}."
+        raise SourceError(source=spec.data.name, reason=reason, fix="Correct `data.rows`: the plan was made with it.")
+    return source
+
+
+def _made(spec: Spec) -> object:
+    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on."""
+    try:
+        made = spec.registry.source(str(spec.data.source)).build(**dict(spec.data.source_parameters or {}))
+        return _beside(spec, made)
+    except (DpkitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above
+        kind = kind_of(error)
+        raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))
+
+
+def _beside(spec: Spec, made: object) -> object:
+    """Paths that a source returns are relative to the analysis, as all paths in it."""
+    folder = spec.path.absolute().parent
+    if isinstance(made, str | os.PathLike):
+        return str(folder / os.fspath(made))
+    if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
+        return [str(folder / os.fspath(item)) for item in made]
+    return made
+
+
+def _run(
+    plan: Plan,
+    source: DataSource,
+    *,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+    run: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> RunResult:
+    algorithms = {step.id: (step.algorithm, planned.noise) for step, planned in zip(plan.spec.steps, plan.steps, strict=True)}
+    with opened_engine(plan.spec, source) as engine:  # before anything is reserved
+        return run_algorithms(
+            algorithms,
+            engine=engine,
+            setting=plan.spec.data.setting,
+            ledger=ledger,
+            run=run,
+            analysis=plan.spec.fingerprint,
+            data=source.stamp,
+            rng=rng,
+            progress=progress,
+        )
+
+
+def _result(plan: Plan, found: RunResult) -> Result:
+    return Result(
+        plan=plan,
+        run=found.run,
+        outcomes=found.outcomes,
+        releases=found.releases,
+        simulation=found.simulation,
+        earlier=_earlier(found),
+        digest=found.digest,
+    )
+
+
+def _earlier(found: RunResult) -> str:
+    """What must be said of answers that are not new."""
+    if not found.resumed:
+        return ""
+    day = found.resumed[:10]
+    if not found.finished_before:
+        return f"This run began on {day} and was interrupted; what it had released then was not drawn again."
+    changed = " THE DATA FILES HAVE CHANGED SINCE." if found.other_data else ""
+    return (
+        f"EARLIER RELEASE of {day}: no data was read, and nothing was paid.{changed} `dpkit run --again` pays for new answers."
+    )
+
+
+def rows_of(value: object, name: str = "") -> list[tuple[str, object]]:
+    """A JSON answer as named numbers."""
+    if isinstance(value, dict):
+        return [row for key, inner in value.items() for row in rows_of(inner, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list):
+        return [row for place, inner in enumerate(value) for row in rows_of(inner, f"{name}[{place}]")]
+    return [(name or "answer", value)]

@@ -1,0 +1,1 @@
+"""Audits of whole algorithms and analyses: what they ask, under scripted answers, and what their transcripts lose."""

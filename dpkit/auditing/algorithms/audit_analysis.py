@@ -1,0 +1,211 @@
+"""The audit of an analysis: what its steps ask, with which noise, and whether answers alone steer them. Reads no data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.analysis.plan import Plan
+from dpkit.auditing.algorithms.made_up_rows import RowSpace
+from dpkit.auditing.algorithms.scripted_answers import Asked
+from dpkit.auditing.algorithms.what_is_asked import (
+    Fault,
+    asked_under_scripts,
+    equal_answers_equal_runs,
+    query_faults,
+    unlike_queries,
+)
+from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import Watch
+from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.search.sensitivity import MEASURED, Excess, Generator, Step, search_sensitivity
+from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.query import Block, Query
+from dpkit.contracts.setting import Setting
+from dpkit.data.setting import DeclaredSetting
+from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_down
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.curator import planned_event
+
+TRIES = 2000
+"""Pairs of neighbours that are tried on each query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisAudit:
+    """Certificates of the mechanisms, queries that move further than they claim, and promises that a step breaks."""
+
+    certificates: tuple[AuditCertificate, ...]
+    excesses: tuple[Excess, ...]
+    queries: tuple[str, ...]
+    unmeasured: tuple[tuple[str, str], ...] = ()
+    """Queries with a metric in which they claim a distance and nothing here can measure one."""
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether anything that the analysis relies on was refuted."""
+        return bool(self.excesses) or bool(self.faults) or any(certificate.refuted for certificate in self.certificates)
+
+    def as_json(self) -> dict[str, object]:
+        """As JSON."""
+        return {
+            "refuted": self.refuted,
+            "certificates": [json.loads(certificate.to_json()) for certificate in self.certificates],
+            "queries": list(self.queries),
+            "unmeasured": [list(pair) for pair in self.unmeasured],
+            "excesses": [
+                {"query": one.query, "claimed": str(one.claimed), "found": one.found, "gone": one.gone, "came": one.came}
+                for one in self.excesses
+            ],
+            "faults": [{"subject": one.subject, "law": one.law, "detail": one.detail} for one in self.faults],
+        }
+
+    def __str__(self) -> str:
+        lines = [str(certificate) for certificate in self.certificates]
+        wrong = {excess.query for excess in self.excesses} | {fault.subject.removeprefix("query ") for fault in self.faults}
+        lines += [f"query {name}: {'REFUTED' if name in wrong else f'stands after {TRIES} pairs'}" for name in self.queries]
+        lines += [f"query {name}: its distance in the metric {metric!r} was not tried" for name, metric in self.unmeasured]
+        lines += [f"  {one.query} moves by {format_down(one.found)}, claimed {one.claimed}" for one in self.excesses]
+        lines += [f"{fault.subject} is REFUTED by the law {fault.law}: {fault.detail}" for fault in self.faults]
+        return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
+
+
+def audit_plan(
+    plan: Plan,
+    *,
+    confidence: float = 0.999,
+    samples: int = 200_000,
+    seed: int | None = None,
+    time: float | None = None,
+    watch: Watch | None = None,
+) -> AnalysisAudit:
+    """Try to refute what a plan relies on. `confidence` is that of the whole; `samples` and `time` are for each mechanism."""
+    setting = plan.spec.data.setting
+    asked = [(step.id, query, mechanism) for step in plan.steps for query, mechanism in step.asked]
+    targets: dict[tuple[str, Distance], tuple[str, Mechanism]] = {}
+    for step, query, mechanism in asked:
+        at = _distance(setting, query, mechanism)
+        if at is not None:
+            targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}: {mechanism!r}", mechanism))
+    certificates: list[AuditCertificate] = []
+    level = 1.0 - (1.0 - confidence) / max(1, len(targets))
+    for (_, at), (name, mechanism) in targets.items():
+        certificates += audit(
+            mechanism,
+            confidence=level,
+            samples=samples,
+            rng=seed,
+            at=at,
+            neighbours=setting.neighbours,
+            time=time,
+            watch=watch,
+            name=name,
+            registry=plan.spec.registry,
+        )
+    queries = {f"{step}/{query.name}": query for step, query, _ in asked}
+    found = {
+        name: search_sensitivity(
+            _measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES, within=RowSpace(setting, query).within
+        )
+        for name, query in queries.items()
+    }
+    left_out = [
+        (name, distance.metric)
+        for name, query in queries.items()
+        for distance in query.sensitivity(setting.neighbours)
+        if distance.metric not in MEASURED
+    ]
+    excesses = [dataclasses.replace(excess, query=name) for name, excess in found.items() if excess is not None]
+    return AnalysisAudit(
+        certificates=tuple(certificates),
+        excesses=tuple(excesses),
+        queries=tuple(queries),
+        unmeasured=tuple(left_out),
+        faults=tuple(step_faults(plan, seed=0 if seed is None else seed)),
+    )
+
+
+def step_faults(plan: Plan, *, seed: int = 0) -> Iterator[Fault]:
+    """Promises that the steps break: of each query that one asks, under scripted answers too, and of the runs themselves."""
+    setting = plan.spec.data.setting
+    for step, planned in zip(plan.spec.steps, plan.steps, strict=True):
+        rng = np.random.default_rng([seed, 17])
+        asked = [*planned.asked, *asked_under_scripts(step.algorithm, setting, planned.noise, rng=rng)]
+        found = {
+            (fault.subject, fault.law): fault
+            for query in unlike_queries(asked, setting)
+            for fault in query_faults(query, setting, seed=seed)
+        }
+        for fault in found.values():
+            yield dataclasses.replace(fault, subject=fault.subject.replace("query ", f"query {step.id}/", 1))
+        if isinstance(setting, DeclaredSetting):
+            steered = equal_answers_equal_runs(step.algorithm, setting, planned.noise, rng=rng)
+            if steered is not None:
+                yield dataclasses.replace(steered, subject=f"step {step.id}")
+        yield from _cheap_noise(planned.id, asked, plan)
+
+
+def _cheap_noise(step: str, asked: Sequence[Asked], plan: Plan) -> Iterator[Fault]:
+    """Noise whose event, which is charged, is cheaper than all that it claims: a sample that nobody draws, say."""
+    setting, registry, seen = plan.spec.data.setting, plan.spec.registry, set()
+    for query, mechanism in asked:
+        at = _distance(setting, query, mechanism)
+        event = planned_event(setting, query, mechanism)
+        if (type(mechanism), at, event) in seen:
+            continue
+        seen.add((type(mechanism), at, event))
+        claims = [] if at is None else [claim for claim in mechanism.claims(at) if claim.status == "proved"]
+        bounds = [rule.bound(event) for rule in registry.rules_for(type(event)) if setting.neighbours in rule.neighbours]
+        if any(distance.value > 0.0 for distance in setting.distances(query)) and not any(
+            claim.loss in bounds for claim in claims
+        ):
+            detail = (
+                f"its noise {type(mechanism).__name__} claims none of the losses that its event {type(event).__name__} is "
+                "charged by, so that no audit of its claims speaks of the price"
+            )
+            yield Fault(subject=f"query {step}/{query.name}", law="claims_are_what_the_rules_give", detail=detail)
+
+
+def _measurable(query: Query) -> Query:
+    """The query with those of its claims that can be measured; a plugin may state distances in metrics of its own."""
+
+    def sensitivity(neighbours: Neighbours) -> tuple[Distance, ...]:
+        return tuple(one for one in query.sensitivity(neighbours) if one.metric in MEASURED)
+
+    return dataclasses.replace(query, sensitivity=sensitivity)
+
+
+def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance | None:
+    """The distance at which the plan prices the mechanism; None where neighbours cannot move the query."""
+    planned, found = planned_event(setting, query, mechanism), None
+    for distance in setting.distances(query):
+        try:
+            if distance.value > 0.0 and mechanism.claims(distance):
+                found = distance if found is None or mechanism.event(at=distance) == planned else found
+        except (DpkitError, TypeError):  # not in this metric
+            continue
+    return found
+
+
+def _steps(plan: Plan, query: Query) -> Generator:
+    """Draws neighbours among rows within the declared bounds: corners often, for that is where sensitivities are attained."""
+    space = RowSpace(plan.spec.data.setting, query)
+
+    def row(rng: np.random.Generator) -> Block:
+        width = len(space.lower)
+        share = rng.random(width) if rng.random() < 0.5 else rng.integers(0, 2, width).astype(np.float64)
+        return space.within((space.lower + (space.upper - space.lower) * share).reshape(1, -1))
+
+    def step(rng: np.random.Generator) -> Step:
+        if plan.spec.data.neighbours is Neighbours.REPLACE_ONE:
+            return row(rng), row(rng)
+        return (row(rng), None) if rng.random() < 0.5 else (None, row(rng))
+
+    return step

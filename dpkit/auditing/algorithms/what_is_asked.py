@@ -1,0 +1,234 @@
+"""What an algorithm asks of a curator, and whether it is what it says: sums of rows within their distances, and no more.
+
+An algorithm is walked under scripted answers. Each query that it asks is tried on made-up rows within the declared ranges.
+Then it is walked over several datasets with the same answers: all that it does must be the same, for nothing but what is
+released may steer it. Each function returns faults in words, none of which holds data: every row here is made up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.auditing.algorithms.made_up_rows import RowSpace, Table, engine_over, hard_tables, many_rows
+from dpkit.auditing.algorithms.reachable_parts import differs
+from dpkit.auditing.algorithms.scripted_answers import Asked, PlayedCurator, Player, most_steps, players, silence, walked
+from dpkit.auditing.search.metrics import is_measured, sizes_in
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.query import Block, Query
+from dpkit.contracts.setting import Setting
+from dpkit.data.setting import DeclaredSetting
+from dpkit.errors import DpkitError
+from dpkit.numerics.special import Array
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
+
+SUMMED = (0, 1, 3, 300, 1_025)
+"""Rows of the blocks on which fast paths are compared with the reference."""
+POOL = 512
+CLIMBS = 24
+MOST_QUERIES = 12
+"""Of one algorithm so many queries are tried: of each name and shape the first and the last ones of every script."""
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A promise that is broken: of which query or run, which promise, and how."""
+
+    subject: str
+    law: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.detail} ({self.law})"
+
+
+def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float, *, rng: np.random.Generator) -> list[Asked]:
+    """What the algorithm hands to the curator, under every script; of many of one kind, the first and the last of each."""
+    kinds: dict[tuple[object, ...], list[Asked]] = {}
+    for name, player in players(rng).items():
+        curator = PlayedCurator(setting, None, player)
+        with contextlib.suppress(Exception):  # numbers made up by an adversary; that it raises is another law's affair
+            walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
+        by_kind: dict[tuple[object, ...], list[Asked]] = {}
+        for query, mechanism in curator.asked:
+            by_kind.setdefault((query.name, query.shape, query.columns, type(mechanism), name), []).append((query, mechanism))
+        kinds |= {kind: [found[0], found[-1]][: len(found)] for kind, found in by_kind.items()}
+    return [pair for place in (0, 1) for found in kinds.values() for pair in found[place : place + 1]]
+
+
+def unlike_queries(asked: Sequence[Asked], setting: Setting) -> list[Query]:
+    """The queries, of those that do the same to a few rows one only."""
+    found: dict[object, Query] = {}
+    for query, _ in asked:
+        rows = RowSpace(setting, query).rows(16, np.random.default_rng(0))
+        try:
+            made = (contributions(query, rows).tobytes(), np.asarray(query.total(rows)).tobytes())
+        except Exception:  # noqa: BLE001 - a third party's function may raise anything; it is judged later
+            made = (b"", str(id(query)).encode())
+        declared = tuple(tuple(map(str, query.sensitivity(relation))) for relation in Neighbours)
+        found.setdefault((query.name, query.columns, query.bound, query.grid, declared, made), query)
+    return list(found.values())[:MOST_QUERIES]
+
+
+def query_faults(query: Query, setting: Setting, *, seed: int = 0) -> Iterator[Fault]:
+    """Promises that a query breaks on rows within the declared ranges, the first of each kind."""
+    space = RowSpace(setting, query)
+    for law, found in (
+        ("a_row_contributes_by_itself", _not_alone(query, space, seed)),
+        ("the_fast_sum_is_the_sum", _other_sum(query, space, seed)),
+        ("contributions_keep_their_declared_bound_and_grid", _out_of_bound(query, space, seed)),
+        ("no_neighbours_exceed_the_sensitivity", _too_far(query, space, setting.neighbours, seed)),
+    ):
+        if found is not None:
+            yield Fault(subject=f"query {query.name}", law=law, detail=found)
+
+
+def contributions(query: Query, block: Block) -> Array:
+    """`rows(block)` as floats."""
+    with np.errstate(all="ignore"):
+        return np.asarray(query.rows(block), dtype=np.float64)
+
+
+def _not_alone(query: Query, space: RowSpace, seed: int) -> str | None:
+    rng = np.random.default_rng([seed, 1])
+    block = space.rows(257, rng)
+    block[128:160] = block[:32]  # equal rows, which a query may wrongly count once
+    few = space.rows(31, rng)
+    before, together, after = contributions(query, few), contributions(query, block), contributions(query, few)
+    if together.shape != (len(block), *query.shape):
+        return f"rows() gives shape {together.shape} for {len(block)} rows, declared {query.shape}"
+    if not _same(before, after):
+        return "a row's contribution depends on the blocks that came before it, or on chance"
+    order = rng.permutation(len(block))
+    if not _same(contributions(query, block[order]), together[order]):
+        return "a row's contribution depends on its place"
+    for start, stop in ((0, 1), (100, 101), (256, 257), (0, 128), (128, 200)):
+        if not _same(contributions(query, block[start:stop]), together[start:stop]):
+            return "a row's contribution depends on the other rows, or on how many there are"
+    if query.preparation is not None:
+        prepared = np.asarray(query.preparation.rows(block))
+        if not _same(np.asarray(query.preparation.rows(block[40:47])), prepared[40:47]):
+            return "what the preparation makes of a row depends on the other rows"
+    return None
+
+
+def _same(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(np.array_equal(one, other, equal_nan=True))
+
+
+def _other_sum(query: Query, space: RowSpace, seed: int) -> str | None:
+    rng = np.random.default_rng([seed, 2])
+    for count in SUMMED:
+        for block in (space.rows(count, rng), np.repeat(space.rows(2, rng)[-1:], count, axis=0)):
+            rows = contributions(query, block).reshape(count, *query.shape)
+            wanted = np.sum(rows, axis=0)
+            limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
+            paths: dict[str, Callable[[Block], Block]] = {"block_sum": query.total} if query.block_sum is not None else {}
+            if query.preparation is not None:
+                paths["prepared_steps"] = lambda rows_: query.steps_of_prepared(rows_).nearest()
+            for path, fast in paths.items():
+                with np.errstate(all="ignore"):
+                    total = np.asarray(fast(block), dtype=np.float64)
+                if total.shape != query.shape or not (np.abs(total - wanted) <= limit).all():
+                    return f"{path} is not the sum of rows, on {count} of them"
+    return None
+
+
+def _out_of_bound(query: Query, space: RowSpace, seed: int) -> str | None:
+    found = contributions(query, space.rows(_pool_size(query), np.random.default_rng([seed, 3])))
+    if not np.isfinite(found).all():
+        return "a contribution is not finite"
+    if query.bound is not None and not (np.abs(found) <= query.bound * (1.0 + _SLACK)).all():
+        return f"a contribution of {np.max(np.abs(found)):.6g} exceeds the declared bound {query.bound:.6g}"
+    if query.grid is not None and not (found / query.grid == np.rint(found / query.grid)).all():
+        return "a contribution is no multiple of the declared grid"
+    return None
+
+
+def _too_far(query: Query, space: RowSpace, needed: Neighbours, seed: int) -> str | None:
+    for relation in Neighbours:
+        declared = tuple(query.sensitivity(relation))
+        if not declared and relation is needed:
+            return f"no distance is declared under {relation}"
+        for distance in declared:
+            if is_measured(distance.metric):
+                size = _furthest(query, space, distance, relation, np.random.default_rng([seed, 4]))
+                if not size <= distance.value * (1.0 + _SLACK):
+                    return f"under {relation} neighbours move it by {size:.6g}, declared {distance}"
+    return None
+
+
+def _pool_size(query: Query) -> int:
+    """How many rows are tried: fewer where a contribution has thousands of entries."""
+    return max(48, min(POOL, 100_000 // max(1, math.prod(query.shape))))
+
+
+def _furthest(query: Query, space: RowSpace, distance: Distance, relation: Neighbours, rng: np.random.Generator) -> float:
+    """The furthest that a neighbour step was found to move the sum: corners and ordinary rows, then climbing from the worst."""
+    pool = space.rows(_pool_size(query), rng)
+    made = contributions(query, pool)
+    if not np.isfinite(made).all():
+        return math.inf
+    own = sizes_in(distance.metric, made)
+    anchors: Sequence[int | None] = [None]
+    if relation is Neighbours.REPLACE_ONE:
+        order = np.argsort(own)
+        anchors = [*order[-20:].tolist(), *order[:4].tolist()]
+    best, row, other = -1.0, pool[0], None
+    for anchor in anchors:
+        sizes = own if anchor is None else sizes_in(distance.metric, made - made[anchor])
+        place = int(np.argmax(sizes))
+        if sizes[place] > best:
+            best, row, other = float(sizes[place]), pool[place], anchor
+    fixed = 0.0 if other is None else made[other]
+    spread = space.upper - space.lower
+    for turn in range(CLIMBS):
+        stride = spread * 2.0 ** -(turn / 2.0)
+        moved = space.within(row + stride * rng.standard_normal((24, len(row))) * (rng.random((24, len(row))) < 0.6))
+        sizes = sizes_in(distance.metric, contributions(query, moved) - fixed)
+        place = int(np.argmax(sizes))
+        if sizes[place] > best:
+            best, row = float(sizes[place]), moved[place]
+    return best
+
+
+def equal_answers_equal_runs(
+    algorithm: AnyAlgorithm, setting: DeclaredSetting, noise: float, *, rng: np.random.Generator
+) -> Fault | None:
+    """Two datasets and the same scripted answers: the same states, steps, result and plan; the first difference in words."""
+    tables: dict[str, Table] = hard_tables(setting, rng)
+    chosen = {name: tables[name] for name in ("ordinary rows", "lowest rows", "no row")}
+    chosen["hundreds of rows, some levels not among them"] = many_rows(setting, rng)
+    scripts = players(rng)
+    plausible = [25.0 + rng.standard_normal(1) for _ in range(64)]
+    scripts["plausible"] = lambda turn, query: np.full(query.shape, plausible[turn % 64])
+    for name in ("zeros", "random", "plausible", "huge and negative"):
+        try:
+            first = _run(algorithm, setting, noise, scripts[name], None)
+        except (ArithmeticError, ValueError, LookupError, TypeError, DpkitError):
+            continue  # answers beyond what it can continue from
+        for table_name, table in chosen.items():
+            found = _run(algorithm, setting, noise, scripts[name], table)
+            for part, one, other in zip(("plan", "number of steps", "states", "result"), first, found, strict=True):
+                if differs(one, other):
+                    detail = f"the same answers ({name}) give another {part} over {table_name} than without data"
+                    return Fault(subject="run", law="equal_answers_give_equal_runs", detail=detail)
+    return None
+
+
+def _run(
+    algorithm: AnyAlgorithm, setting: DeclaredSetting, noise: float, player: Player, table: Table | None
+) -> tuple[object, int, object, object]:
+    """The plan afterwards, the number of steps, the states and the result of each of them."""
+    engine = None if table is None else engine_over(setting, table)
+    curator = PlayedCurator(setting, None, player, engine)
+    path = walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
+    with silence():
+        results = [algorithm.result(state) for state in path.states]
+    return algorithm.plan(noise), len(path.states), path.states, results

@@ -1,0 +1,186 @@
+"""Bets against a claim, and the wealth that they make: the e-process at the heart of every sampling falsifier.
+
+Under the claim, P(S) <= e^epsilon Q(S) + delta for every event S, so for independent X from P and Y from Q the factor
+1 + bet * (1[X in S] - e^epsilon 1[Y in S] - delta) has mean at most 1 for 0 <= bet <= 1/(e^epsilon + delta), whatever was
+chosen from the past. A convex combination of such factors does too. The product is a nonnegative supermartingale, and by
+Ville's inequality it ever reaches 1/alpha with probability at most alpha: one may look after every sample and stop at will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.auditing.betting.profile import Point
+from dpkit.numerics.special import Array
+
+_CAUTION = 0.995
+"""Bets stay this far below their ceiling, so that one surprise is expensive and not ruinous."""
+_CUTS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bet:
+    """A set {column >= cut} or {column <= cut}, the direction and point of the claim it is held against, and a stake."""
+
+    column: int
+    upper: bool
+    cut: float
+    forward: bool
+    point: Point
+    stake: float
+    growth: float
+
+    def hits(self, scores: Array) -> npt.NDArray[np.bool_]:
+        """Which outputs lie in the set."""
+        chosen = scores[:, self.column]
+        return chosen >= self.cut if self.upper else chosen <= self.cut
+
+    def log_factors(self, first: Array, second: Array) -> Array:
+        """ln of the factor of each pair of outputs."""
+        numerator, denominator = (first, second) if self.forward else (second, first)
+        gain = self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta
+        return np.log1p(self.stake * gain)
+
+
+def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:
+    """The stake that makes wealth grow fastest where P(S) = p and Q(S) = q, and how fast, per pair of samples."""
+    return _kelly(p, q, np.full(p.shape, point.ratio), np.full(p.shape, point.delta), np.full(p.shape, point.ceiling))
+
+
+def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tuple[Array, Array]:
+    """`kelly` for many sets at many points at once: the four outcomes of a pair of samples stand along the first axis."""
+    gains = np.stack([1.0 - delta, 1.0 - ratio - delta, -delta, -ratio - delta])
+    weights = np.stack([p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q])
+    mean = p - ratio * q - delta
+    square = (weights * gains * gains).sum(axis=0)
+    limit = _CAUTION * ceiling
+    stake = np.clip(mean / np.maximum(square, 1e-300), 0.0, 0.6 * limit)
+    for _ in range(4):  # Newton on a concave function with a pole beyond the limit, which is approached by halves
+        pull = gains / (1.0 + stake * gains)
+        slope, bend = (weights * pull).sum(axis=0), (weights * pull * pull).sum(axis=0)
+        stake = np.clip(stake + slope / np.maximum(bend, 1e-300), 0.0, 0.3 * stake + 0.7 * limit)
+    return stake, np.asarray((weights * np.log1p(stake * gains)).sum(axis=0), dtype=np.float64)
+
+
+def best_bets(
+    column: int, first: Array, second: Array, points: Sequence[Point], *, cautions: Sequence[float]
+) -> list[Bet | None]:
+    """The bets on tails of one column that would have grown fastest on these past scores, one for each caution.
+
+    A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
+    at once. None where nothing would have grown.
+    """
+    return best_bets_of({column: (first, second)}, points, cautions=cautions)[column]
+
+
+def best_bets_of(
+    pasts: Mapping[int, tuple[Array, Array]], points: Sequence[Point], *, cautions: Sequence[float]
+) -> dict[int, list[Bet | None]]:
+    """`best_bets` for several columns at once: one pass over all tails, both directions, all points and cautions."""
+    ratio, delta, ceiling = (
+        np.array([getattr(point, name) for point in points])[:, None, None, None] for name in ("ratio", "delta", "ceiling")
+    )
+    tails: list[tuple[int, int, Array, npt.NDArray[np.intp]]] = []  # column, caution, cuts, places of what would have grown
+    parts: list[tuple[Array, ...]] = []
+    for column, (first, second) in pasts.items():
+        cuts = cuts_of(first, second)
+        if cuts.size == 0:
+            continue
+        n = first.size
+        counts = _counts(first, second, cuts)
+        hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
+        for place, caution in enumerate(cautions):
+            miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
+            grown = np.flatnonzero(hit > ratio * miss + delta)  # (point, direction, tail, cut); nothing grows elsewhere
+            of_point, of_set = np.divmod(grown, hit.size)
+            claimed = (side.ravel()[of_point] for side in (ratio, delta, ceiling))
+            parts.append((hit.ravel()[of_set], miss.ravel()[of_set], *claimed))
+            tails.append((column, place, cuts, grown))
+    found: dict[int, list[Bet | None]] = {column: [None] * len(cautions) for column in pasts}
+    if not tails:
+        return found
+    stakes, growths = _kelly(*(np.concatenate(side) for side in zip(*parts, strict=True)))
+    start = 0
+    for column, caution_place, cuts, places in tails:
+        stop = start + places.size
+        if places.size and growths[start:stop].max() > 0.0:
+            best = start + int(np.argmax(growths[start:stop]))
+            at, direction, tail, cut = np.unravel_index(int(places[best - start]), (len(points), 2, 2, cuts.size))
+            found[column][caution_place] = Bet(
+                column=column,
+                upper=bool(tail == 0),
+                cut=float(cuts[cut]),
+                forward=bool(direction == 0),
+                point=points[int(at)],
+                stake=float(stakes[best]),
+                growth=float(growths[best]),
+            )
+        start = stop
+    return found
+
+
+def _counts(first: Array, second: Array, cuts: Array) -> Array:
+    """How many of either side lie at or above, and at or below, each cut: (side, tail, cut)."""
+    one, two = np.sort(first), np.sort(second)
+    above = np.stack([first.size - np.searchsorted(one, cuts, "left"), first.size - np.searchsorted(two, cuts, "left")])
+    below = np.stack([np.searchsorted(one, cuts, "right"), np.searchsorted(two, cuts, "right")])
+    return np.stack([above, below], axis=1).astype(np.float64)
+
+
+def cuts_of(first: Array, second: Array) -> Array:
+    """Where tails may be cut: pooled order statistics, denser towards both ends; all distinct values if there are few."""
+    pooled = np.concatenate([first, second])
+    pooled = np.sort(pooled[np.isfinite(pooled)])
+    if pooled.size == 0:
+        return pooled
+    if pooled.size > 4 * _CUTS:
+        pooled = pooled[_ladder(pooled.size)]
+    return np.unique(pooled)
+
+
+@lru_cache(maxsize=512)
+def _ladder(size: int) -> npt.NDArray[np.int64]:
+    """Ranks by which tails are cut, among so many."""
+    steps = np.geomspace(2.0, size / 2.0, _CUTS).astype(np.int64)
+    return np.asarray(np.clip(np.unique(np.concatenate([steps, size - steps])), 0, size - 1), dtype=np.int64)
+
+
+class Portfolio:
+    """Wealth spread over several bettors, held as in a fund: each keeps what it wins, the shares are fixed in advance.
+
+    The fund is worth the average of the bettors' wealth, weighted by shares: an average of e-processes is an e-process.
+    """
+
+    def __init__(self, shares: Array) -> None:
+        self._log_shares = np.log(shares / shares.sum())
+        self._log_wealths = np.zeros(shares.size)
+
+    @property
+    def log_wealth(self) -> float:
+        """ln of the e-value so far."""
+        return float(_log_sum(self._log_shares + self._log_wealths))
+
+    @property
+    def log_wealths(self) -> Array:
+        """Each bettor's own."""
+        return self._log_wealths
+
+    def path(self, bettors: Sequence[Bet | None], first: Array, second: Array) -> Array:
+        """ln of the e-value after each new pair of samples; the bets were chosen before these were seen."""
+        steps = np.zeros((len(bettors), first.shape[0]))
+        for place, bet in enumerate(bettors):
+            if bet is not None:
+                steps[place] = bet.log_factors(first, second)
+        tracks = self._log_wealths[:, None] + np.cumsum(steps, axis=1)
+        self._log_wealths = tracks[:, -1] if tracks.shape[1] else self._log_wealths
+        return _log_sum(self._log_shares[:, None] + tracks)
+
+
+def _log_sum(terms: Array) -> Array:
+    top = np.max(terms, axis=0)
+    return np.asarray(top + np.log(np.sum(np.exp(terms - top), axis=0)), dtype=np.float64)

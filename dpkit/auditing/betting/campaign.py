@@ -1,0 +1,156 @@
+"""A campaign: several processes on one stream of samples against one hypothesis at one pair, until refuted or out of budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpkit.auditing.betting.lower_bound import Bound, bound_of
+from dpkit.auditing.betting.power import smallest_violation
+from dpkit.auditing.betting.processes import Event, Process
+from dpkit.auditing.falsifiers.black_box import BlackBox
+from dpkit.auditing.falsifiers.white_box import LikelihoodRatio
+from dpkit.auditing.outputs import Source
+from dpkit.auditing.subject import Subject
+
+Watch = Callable[[int, float], None]
+"""Told the samples so far and ln of the e-value, after each batch."""
+
+_FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
+_BOUND_LEAST, _BOUND_FACTOR = 4_000, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much may be spent on one campaign: samples of both sides together, and the moment at which time is up."""
+
+    samples: int
+    deadline: float | None = None
+
+    def late(self) -> bool:
+        """Whether time is up."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one falsifier, or several on one stream, came to."""
+
+    falsifier: str
+    verdict: str
+    log_e: float = 0.0
+    samples: int = 0
+    event: Event | None = None
+    bound: Bound | None = None
+    bound_samples: int = 0
+    power: float | None = None
+    power_event: float | None = None
+    output: tuple[float, ...] = ()
+    note: str = ""
+    tried: tuple[str, ...] = field(default=())
+
+
+def investigate(
+    subject: Subject,
+    processes: Sequence[Process],
+    *,
+    alpha: float,
+    bound_alpha: float,
+    budget: Budget,
+    seed: np.random.SeedSequence,
+    watch: Watch | None = None,
+) -> Finding:
+    """Feed all processes until their average reaches 1/alpha; then bound epsilon on fresh samples, at bound_alpha.
+
+    The average of e-processes is one, so the hypothesis is wrongly refuted with probability at most alpha over all processes,
+    directions, points and looks (Ville). The bound has an error of its own, by a union bound.
+    """
+    source = Source(subject.sampler, subject.pair, seed)
+    shares = -math.log(len(processes))
+    threshold = -math.log(alpha)
+    pairs, batches, peak = 0, 0, -math.inf
+    late = False
+    while 2 * (pairs + 1) <= budget.samples:
+        if pairs and budget.late():
+            late = True
+            break
+        size = _FIRST if pairs == 0 else min(_MOST, max(_LEAST, pairs // _GROWTH))
+        size = min(size, budget.samples // 2 - pairs)
+        for process in processes:
+            process.prepare()
+        first, second = source.draw(size)
+        paths = np.stack([process.step(first, second) for process in processes])
+        pairs += size
+        batches += 1
+        total = np.logaddexp.reduce(paths, axis=0) + shares
+        top = int(np.argmax(total >= threshold)) if bool((total >= threshold).any()) else int(np.argmax(total))
+        peak = max(peak, float(total[top]))
+        if peak >= threshold:
+            decisive = processes[int(np.argmax(paths[:, top]))]
+            return _refuted(subject, decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+        if watch is not None:
+            watch(2 * pairs, float(total[-1]))
+    # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
+    level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
+    return _survived(subject, processes, pairs, threshold, level, late)
+
+
+def _refuted(
+    subject: Subject,
+    decisive: Process,
+    source: Source,
+    log_e: float,
+    bound_alpha: float,
+    budget: Budget,
+    tried: tuple[str, ...],
+) -> Finding:
+    used = source.drawn
+    bound: Bound | None = None
+    fresh = min(budget.samples - used, max(_BOUND_LEAST, _BOUND_FACTOR * used)) // 2
+    tail = decisive.tail() if isinstance(decisive, BlackBox | LikelihoodRatio) else None
+    if tail is not None and fresh > 0 and not budget.late():
+        bound = bound_of(tail, tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
+    output = getattr(decisive, "output", None)
+    return Finding(
+        falsifier=decisive.name,
+        verdict="refuted",
+        log_e=log_e,
+        samples=used,
+        event=decisive.event(),
+        bound=bound,
+        bound_samples=source.drawn - used,
+        output=tuple(output) if output else (),
+        tried=tried,
+    )
+
+
+def _survived(
+    subject: Subject, processes: Sequence[Process], pairs: int, threshold: float, bound_alpha: float, late: bool
+) -> Finding:
+    leading = max(processes, key=lambda process: process.log_e)
+    freezers = [process.freezer for process in processes if isinstance(process, BlackBox | LikelihoodRatio)]
+    bounds = [
+        bound for bound in (f.bound(alpha=bound_alpha / len(freezers)) for f in freezers if f is not None) if bound is not None
+    ]
+    bound = max(bounds, key=lambda one: one.epsilon) if bounds else None
+    seen = [mass for mass in (process.telling() for process in processes) if mass is not None]
+    mass = max(0.02, max(seen)) if seen else 0.5
+    point = min(subject.points, key=lambda one: one.delta)
+    # the average over processes is what must pass the threshold, and one of them finds the event
+    power = smallest_violation(point, mass=mass, pairs=pairs, threshold=threshold + math.log(len(processes)))
+    return Finding(
+        falsifier=leading.name,
+        verdict="not refuted" if math.isfinite(power) else "inconclusive",
+        log_e=leading.log_e,
+        samples=2 * pairs,
+        event=leading.event(),
+        bound=bound,
+        power=power,
+        power_event=mass,
+        note="the time was up before the samples were" if late else "",
+        tried=tuple(process.name for process in processes),
+    )

@@ -1,0 +1,185 @@
+"""Columns that learn a likelihood ratio from the past: by category, by bins, by logistic regression, by trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.auditing.betting.columns import Columns
+from dpkit.auditing.betting.trees import BoostedTrees
+from dpkit.auditing.outputs import flat
+from dpkit.numerics.special import Array
+
+Keys = npt.NDArray[np.uint64]
+_RECENT = 20_000
+_BINS = 24
+
+
+class CategoryRatio(Columns):
+    """ln of smoothed counts of the very output, where outputs repeat: categories, patterns of answers, counts."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self._keys: Keys | None = None
+        self._values: Array = np.zeros(0)
+        self._learned_at = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One."""
+        return ("log_ratio_of_category(y)",)
+
+    def scores(self, outputs: Array) -> Array:
+        """0 for what was not seen."""
+        if self._keys is None or self._keys.size == 0:
+            return np.zeros((outputs.shape[0], 1))
+        keys = _keys(outputs)
+        places = np.clip(np.searchsorted(self._keys, keys), 0, self._keys.size - 1)
+        return np.where(self._keys[places] == keys, self._values[places], 0.0)[:, None]
+
+    def learn(self, first: Array, second: Array) -> None:
+        """Counts of both sides."""
+        n = first.shape[0]
+        if self._keys is not None and n < 1.1 * self._learned_at:
+            return
+        self._learned_at = n
+        keys, inverse = np.unique(_keys(np.concatenate([first, second])), return_inverse=True)
+        if keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
+            self._keys, self._values = keys[:0], np.zeros(0)
+            return
+        one = np.bincount(inverse[:n], minlength=keys.size)
+        two = np.bincount(inverse[n:], minlength=keys.size)
+        self._keys, self._values = keys, np.log((one + 0.5) / (two + 0.5))
+
+
+class BinnedRatio(Columns):
+    """The sum over entries of ln of smoothed bin counts: naive Bayes, exact for one number or independent entries."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self._edges: list[Array] = []
+        self._values: list[Array] = []
+        self._learned_at = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One."""
+        return ("log_ratio_of_bins(y)",)
+
+    def scores(self, outputs: Array) -> Array:
+        """Sums of the entries' ln ratios."""
+        rows = flat(outputs)
+        total = np.zeros(rows.shape[0])
+        for j, (edges, values) in enumerate(zip(self._edges, self._values, strict=True)):
+            total += values[np.searchsorted(edges, rows[:, j], "right")]
+        return total[:, None]
+
+    def learn(self, first: Array, second: Array) -> None:
+        """Bins at pooled quantiles; values of their own where there are few."""
+        n = first.shape[0]
+        if self._edges and n < 1.1 * self._learned_at:
+            return
+        self._learned_at = n
+        one, two = flat(first)[-_RECENT:], flat(second)[-_RECENT:]
+        self._edges, self._values = [], []
+        bins = int(np.clip(np.sqrt(n) / 2.0, 4, _BINS))
+        for j in range(min(one.shape[1], 64)):
+            pooled = np.concatenate([one[:, j], two[:, j]])
+            edges = np.unique(pooled)
+            if edges.size > bins:
+                edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
+            counts = [np.bincount(np.searchsorted(edges, side[:, j], "right"), minlength=edges.size + 1) for side in (one, two)]
+            self._edges.append(edges)
+            self._values.append(np.log((counts[0] + 0.5) / (counts[1] + 0.5)))
+
+
+class Logistic(Columns):
+    """Logistic regression on entries, squares and, for few entries, products; ridge, by Newton's method."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self._weights: Array | None = None
+        self._center: Array = np.zeros(0)
+        self._spread: Array = np.zeros(0)
+        self._learned_at = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One."""
+        return ("log_odds_by_logistic_regression(y)",)
+
+    def scores(self, outputs: Array) -> Array:
+        """The log odds."""
+        if self._weights is None:
+            return np.zeros((outputs.shape[0], 1))
+        return (self._features(outputs) @ self._weights)[:, None]
+
+    def learn(self, first: Array, second: Array) -> None:
+        """A fresh fit, each time the past has grown by a fifth."""
+        n = first.shape[0]
+        if n < 24 or n < 1.2 * self._learned_at:
+            return
+        self._learned_at = n
+        one, two = first[-_RECENT // 2 :], second[-_RECENT // 2 :]
+        pooled = flat(np.concatenate([one, two]))
+        self._center = np.median(pooled, axis=0)
+        self._spread = np.maximum(np.mean(np.abs(np.clip(pooled - self._center, -1e150, 1e150)), axis=0), 1e-12)
+        features = self._features(np.concatenate([one, two]))
+        labels = np.concatenate([np.ones(one.shape[0]), np.zeros(two.shape[0])])
+        weights = np.zeros(features.shape[1])
+        for _ in range(6):
+            chance = 1.0 / (1.0 + np.exp(-np.clip(features @ weights, -30.0, 30.0)))
+            bend = (features * (chance * (1.0 - chance))[:, None]).T @ features + np.eye(weights.size)
+            weights = weights + np.linalg.solve(bend, features.T @ (labels - chance) - weights)
+        self._weights = weights
+
+    def _features(self, outputs: Array) -> Array:
+        rows = np.clip((flat(outputs) - self._center) / self._spread, -8.0, 8.0)[:, :40]
+        parts = [np.ones((rows.shape[0], 1)), rows, np.abs(rows)]
+        if 1 < rows.shape[1] <= 6:
+            upper = np.triu_indices(rows.shape[1], k=1)
+            parts.append(rows[:, upper[0]] * rows[:, upper[1]])
+        return np.concatenate(parts, axis=1)
+
+
+class TreeRatio(Columns):
+    """Boosted trees: what needs several entries at once, such as a pattern together with a value."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self._trees: BoostedTrees | None = None
+        self._learned_at = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One."""
+        return ("log_odds_by_trees(y)",)
+
+    def scores(self, outputs: Array) -> Array:
+        """The log odds."""
+        if self._trees is None:
+            return np.zeros((outputs.shape[0], 1))
+        return self._trees.log_odds(flat(outputs))[:, None]
+
+    def learn(self, first: Array, second: Array) -> None:
+        """A fresh fit, each time the past has grown by half."""
+        n = first.shape[0]
+        if n < 150 or n < 1.5 * self._learned_at:
+            return
+        self._learned_at = n
+        self._trees = BoostedTrees(flat(first)[-_RECENT // 2 :], flat(second)[-_RECENT // 2 :])
+
+
+def _keys(outputs: Array) -> Keys:
+    """A 64-bit hash of every output; two categories that collide cost power, never validity."""
+    rows = np.ascontiguousarray(flat(outputs) + 0.0)  # -0.0 and 0.0 are one category
+    bits = rows.view(np.uint64)
+    mixed = np.zeros(rows.shape[0], dtype=np.uint64)
+    for j in range(rows.shape[1]):
+        mixed = (mixed ^ bits[:, j]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed

@@ -1,0 +1,149 @@
+"""A lower bound on epsilon: one event, chosen on a training part, counted on fresh samples, by Clopper and Pearson."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.auditing.betting.bank import Bank
+from dpkit.auditing.betting.bets import cuts_of
+from dpkit.auditing.outputs import Rounder
+from dpkit.numerics.special import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """A fixed event: a tail of one column of a bank that learns no more."""
+
+    bank: Bank
+    column: int
+    upper: bool
+    cut: float
+    forward: bool
+    delta: float
+    rounder: Rounder | None = None
+
+    def hits(self, first: Array, second: Array) -> tuple[int, int]:
+        """How many outputs lie in it: of the side that should have more, and of the other."""
+        counts = []
+        for side in (first, second) if self.forward else (second, first):
+            scores = self.bank.scores(side if self.rounder is None else self.rounder(side))[:, self.column]
+            counts.append(int(np.count_nonzero(scores >= self.cut if self.upper else scores <= self.cut)))
+        return counts[0], counts[1]
+
+    @property
+    def code(self) -> str:
+        """The event as an expression."""
+        return f"lambda y: {self.bank.names[self.column]} {'>=' if self.upper else '<='} {self.cut!r}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """`epsilon` is below the true epsilon at `delta`, with the error probability asked for; from these counts."""
+
+    epsilon: float
+    delta: float
+    hits: tuple[int, int]
+    trials: int
+    forward: bool
+    code: str
+
+
+def epsilon_lower(hits: tuple[int, int], trials: int, *, delta: float, alpha: float) -> float:
+    """ln((p - delta) / q) at Clopper and Pearson's lower end of p and upper end of q, each at alpha/2; at least 0."""
+    from scipy.special import betaincinv
+
+    more, fewer = hits
+    p = float(betaincinv(more, trials - more + 1, alpha / 2.0)) if more else 0.0
+    q = float(betaincinv(fewer + 1, trials - fewer, 1.0 - alpha / 2.0)) if fewer < trials else 1.0
+    p, q = p * (1.0 - 1e-12), q * (1.0 + 1e-12)  # the inverse's own rounding
+    return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
+
+
+def bound_of(tail: Tail, hits: tuple[int, int], trials: int, *, alpha: float) -> Bound:
+    """The bound from counts of one fixed event."""
+    epsilon = epsilon_lower(hits, trials, delta=tail.delta, alpha=alpha)
+    return Bound(epsilon=epsilon, delta=tail.delta, hits=hits, trials=trials, forward=tail.forward, code=tail.code)
+
+
+class Freezer:
+    """Fixes an event each time the past has doubled, and counts it on all that follows.
+
+    First the columns stop learning (in a copy); then the best tail is chosen on new samples that they have not learned from;
+    then it is counted. When a run ends after a number of samples that was fixed in advance, the latest event with enough fresh
+    samples gives the bound: which one that is depends on the number alone, so it is one event, chosen before they were seen.
+    """
+
+    _FIRST, _SHARE, _CHOOSING, _MOST = 256, 0.4, 3, 32_768
+
+    def __init__(self, bank: Bank, *, delta: float) -> None:
+        self._bank, self._delta = bank, delta
+        self._next = self._FIRST
+        self._seen = 0
+        self._choosing: tuple[Bank, int, list[tuple[Array, Array]]] | None = None
+        self._events: list[tuple[Tail, int, list[int]]] = []
+
+    def count(self, first: Array, second: Array) -> None:
+        """Count a batch for the events that were fixed before it; choose by it where one is being chosen."""
+        for tail, _, counts in self._events:
+            more, fewer = tail.hits(first, second)
+            counts[0] += more
+            counts[1] += fewer
+        self._seen += first.shape[0]
+        if self._choosing is not None:
+            self._choose(first, second)
+        if self._seen >= self._next:
+            needed = self._seen + min(self._seen // self._CHOOSING, self._MOST)
+            self._choosing = (self._bank.frozen(), needed, [])
+            while self._next <= self._seen:
+                self._next *= 2
+
+    def _choose(self, first: Array, second: Array) -> None:
+        assert self._choosing is not None
+        bank, needed, scores = self._choosing
+        scores.append((bank.scores(first), bank.scores(second)))
+        if self._seen >= needed:
+            one, two = (np.concatenate([pair[side] for pair in scores]) for side in (0, 1))
+            best = best_tail(bank, one, two, delta=self._delta, trials=self._seen)
+            # where nothing looks telling, everything is the event: which event is counted must not depend on its own counts
+            chosen = (
+                Tail(bank=bank, column=0, upper=True, cut=-math.inf, forward=True, delta=self._delta) if best is None else best
+            )
+            self._events = [*self._events[-1:], (chosen, self._seen, [0, 0])]
+            self._choosing = None
+
+    def bound(self, *, alpha: float) -> Bound | None:
+        """The bound, where there were enough samples for one."""
+        ready = [event for event in self._events if self._seen - event[1] >= self._SHARE * self._seen]
+        if not ready:
+            return None
+        tail, start, counts = ready[-1]
+        return bound_of(tail, (counts[0], counts[1]), self._seen - start, alpha=alpha)
+
+
+def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> Tail | None:
+    """The tail whose bound from so many fresh samples would be largest, judged by these scores, less their own error."""
+    best: tuple[float, int, bool, float, bool] | None = None
+    for column in range(len(bank.names)):
+        one, two = np.sort(first[:, column]), np.sort(second[:, column])
+        cuts, n = cuts_of(one, two), one.size
+        if cuts.size == 0:
+            continue
+        for upper in (True, False):
+            below = np.stack([np.searchsorted(ordered, cuts, "left" if upper else "right") for ordered in (one, two)])
+            shares = ((n - below) if upper else below) / n
+            for forward in (True, False):
+                p, q = (shares[0], shares[1]) if forward else (shares[1], shares[0])
+                blur = 3.5 / np.sqrt(trials) + 2.5 / np.sqrt(n)  # of the count to come, and of a choice among many
+                low = p - blur * np.sqrt(p * (1.0 - p)) - 6.0 / trials - delta
+                high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 3.0 / n
+                value = np.where(low > 0.0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+                place = int(np.argmax(value))
+                if best is None or value[place] > best[0]:
+                    best = (float(value[place]), column, upper, float(cuts[place]), forward)
+    if best is None or not math.isfinite(best[0]):
+        return None
+    _, column, upper, cut, forward = best
+    return Tail(bank=bank, column=column, upper=upper, cut=cut, forward=forward, delta=delta)

@@ -1,0 +1,1 @@
+"""Certificates: what was claimed, attacked and found; their recipes, replay and formats."""

@@ -1,0 +1,221 @@
+"""The certificate: what was claimed, how it was attacked, and what came of it, in one versioned and sealed value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from dpkit.errors import SerialisationError
+from dpkit.interchange import from_json as value_from_json
+from dpkit.pricing.serialise import dump, strict_json
+from dpkit.privacy.claims import Claim
+
+VERSION = 1
+Verdict = Literal["refuted", "not refuted", "inconclusive"]
+_LATER = ("power_event", "recipe")
+Arithmetic = Literal["real arithmetic", "floating point", "declared law", "records"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """The pair of datasets and the event that speak against the claim most; counts are of fresh samples where there are any.
+
+    `hits` are outputs in the event: of the side that should have more, then of the other; `output` is an impossible one.
+    """
+
+    pair: tuple[str, str]
+    event: str
+    code: str
+    hits: tuple[int, int] | None = None
+    trials: int = 0
+    output: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCertificate:
+    """Refuted: the claim is false, or something of probability at most 1 - confidence happened (over the whole audit).
+
+    Not refuted is no proof: `power` is the smallest epsilon (at `delta`) that this many samples would have exposed with
+    probability 0.95, at this pair, through an event of probability `power_event` (that of the most telling event seen).
+    `epsilon_lower` is below the true epsilon at `delta` with the same confidence. `hypothesis` says what was tested: the claim
+    in real arithmetic or of what runs in floating point, that samples follow the declared law, or that records add up.
+    `recipe` is what a replay is made from, as JSON.
+    """
+
+    target: str
+    claim: Claim
+    hypothesis: Arithmetic
+    verdict: Verdict
+    falsifier: str
+    tried: tuple[str, ...]
+    epsilon_lower: float
+    delta: float
+    samples: int
+    bound_samples: int
+    confidence: float
+    log_e_value: float
+    level: float
+    witness: Witness
+    power: float | None
+    note: str
+    seed: int
+    budget: int
+    floating_point: bool
+    software: tuple[tuple[str, str], ...]
+    power_event: float | None = None
+    recipe: str = ""
+    digest: str = field(default="")
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", self.seal())
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the verdict is `refuted`."""
+        return self.verdict == "refuted"
+
+    @property
+    def e_value(self) -> float:
+        """The evidence against the claim: at most 1 on average under it; infinity for proof."""
+        return math.exp(self.log_e_value) if self.log_e_value < 700.0 else math.inf
+
+    def seal(self) -> str:
+        """A hash of everything else."""
+        body = {name: value for name, value in self._body().items() if name != "digest"}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def intact(self) -> bool:
+        """Whether the seal fits: it finds changes of the text, and `replay` finds a text that was sealed anew."""
+        return self.digest == self.seal()
+
+    def to_json(self) -> str:
+        """Versioned JSON, sealed."""
+        return json.dumps({"dpkit_audit": VERSION, **self._body()}, indent=2, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> AuditCertificate:
+        """The certificate that was written; a tampered one is refused."""
+        certificate = _read(text)
+        if not certificate.intact:
+            raise SerialisationError(
+                reason="the certificate was changed after it was written: its digest does not fit.",
+                fix="Ask for the original, or audit again.",
+            )
+        return certificate
+
+    def __str__(self) -> str:
+        from dpkit.auditing.certificates.text import as_text
+
+        return as_text(self)
+
+    def _body(self) -> dict[str, object]:
+        body: dict[str, object] = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, Claim):
+                value = json.loads(dump(value))["value"]
+            elif isinstance(value, Witness):
+                value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
+            body[part.name] = _plain(value)
+        for name in _LATER:
+            if not body[name]:
+                del body[name]  # certificates from before it existed keep their digest
+        return body
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _read(text: str) -> AuditCertificate:
+    document = strict_json(text)
+    try:
+        if document["dpkit_audit"] != VERSION:
+            raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
+        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name not in _LATER}
+        body |= {name: document[name] for name in _LATER if name in document}
+        claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
+        witness = {name: _tuples(value) for name, value in body["witness"].items()}
+        numbers = {name: _number(body[name]) for name in _NUMBERS if name in body}
+        rest = {name: _tuples(body[name]) for name in ("tried", "software")}
+        read = AuditCertificate(**{**body, **numbers, **rest, "claim": claim, "witness": Witness(**witness)})
+        wrong = next((name for name, fits in _SHAPES.items() if not fits(_field(read, name))), None)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        if isinstance(error, SerialisationError):
+            raise
+        raise SerialisationError(reason=f"it is not an audit certificate ({type(error).__name__}).") from None
+    if wrong is not None:
+        raise SerialisationError(reason=f"it is not an audit certificate: its {wrong!r} is not as certificates have it.")
+    return read
+
+
+def _field(certificate: AuditCertificate, name: str) -> object:
+    part, _, inner = name.partition(".")
+    value: object = getattr(certificate, part)
+    return getattr(value, inner) if inner else value
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, float) and not math.isnan(value)
+
+
+def _counts(value: object) -> bool:
+    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_count, value)))
+
+
+def _pairs(value: object) -> bool:
+    return isinstance(value, tuple) and all(_texts(item) and len(item) == 2 for item in value)
+
+
+_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
+_SHAPES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("target", "falsifier", "note", "recipe", "digest", "witness.event", "witness.code"), _text),
+    **dict.fromkeys(("epsilon_lower", "delta", "log_e_value"), _real),
+    **dict.fromkeys(("samples", "bound_samples", "budget", "witness.trials"), _count),
+    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "claim": lambda value: isinstance(value, Claim),
+    "hypothesis": lambda value: value in get_args(Arithmetic),
+    "verdict": lambda value: value in get_args(Verdict),
+    "tried": _texts,
+    "software": _pairs,
+    "confidence": lambda value: _real(value) and 0.0 <= value <= 1.0,
+    "level": lambda value: _real(value) and 0.0 < value <= 1.0,
+    "power": lambda value: value is None or _real(value),
+    "power_event": lambda value: value is None or _real(value),
+    "floating_point": lambda value: isinstance(value, bool),
+    "witness.pair": lambda value: _texts(value) and len(value) == 2,
+    "witness.hits": _counts,
+    "witness.output": lambda value: isinstance(value, tuple) and all(isinstance(item, int | float) for item in value),
+}
+"""What each field must be: a text may be sealed anew by anybody, so the seal says nothing of it."""
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str | int) and not isinstance(value, bool) else value

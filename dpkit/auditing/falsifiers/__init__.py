@@ -1,0 +1,1 @@
+"""One falsifier a file: each is one way to break a claim."""

@@ -1,0 +1,97 @@
+"""The noise law: are the samples distributed as the declared density says, or with less noise?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpkit.auditing.betting.processes import Event, Process
+from dpkit.auditing.falsifiers.discrete_noise_law import DiscreteNoiseLaw
+from dpkit.auditing.outputs import Source, as_value, flat
+from dpkit.auditing.subject import Subject
+from dpkit.numerics.special import Array
+
+SCALES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.1)
+_PILOT, _ENTRIES = 8, 256
+"""Outputs drawn to see what they are like, beside one an entry; of more entries the dimension of the noise is not computed."""
+_LEAN = 2e-6
+"""What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
+
+
+class NoiseLaw(Process):
+    """A likelihood-ratio e-process: the declared law against the same law shrunk about the value, averaged over scales.
+
+    Each alternative is a density, so its ratio to the declared one has mean 1 when the samples follow the declared law.
+    Only less noise is an alternative: a mechanism with more noise than it declares is not refuted. It sees noise that is too
+    small within tens of samples, whatever delta is; it cannot see a wrong sensitivity or a wrong theorem.
+    """
+
+    name = "noise law"
+    sees = "noise smaller than the declared law, whatever delta is; not a wrong sensitivity nor a wrong theorem"
+
+    def __init__(self, subject: Subject, *, dimension: int) -> None:
+        self._subject, self._dimension = subject, dimension
+        self._logs = np.zeros(len(SCALES))
+
+    def step(self, first: Array, second: Array) -> Array:
+        """Both sides count, each against its own value."""
+        gains = np.zeros((len(SCALES), first.shape[0]))
+        for side, outputs in enumerate((first, second)):
+            value = as_value(self._subject.pair[side], outputs.shape[1:])
+            assert value is not None
+            declared = self._subject.log_density(outputs, side)
+            for place, scale in enumerate(SCALES):
+                shrunk = self._subject.log_density(value + (outputs - value) / scale, side) - self._dimension * math.log(scale)
+                # what is impossible under both tells nothing; under the declared law alone, everything
+                with np.errstate(invalid="ignore"):
+                    gain = np.nan_to_num(shrunk - declared, nan=0.0, posinf=np.inf, neginf=-np.inf) - _LEAN
+                # an atom at the value does not shrink, and has no density to compare
+                gains[place] += np.where(flat(outputs == value).all(axis=1), np.minimum(gain, 0.0), gain)
+        tracks = self._logs[:, None] + np.cumsum(gains, axis=1)
+        self._logs = tracks[:, -1]
+        return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(SCALES)), dtype=np.float64)
+
+    def prepare(self) -> None:
+        """Nothing is learned."""
+        return None
+
+    @property
+    def log_e(self) -> float:
+        """ln of the e-value."""
+        return float(np.logaddexp.reduce(self._logs) - math.log(len(SCALES)))
+
+    def event(self) -> Event | None:
+        """The scale that fits best."""
+        scale = SCALES[int(np.argmax(self._logs))]
+        return Event(
+            words=f"the samples fit the declared law with {scale:g} of its noise better than the declared law itself",
+            code=f"log_density(d1 + (y - d1) / {scale!r}, d1) - dimension * log({scale!r}) - log_density(y, d1)",
+            forward=True,
+        )
+
+
+def noise_law_of(subject: Subject, source: Source) -> Process | None:
+    """The noise law that suits a subject: continuous noise about a value, or outcomes that can be enumerated; else None.
+
+    Shrinking is a change of variables only where the noise fills a linear space, whose dimension a first draw tells, and the
+    density is that of noise about a value: on a sphere, say, it would not be one.
+    """
+    if subject.density is None or DiscreteNoiseLaw.suits(subject):
+        return None if subject.density is None else DiscreteNoiseLaw(subject)
+    outputs = source.draw(_PILOT)
+    size = int(np.prod(outputs[0].shape[1:]))
+    values = [as_value(dataset, outputs[0].shape[1:]) for dataset in subject.pair]
+    if values[0] is None or values[1] is None or size > _ENTRIES or not np.any(outputs[0] != np.round(outputs[0])):
+        return None
+    if not _moves_with_the_value(subject, outputs[0], values[1] - values[0]):
+        return None
+    noise = flat(np.concatenate([outputs[0], source.draw(size)[0]]) - values[0])
+    widest = np.abs(noise).max(axis=0)
+    return NoiseLaw(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
+
+
+def _moves_with_the_value(subject: Subject, outputs: Array, shift: Array) -> bool:
+    here, there = subject.log_density(outputs, 0), subject.log_density(outputs + shift, 1)
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((here == there) | (np.abs(here - there) <= 1e-6 * (1.0 + np.abs(here)))))

@@ -1,0 +1,1 @@
+"""The search for neighbours at which a claim looks worst."""

@@ -1,0 +1,1 @@
+"""What plugins implement, and the registry that holds it by name."""

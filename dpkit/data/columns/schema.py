@@ -1,0 +1,61 @@
+"""A schema: the declared columns in order, and how a batch of raw cells becomes a block of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.contracts.query import Block
+from dpkit.contracts.table import Batch
+from dpkit.data.columns.kinds import Column
+from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.privacy.checks import tuple_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """What the analyst declares of the data, from public knowledge alone: nothing here is ever read from the data."""
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        allowed = "a tuple of Number, Category and Boolean columns, at least one"
+        columns = tuple_of(self.columns, Column, field="columns", where="Schema", allowed=allowed)
+        names = [column.name for column in columns if isinstance(column, Column)]
+        if not names:
+            raise InvalidValueError(field="columns", found=columns, allowed=allowed, where="Schema")
+        if len(set(names)) != len(names):
+            raise InvalidValueError(field="columns", found=tuple(names), allowed="names that differ", where="Schema")
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def select(self, names: Sequence[str]) -> tuple[Column, ...]:
+        """These columns, in this order; all of them when no name is given."""
+        known = {column.name: column for column in self.columns}
+        for name in names:
+            if name not in known:
+                raise UnknownNameError(kind="declared column", name=name, known=known)
+        return tuple(known[name] for name in names) if names else self.columns
+
+    def encode(self, batch: Batch, names: Sequence[str]) -> Block:
+        """The codes of these columns, one row a record."""
+        block = np.empty((batch.rows, len(names)))
+        for place, column in enumerate(self.select(names)):
+            block[:, place] = column.encode(batch.cells[column.name])
+        return block
+
+    def sample(self, names: Sequence[str]) -> Block:
+        """Three made-up rows: every column at its lower bound, in the middle, and at its upper bound."""
+        ranges = np.array([column.range for column in self.select(names)], dtype=np.float64)
+        lower, upper = ranges[:, 0], ranges[:, 1]
+        return np.stack([lower, np.rint(0.5 * lower + 0.5 * upper).clip(lower, upper), upper])
+
+    def may_drop(self, names: Sequence[str]) -> bool:
+        """Whether some record could contribute zero to a query that reads these columns."""
+        return any(column.may_drop for column in self.select(names))

@@ -1,0 +1,1 @@
+"""Exact sums of queries over blocks, and the engines that walk over them."""

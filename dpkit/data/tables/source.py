@@ -1,0 +1,191 @@
+"""The source that engines read: a table, its schema, the privacy unit and the neighbour relation, together."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.contracts.query import Block, Query
+from dpkit.contracts.table import DivisibleTable, OfFloat32, Table
+from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.data.silence import quietly
+from dpkit.data.summing.repricing import priced_distances
+from dpkit.data.tables.parts import ROWS_OF_A_SCAN, Bounding, SourcePart
+from dpkit.data.tables.read_ahead import read_ahead
+from dpkit.data.tables.stamps import stamp_of
+from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Neighbours
+
+
+class DataSource:
+    """Rows as codes within declared bounds, at most so many a person. It prices queries without reading a row."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        schema: Schema,
+        unit: PrivacyUnit,
+        neighbours: Neighbours,
+        in_memory: bool = False,
+        key: bytes | None = None,
+    ) -> None:
+        self.schema = schema
+        self.unit = unit
+        self.neighbours = neighbours
+        self._table = table
+        self._whole = SourcePart(table=table, schema=schema)
+        self._in_memory = in_memory
+        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
+        self._kept: npt.NDArray[np.bool_] | None = None
+        self._codes: Block | None = None
+        self._read_stamp = ""
+        self._counted: tuple[str, int] | None = None
+
+    def __repr__(self) -> str:
+        return f"DataSource(columns={self.columns}, unit={self.unit}, neighbours={self.neighbours})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a source holds data and does not leave its process")
+
+    def in_memory(self) -> DataSource:
+        """The same source, whose codes are kept after the first pass; the same rows of each person are used."""
+        return DataSource(
+            table=self._table,
+            schema=self.schema,
+            unit=self.unit,
+            neighbours=self.neighbours,
+            in_memory=True,
+            key=self._key,
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The declared columns, in order."""
+        return self.schema.names
+
+    @property
+    def setting(self) -> DeclaredSetting:
+        """What is declared: a plan for anything else is a plan for other data."""
+        return DeclaredSetting(schema=self.schema, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the codes are kept in memory after the first pass."""
+        return self._in_memory
+
+    @property
+    def float32_names(self) -> frozenset[str]:
+        """The columns whose numbers, by the types of the table, a float32 holds exactly."""
+        return self._table.float32_names if isinstance(self._table, OfFloat32) else frozenset()
+
+    @property
+    def stamp(self) -> str:
+        """By which a change of the data's files is noticed; empty where there are none. See `dpkit.data.tables.stamps`."""
+        return stamp_of(self._table)
+
+    def sample(self, columns: Sequence[str]) -> Block:
+        """Made-up rows within the declared bounds."""
+        return self.schema.sample(columns)
+
+    def distances(self, query: Query) -> tuple[Distance, ...]:
+        """By how much a neighbouring dataset can move the query's total, under this unit, relation and these policies."""
+        may_drop = self.schema.may_drop(query.columns)
+        return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)
+
+    def public_rows(self) -> int:
+        """How many rows there are, where that is public: replace-one with a row as the unit. Dropped rows count."""
+        if not self.unit.knows_size(self.neighbours):
+            unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
+            raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
+        stamp = self.stamp
+        if self._counted is None or self._counted[0] != stamp:
+            self._counted = stamp, self._public_count()
+        return self._counted[1]
+
+    def _public_count(self) -> int:
+        kind = ""
+        try:
+            with quietly():
+                return self._count()
+        except (DpkitError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+            kind = kind_of(error)
+        raise SourceError(source="the data", reason=f"its rows cannot be counted ({kind}).")
+
+    def _count(self) -> int:
+        return self._whole.count()
+
+    def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
+        """Every row that is kept, as codes of these columns."""
+        names = [column.name for column in self.schema.select(columns)]
+        if self._in_memory:
+            yield from self._slices(names, rows)
+            return
+        yield from self._read(names, rows)
+
+    @property
+    def bounding(self) -> Bounding | None:
+        """How the rows of each person are bounded; None when each row stands for itself."""
+        if self.unit.column is None:
+            return None
+        return Bounding(column=self.unit.column, at_most=self.unit.at_most, key=self._key)
+
+    def parts(self, size: int) -> tuple[SourcePart, ...]:
+        """All rows, in parts of about `size` bytes that hold none of them, before contributions are bounded.
+
+        `SourceError` where the rows are in the memory of this process: they would have to be sent.
+        """
+        if not isinstance(self._table, DivisibleTable):
+            raise SourceError(
+                source="the data in parts",
+                reason="its rows are in the memory of this process, and no row is sent anywhere.",
+                fix="Write them to Parquet or CSV where every worker can read them, or use the engine `blocks`.",
+            )
+        return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
+
+    def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+        self.confirm_unchanged()
+        yield from read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
+        self.confirm_unchanged()
+
+    def confirm_unchanged(self) -> None:
+        """Refuse files that changed since they were first read: which rows of each person are used was chosen by their places
+        then, and columns that are read in different passes belong to the same rows.
+        """
+        now = self.stamp
+        self._read_stamp = self._read_stamp or now
+        if now and now != self._read_stamp:
+            raise SourceError(
+                source="the data",
+                reason="its files have changed since they were first read.",
+                fix="Keep files as they are while an analysis runs, and run it again.",
+            )
+
+    def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+        if self._codes is None:
+            nothing = np.zeros((0, len(self.columns)))
+            self._codes = np.concatenate([nothing, *self._read(self.columns, ROWS_OF_A_SCAN)])
+            self._codes.flags.writeable = False
+        places = [self.columns.index(name) for name in names]
+        all_in_order = places == list(range(len(self.columns)))
+        for start in range(0, self._codes.shape[0], rows):
+            part = self._codes[start : start + rows]
+            yield part if all_in_order else part[:, places]
+
+    def _rows_to_keep(self) -> npt.NDArray[np.bool_] | None:
+        """Which rows bounded contributions leave, decided once for all passes; None when each row stands for itself."""
+        bounding = self.bounding
+        if bounding is not None and self._kept is None:
+            rows = partial(self._whole.persons, bounding.column)
+            self._kept = kept_rows(rows, self._count(), at_most=bounding.at_most, key=bounding.key)
+        return self._kept

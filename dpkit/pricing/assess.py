@@ -1,0 +1,330 @@
+"""Pricing an event tree: the one place where rules are chosen, counts are applied and combinators are resolved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.guarantee import Guarantee, Part
+from dpkit.contracts.registry import Registry
+from dpkit.errors import (
+    DpkitError,
+    LossOverflowError,
+    PluginError,
+    UnknownNameError,
+    UnpricedEventError,
+    UnpricedLossError,
+)
+from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.pricing.amplification import amplified
+from dpkit.privacy.checks import instance_of
+from dpkit.privacy.claims import Citation, Status
+from dpkit.privacy.events import Event, Parallel, Subsample, flatten
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.rules import LossRule
+
+_PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
+_PARALLEL_REPLACE = Citation(
+    key="dpkit", locator="docs/proofs/parallel.md: two cells, if each event also covers a record that joins or leaves"
+)
+_AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
+_EXACT_PAIRS = 8
+"""Up to so many different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
+
+
+def assess(
+    event: Event,
+    *,
+    accountant: AnyAccountant,
+    registry: Registry,
+    neighbours: Neighbours,
+    accept: frozenset[str] = frozenset(),
+) -> Guarantee:
+    """Price an event under one accountant.
+
+    Raises `LossOverflowError` where a theorem applies but its loss is too large to be a number.
+
+    Each distinct part is priced once by the best rule (or conversion) that is proved, or that `accept` names, then
+    repeated as often as the tree says. Raises `UnpricedEventError` for what no theorem covers.
+    """
+    instance_of(neighbours, Neighbours, field="neighbours", where="account", allowed="a member of Neighbours")
+    for name in accept:
+        if all(rule.name != name for rule in registry.rules):
+            raise UnknownNameError(kind="loss rule", name=name, known=[rule.name for rule in registry.rules])
+    pricing = _Pricing(accountant=accountant, registry=registry, neighbours=neighbours, accept=accept)
+    parts = tuple(pricing.parts(event))
+    states = [accountant.repeat(part.state, part.times) for part in parts]
+    try:
+        state = accountant.combine(*states) if states else accountant.zero()
+    except UnpricedLossError as refusal:
+        raise UnpricedEventError(
+            event=event, accountant=accountant.name, neighbours=neighbours, reason=refusal.reason, able=()
+        ) from None
+    return Guarantee(accountant=accountant, neighbours=neighbours, state=state, event=event, parts=parts, registry=registry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """One theorem's loss for one event."""
+
+    loss: Loss
+    rule: str
+    because: tuple[Citation, ...]
+    status: Status
+    accepted: tuple[str, ...]
+    attained: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Priced:
+    """One way to price one event."""
+
+    state: Any
+    rule: str
+    conversion: str | None
+    because: tuple[Citation, ...]
+    status: Status = "proved"
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pricing:
+    accountant: AnyAccountant
+    registry: Registry
+    neighbours: Neighbours
+    accept: frozenset[str]
+
+    def parts(self, event: Event) -> Iterator[Part]:
+        for leaf, times in flatten(event).items():
+            priced = self.price(leaf)
+            yield Part(
+                event=leaf,
+                times=times,
+                rule=priced.rule,
+                conversion=priced.conversion,
+                because=priced.because,
+                status=priced.status,
+                accepted=priced.accepted,
+                state=priced.state,
+            )
+
+    def price(self, event: Event) -> _Priced:
+        """The best way to price one part, whatever its kind."""
+        if isinstance(event, Parallel):
+            return self.parallel(event)
+        if isinstance(event, Subsample):
+            plain = _without_trivial_sampling(event)
+            if not isinstance(plain, Subsample):
+                return self.whole(plain)
+            event = plain
+        ways: list[_Priced] = []
+        refusals: list[DpkitError] = []
+        for found in self.losses(event, overflows=refusals):
+            try:
+                arrow = self.accountant.route(found.loss)
+                state = self.accountant.lift_under(found.loss, self.neighbours)
+                if found.attained:
+                    state = self.accountant.marked(state, attained=True)
+            except (UnpricedLossError, LossOverflowError) as refusal:
+                refusals.append(refusal)
+                continue
+            ways.append(
+                _Priced(
+                    state=state,
+                    rule=found.rule,
+                    conversion=None if arrow is None else arrow.name,
+                    because=found.because if arrow is None else (*found.because, arrow.because),
+                    status=found.status,
+                    accepted=found.accepted,
+                )
+            )
+        if not ways:
+            overflow = next((refusal for refusal in refusals if isinstance(refusal, LossOverflowError)), None)
+            raise overflow if overflow is not None else self.unpriced(event, refusals)
+        return self.choose(ways)
+
+    def choose(self, ways: list[_Priced]) -> _Priced:
+        """The best state; when the accountant merges several into a new one, every theorem used is named."""
+        state = self.accountant.best(*(way.state for way in ways))
+        # of equal proofs one that is proved, and of those the most direct
+        for way in sorted(ways, key=lambda way: (way.status != "proved", way.conversion is not None)):
+            if way.state == state:
+                return way
+        return _merged(state, ways)
+
+    def whole(self, event: Event) -> _Priced:
+        """An event that may itself be a composition, as one state."""
+        parts = tuple(self.parts(event))
+        if not parts:
+            return self.nothing()
+        states = [self.accountant.repeat(part.state, part.times) for part in parts]
+        return _merged(self.accountant.combine(*states), parts)
+
+    def losses(self, event: Event, *, overflows: list[DpkitError] | None = None) -> Iterator[_Found]:
+        """Every loss that a usable theorem gives for this event; what overflows is set aside."""
+        for rule in self.registry.rules_for(type(event)):
+            if not self.usable(rule):
+                continue
+            try:
+                loss = rule.bound(event)
+            except LossOverflowError as overflow:
+                if overflows is not None:
+                    overflows.append(overflow)
+                continue
+            if loss is not None:
+                if not isinstance(loss, rule.loss):
+                    raise PluginError(
+                        plugin=f"loss rule {rule.name}",
+                        reason=f"it declares {rule.loss.__name__} and returned a {type(loss).__name__}.",
+                    )
+                accepted = () if rule.status == "proved" and rule.name not in self.registry.foreign else (rule.name,)
+                yield _Found(
+                    loss=loss,
+                    rule=rule.name,
+                    because=(rule.because,),
+                    status=rule.status,
+                    accepted=accepted,
+                    attained=not accepted and rule.is_attained(event),
+                )
+        if isinstance(event, Subsample) and self.neighbours is Neighbours.ADD_REMOVE:
+            inner = self.basic_total(event.event)
+            if inner is not None and isinstance(inner.loss, PureDP | ApproxDP):
+                yield replace(
+                    inner,
+                    attained=False,
+                    loss=amplified(inner.loss, rate=event.rate),
+                    rule=f"poisson-amplification of {inner.rule}",
+                    because=(*inner.because, _AMPLIFIED),
+                )
+
+    def usable(self, rule: LossRule) -> bool:
+        trusted = rule.status == "proved" and rule.name not in self.registry.foreign
+        return self.neighbours in rule.neighbours and (trusted or rule.name in self.accept)
+
+    def basic_total(self, event: Event) -> _Found | None:
+        """The sum of (epsilon, delta) over a composition, which is what amplification by sampling starts from."""
+        chosen: list[_Found] = []
+        pairs: list[tuple[float, float, int]] = []
+        for leaf, times in flatten(event).items():
+            known = [found for found in self.losses(leaf) if isinstance(found.loss, PureDP | ApproxDP)]
+            if not known:
+                return None
+            cheapest = min(known, key=lambda found: _pair(found.loss)[::-1])  # the smaller delta first
+            chosen.append(cheapest)
+            pairs.append((*_pair(cheapest.loss), times))
+        if not chosen:
+            return None
+        epsilon = round_up(exact_sum((epsilon, times) for epsilon, _, times in pairs))
+        delta = round_up(exact_sum((delta, times) for _, delta, times in pairs))
+        if delta >= 1.0 or math.isinf(epsilon):
+            return None
+        return _Found(
+            loss=ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon),
+            rule=" and ".join(dict.fromkeys(found.rule for found in chosen)),
+            because=tuple(dict.fromkeys(citation for found in chosen for citation in found.because)),
+            status=_worst(chosen),
+            accepted=tuple(dict.fromkeys(name for found in chosen for name in found.accepted)),
+        )
+
+    def parallel(self, event: Parallel) -> _Priced:
+        """Disjoint cells: a record that comes or goes touches one; a replaced one leaves one and enters another."""
+        if not event.events:
+            return self.nothing()
+        cells = [self.whole(cell) for cell in event.events]
+        states = [cell.state for cell in cells]
+        if self.neighbours is Neighbours.ADD_REMOVE or len(states) == 1:
+            state, law = self.accountant.join(*states), _PARALLEL
+        else:
+            # a record that leaves a cell need not move it as far as one that is replaced there
+            state, law = self.accountant.marked(self.two_cells(states), attained=False), _PARALLEL_REPLACE
+        merged = _merged(state, cells)
+        return replace(merged, rule=f"parallel of {merged.rule}", because=(*merged.because, law))
+
+    def two_cells(self, states: list[Any]) -> Any:
+        distinct: list[Any] = []
+        for state in states:
+            if state not in distinct:
+                distinct.append(state)
+        if len(distinct) > _EXACT_PAIRS:
+            worst = self.accountant.join(*distinct)
+            return self.accountant.repeat(worst, 2)
+        repeated = [state for state in distinct if states.count(state) > 1]
+        pairs = [self.accountant.repeat(state, 2) for state in repeated]
+        pairs += [self.accountant.combine(one, other) for index, one in enumerate(distinct) for other in distinct[index + 1 :]]
+        return self.accountant.join(*pairs)
+
+    def nothing(self) -> _Priced:
+        return _Priced(state=self.accountant.zero(), rule="nothing", conversion=None, because=())
+
+    def unpriced(self, event: Event, refusals: Sequence[DpkitError]) -> UnpricedEventError:
+        rules = self.registry.rules_for(type(event))
+        if refusals:
+            reason = " ".join(dict.fromkeys(str(refusal) for refusal in refusals))
+        elif isinstance(event, Subsample) and self.neighbours is Neighbours.REPLACE_ONE:
+            reason = "Poisson subsampling is priced under add-remove only; no theorem is registered for replace-one."
+        elif any(rule.status != "proved" for rule in rules):
+            names = ", ".join(rule.name for rule in rules if rule.status != "proved")
+            reason = f"its only rules are not proved ({names}); accept them by name to price it without a guarantee."
+        elif unused := self.registry.unused_rules(type(event)):
+            reason = f"its only rules are somebody else's and not used unasked ({'; '.join(unused)})."
+        else:
+            reason = f"no proved rule is registered for {type(event).__name__} here."
+        return UnpricedEventError(
+            event=event,
+            accountant=self.accountant.name,
+            neighbours=self.neighbours,
+            reason=reason,
+            able=[a.name for a in self.registry.accountants if a != self.accountant and self.able(a, event)],
+        )
+
+    def able(self, accountant: AnyAccountant, event: Event) -> bool:
+        """Whether another accountant would have priced this event (without asking who else could, in turn)."""
+        for found in self.losses(event):
+            try:
+                accountant.lift(found.loss)
+            except (UnpricedLossError, LossOverflowError):
+                continue
+            return True
+        return False
+
+
+def _without_trivial_sampling(event: Subsample) -> Event:
+    """Nested Poisson samples are one; a rate of 1 is the event itself, a rate of 0 is nothing."""
+    rate, inner = event.rate, event.event
+    if not flatten(inner):
+        return Parallel(events=())
+    while isinstance(inner, Subsample):
+        # two secret coin flips are one: rounding up keeps the rate on the safe side
+        rate, inner = min(1.0, round_up(exact_sum([(rate, 1)]) * exact_sum([(inner.rate, 1)]))), inner.event
+    if rate == 0.0:
+        return Parallel(events=())
+    return inner if rate == 1.0 else Subsample(rate=rate, event=inner)
+
+
+def _pair(loss: Loss) -> tuple[float, float]:
+    if isinstance(loss, ApproxDP):
+        return loss.epsilon, loss.delta
+    if isinstance(loss, PureDP):
+        return loss.epsilon, 0.0
+    raise UnpricedLossError(loss=loss, accountant="basic", reason="it is not an (epsilon, delta) loss.")
+
+
+def _merged(state: Any, ways: Sequence[_Priced | Part]) -> _Priced:
+    """Several proofs behind one state: every theorem used is named, and the weakest status is the whole's."""
+    return _Priced(
+        state=state,
+        rule=" and ".join(dict.fromkeys(way.rule for way in ways)),
+        conversion=" and ".join(dict.fromkeys(way.conversion for way in ways if way.conversion)) or None,
+        because=tuple(dict.fromkeys(citation for way in ways for citation in way.because)),
+        status=_worst(ways),
+        accepted=tuple(dict.fromkeys(name for way in ways for name in way.accepted)),
+    )
+
+
+def _worst(ways: Sequence[_Priced | Part | _Found]) -> Status:
+    statuses = {way.status for way in ways}
+    return "refuted" if "refuted" in statuses else "unproved" if "unproved" in statuses else "proved"

@@ -1,0 +1,191 @@
+"""Where epsilon went: which theorem priced which part, each part's share, and what other accountants would have said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_up, in_full
+from dpkit.pricing.assess import assess
+from dpkit.privacy.claims import Citation, Status
+from dpkit.privacy.events import Event, Parallel, Subsample, flatten
+from dpkit.privacy.neighbours import Neighbours
+
+_SHOWN = 20
+"""So many parts are printed one by one; the rest are summed up. The value holds them all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One part of the composition in words."""
+
+    event: str
+    times: int
+    rule: str
+    conversion: str | None
+    because: tuple[Citation, ...]
+    status: Status
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """An explanation at one delta; `str()` of it is for people, its fields are for programs."""
+
+    accountant: str
+    neighbours: Neighbours
+    delta: float
+    epsilon: float
+    because: Citation
+    note: str
+    lines: tuple[Line, ...]
+    others: tuple[tuple[str, float], ...]
+    refused: tuple[str, ...]
+    unsound: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> tuple[str, float]:
+        """The accountant with the smallest epsilon here, and that epsilon."""
+        return min(((self.accountant, self.epsilon), *self.others), key=lambda pair: pair[1])
+
+    @property
+    def excess(self) -> float:
+        """How far this epsilon is above the best accountant's, relatively: 0 when it is the best."""
+        best = self.best[1]
+        if self.epsilon == best:
+            return 0.0
+        return self.epsilon / best - 1.0 if best > 0.0 else math.inf
+
+    def __contains__(self, text: str) -> bool:
+        return text in str(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._text())
+
+    def _text(self) -> list[str]:
+        note = f" ({self.note})" if self.note else ""
+        lines = [
+            f"epsilon = {format_up(self.epsilon)} at delta = {in_full(self.delta)}, {self.neighbours}, "
+            f"accountant {self.accountant!r}",
+            f"  read by {self.because}{note}",
+        ]
+        if self.unsound:
+            lines.append(f"  THIS GUARANTEE DOES NOT HOLD: it relies on {', '.join(self.unsound)}.")
+        for line in self.lines[:_SHOWN]:
+            via = f" via {line.conversion}" if line.conversion else ""
+            flag = "" if line.status == "proved" else f" [{line.status}]"
+            cited = "; ".join(str(citation) for citation in line.because)
+            lines.append(f"  {line.share:7.2%}  {line.times} x {line.event}: {line.rule}{via}{flag} ({cited})")
+        if len(self.lines) > _SHOWN:
+            rest = self.lines[_SHOWN:]
+            lines.append(f"  {sum(line.share for line in rest):7.2%}  {len(rest)} more parts")
+        if self.others:
+            listed = ", ".join(f"{name} {format_up(epsilon)}" for name, epsilon in self.others)
+            lines.append(f"  other accountants: {listed}")
+        if self.refused:
+            lines.append(f"  cannot price it: {', '.join(self.refused)}")
+        lines += [f"  rule not used: {words}" for words in self.unused]
+        name, epsilon = self.best
+        if self.excess > 0.0:
+            lines.append(f"  the best is {name!r} with {format_up(epsilon)}: this answer is {self.excess:.2%} above it")
+        else:
+            lines.append("  no accountant here is better")
+        return lines
+
+
+def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
+    """Explain a guarantee at one delta, comparing with every other accountant of its registry."""
+    accountant = guarantee.accountant
+    reading = accountant.explained_reading(guarantee.state, delta=delta)
+    source = _source(guarantee, delta=delta)
+    totals = [source.accountant.repeat(part.state, part.times) for part in source.parts]
+    shares = source.accountant.shares(totals, source.state, delta=delta)
+    lines = tuple(
+        Line(
+            event=_describe(part.event),
+            times=part.times,
+            rule=part.rule,
+            conversion=part.conversion,
+            because=part.because,
+            status=part.status,
+            share=share,
+        )
+        for part, share in zip(source.parts, shares, strict=True)
+    )
+    others, refused = _compare(guarantee, delta=delta)
+    return Explanation(
+        accountant=accountant.name,
+        neighbours=guarantee.neighbours,
+        delta=delta,
+        epsilon=reading.epsilon,
+        because=reading.because,
+        note=reading.note,
+        lines=tuple(sorted(lines, key=lambda line: -line.share)),
+        others=others,
+        refused=refused,
+        unsound=guarantee.unsound,
+        unused=_unused(guarantee),
+    )
+
+
+def _unused(guarantee: Guarantee) -> tuple[str, ...]:
+    """The rules about these events that were not asked, because they are somebody else's and were not accepted."""
+    if guarantee.registry is None:
+        return ()
+    found = [
+        words
+        for part in guarantee.parts
+        for kind in _kinds(part.event)
+        for words in guarantee.registry.unused_rules(kind)
+        if words.split(":", 1)[0] not in guarantee.unsound
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _kinds(event: Event) -> list[type[Event]]:
+    """The class of an event, and of those that it is made of."""
+    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Subsample) else ()
+    return [type(event), *(kind for part in inner for leaf in flatten(part) for kind in _kinds(leaf))]
+
+
+def _source(guarantee: Guarantee, *, delta: float) -> Guarantee:
+    """The guarantee whose parts explain this one: its own, or that of the accountant which it chose."""
+    chosen = guarantee.accountant.explained_by(guarantee.state, delta=delta)
+    if chosen == guarantee.accountant or guarantee.registry is None or guarantee.event is None:
+        return guarantee
+    return assess(
+        guarantee.event,
+        accountant=chosen,
+        registry=guarantee.registry,
+        neighbours=guarantee.neighbours,
+        accept=frozenset(guarantee.unsound),
+    )
+
+
+def _compare(guarantee: Guarantee, *, delta: float) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+    if guarantee.registry is None or guarantee.event is None:
+        return (), ()
+    priced, refused = [], []
+    for other in guarantee.registry.accountants:
+        if other.name == guarantee.accountant.name:
+            continue
+        try:
+            answer = assess(
+                guarantee.event,
+                accountant=other,
+                registry=guarantee.registry,
+                neighbours=guarantee.neighbours,
+                accept=frozenset(guarantee.unsound),
+            )
+            priced.append((other.name, answer.epsilon(delta=delta)))
+        except DpkitError:
+            refused.append(other.name)
+    return tuple(priced), tuple(refused)
+
+
+def _describe(event: object) -> str:
+    text = repr(event)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,1 @@
+"""What is proved: events, losses, distances, rules, conversions between notions, compositions and dominating pairs."""

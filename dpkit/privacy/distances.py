@@ -1,0 +1,59 @@
+"""Distances between the values that neighbouring datasets give; the set of metrics is open: plugins name their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpkit.numerics.rounding import in_full, round_up
+from dpkit.privacy.checks import nonempty_text, nonnegative, whole_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """At most `value` in the metric of that name."""
+
+    metric: str
+    value: float
+
+    def __post_init__(self) -> None:
+        nonempty_text(self.metric, field="metric", where="Distance")
+        object.__setattr__(self, "value", nonnegative(self.value, field="value", where=f"Distance({self.metric})"))
+
+    def times(self, count: int) -> Distance:
+        """The distance of a group: `count` steps of this one, by the triangle inequality; rounded up."""
+        whole_number(count, field="count", where="Distance.times")
+        return Distance(metric=self.metric, value=round_up(Fraction(self.value) * count))
+
+    def __str__(self) -> str:
+        return f"{self.metric}({in_full(self.value)})"
+
+
+def l1(value: float) -> Distance:
+    """Sum of absolute differences."""
+    return Distance(metric="l1", value=value)
+
+
+def l2(value: float) -> Distance:
+    """Euclidean distance."""
+    return Distance(metric="l2", value=value)
+
+
+def linf(value: float) -> Distance:
+    """Largest absolute difference of a coordinate."""
+    return Distance(metric="linf", value=value)
+
+
+def frobenius(value: float) -> Distance:
+    """Euclidean distance of matrices, every entry counted (off-diagonals twice in a symmetric matrix)."""
+    return Distance(metric="frobenius", value=value)
+
+
+def rank_one(value: float) -> Distance:
+    """A change by c v v' with a unit vector v and c at most `value`."""
+    return Distance(metric="rank_one", value=value)
+
+
+def records(count: int) -> Distance:
+    """At most `count` steps of the neighbour relation."""
+    return Distance(metric="records", value=whole_number(count, field="count", where="records"))

@@ -1,0 +1,104 @@
+"""Loss rules: one theorem each, saying that this kind of event costs at most that loss. Plugins register them by hook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpkit.errors import InvalidValueError
+from dpkit.privacy.checks import nonempty_text, one_of, tuple_of
+from dpkit.privacy.claims import STATUSES, Citation, Status
+from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
+from dpkit.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRule:
+    """`bound(event)` is a loss of type `loss` that the event keeps within, under each of `neighbours`.
+
+    The rule speaks of events of exactly this class. `bound` returns None where the theorem does not apply to this
+    particular event (a subsample of something else, say).
+    Accountants use proved rules only; another one prices only where the caller accepts it by name.
+    `attained(event)` says whether the worst pair of that loss is the very pair of some mechanism and neighbours that the event
+    speaks of: only then is a lower bound on the pair one on the event. A rule that does not say so gives upper bounds alone.
+    """
+
+    name: str
+    event: type[Event]
+    loss: type[Loss]
+    neighbours: tuple[Neighbours, ...]
+    because: Citation
+    status: Status = "proved"
+    bound: Callable[..., Loss | None]
+    attained: Callable[..., bool] | None = None
+
+    def __post_init__(self) -> None:
+        nonempty_text(self.name, field="name", where="LossRule")
+        where = f"LossRule({self.name})"
+        for field, base in (("event", Event), ("loss", Loss)):
+            kind = getattr(self, field)
+            if not (isinstance(kind, type) and issubclass(kind, base)):
+                raise InvalidValueError(field=field, found=kind, allowed=f"a subclass of {base.__name__}", where=where)
+        relations = tuple_of(self.neighbours, Neighbours, field="neighbours", where=where, allowed="Neighbours members")
+        if not relations:
+            raise InvalidValueError(field="neighbours", found=(), allowed="at least one relation", where=where)
+        object.__setattr__(self, "neighbours", relations)
+        one_of(self.status, STATUSES, field="status", where=where)
+        if not isinstance(self.because, Citation):
+            raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
+        if not callable(self.bound):
+            raise InvalidValueError(field="bound", found=self.bound, allowed="a function of the event", where=where)
+        if self.attained is not None and not callable(self.attained):
+            raise InvalidValueError(field="attained", found=self.attained, allowed="a function of the event", where=where)
+
+    def is_attained(self, event: Event) -> bool:
+        """Whether the bound is attained for this event; never where the rule does not say so."""
+        return self.attained is not None and self.attained(event) is True
+
+
+def always(event: Event) -> bool:
+    """For rules that are attained by every event of their kind."""
+    return True
+
+
+_BY_DEFINITION = "the event states its own loss"
+
+CORE_RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="pure-event",
+        event=PureEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="DMNS06", locator=_BY_DEFINITION),
+        bound=lambda event: PureDP(epsilon=event.epsilon),
+        attained=always,  # by randomised response (KOV15, Theorem 3.1)
+    ),
+    LossRule(
+        name="approximate-event",
+        event=ApproxEvent,
+        loss=ApproxDP,
+        neighbours=EITHER,
+        because=Citation(key="DKMMN06", locator=_BY_DEFINITION),
+        # delta = 0 is the pure case, and is priced as such
+        bound=lambda event: ApproxDP(epsilon=event.epsilon, delta=event.delta) if event.delta else None,
+        attained=always,
+    ),
+    LossRule(
+        name="approximate-event-without-delta",
+        event=ApproxEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="DKMMN06", locator="delta = 0 is the pure case"),
+        bound=lambda event: None if event.delta else PureDP(epsilon=event.epsilon),
+        attained=always,
+    ),
+    LossRule(
+        name="zcdp-event",
+        event=ZCDPEvent,
+        loss=ZCDP,
+        neighbours=EITHER,
+        because=Citation(key="BS16", locator=_BY_DEFINITION),
+        bound=lambda event: ZCDP(rho=event.rho),
+    ),
+)

@@ -1,0 +1,266 @@
+"""Verifying a ledger: the chain is recomputed, every event priced again, and the whole protocol replayed from the log alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from dataclasses import dataclass, field
+from fractions import Fraction
+from os import PathLike
+
+from dpkit.contracts.registry import Registry
+from dpkit.errors import DpkitError, LedgerCorruptError, SerialisationError
+from dpkit.hooks.manager import default_registry
+from dpkit.pricing.serialise import parse
+from dpkit.privacy.events import Event
+from dpkit.privacy.gauges import Amounts, within
+from dpkit.release.ledger import chain as ledger_chain
+from dpkit.release.ledger.chain import START, Head, digest, read_amounts
+from dpkit.release.ledger.entries import Entry, read_entry
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.log import run_record
+from dpkit.release.ledger.runs import RunAmounts, Totals
+from dpkit.release.ledger.tables import check_tables
+
+CANNOT_FIND = (
+    "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "
+    "with all its hashes cannot be found from the file alone: give the digest that an earlier run printed (--since), or a head "
+    "that was exported earlier (--head)."
+)
+_DIGEST = re.compile("[0-9a-f]{64}")
+_ROUNDING = 1 + Fraction(1, 10**9)
+"""Two machines may round a price differently, each to the safe side; what is changed by hand breaks the chain anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is not as it was written; `seq` is the entry's number, None where it is the file's."""
+
+    seq: int | None
+    what: str
+
+    def __str__(self) -> str:
+        return self.what if self.seq is None else f"entry {self.seq}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was checked and found. `cannot_find` says what this verification could not have noticed; empty with an anchor.
+
+    `since` is the entry whose digest was given.
+    """
+
+    entries: int
+    head: Head
+    problems: tuple[Problem, ...]
+    cannot_find: str
+    since: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+def verify(
+    ledger: Ledger, *, head: Head | None = None, since: str | None = None, registry: Registry | None = None
+) -> Verification:
+    """Recompute everything that the log states, at one moment.
+
+    Two anchors, kept outside the file, find a log that was cut back or rewritten before where they were taken: `head` is one
+    that was exported, `since` a digest that a run printed and its result keeps (`Result.digest`, `Ledger.head().hash`).
+    """
+    replay = _Replay(ledger=ledger, registry=default_registry() if registry is None else registry)
+    with ledger.reading() as raw:  # charges wait meanwhile: everything is read first, and replayed afterwards
+        damages = [finding for (finding,) in raw.execute("PRAGMA integrity_check") if finding != "ok"]
+        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq").fetchall()
+        end = raw.execute("SELECT seq, hash FROM head").fetchone()
+        without_log = ledger.came_without_log(raw)
+        tables = _foreign_tables(raw, ledger)
+    for _ in damages:
+        replay.report(None, "SQLite finds the file damaged.")
+    if tables:
+        replay.report(None, tables)
+    for row in rows:
+        replay.take(*row)
+    replay.finish(end)
+    if head is not None:
+        replay.hold_against(head)
+    place = None if since is None else replay.place_of(since)
+    return Verification(
+        entries=replay.count,
+        head=Head(ledger=ledger.id, seq=replay.expected - 1, hash=replay.previous),
+        problems=tuple(replay.problems),
+        cannot_find="" if head is not None or since is not None else CANNOT_FIND + _without_log(without_log),
+        since=place,
+    )
+
+
+def _foreign_tables(raw: sqlite3.Connection, ledger: Ledger) -> str:
+    """What is not as dpkit made it, apart from the log; empty where nothing is."""
+    try:
+        check_tables(raw, ledger.path)
+    except LedgerCorruptError as error:
+        return error.reason
+    return ""
+
+
+def _without_log(seq: int | None) -> str:
+    """What nobody can tell of a ledger that an earlier version kept."""
+    if seq is None:
+        return ""
+    return (
+        f" Up to entry {seq} an earlier dpkit kept this ledger with a write-ahead log beside it, FILE-wal, and there was none "
+        "when that ended: as it should be after a clean close. If it was moved or copied without it after a process was "
+        "killed, charges are missing, and only what was kept elsewhere can tell."
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Replay:
+    """Walks the log once and remembers what it must be true of."""
+
+    ledger: Ledger
+    registry: Registry
+    count: int = 0
+    expected: int = 0
+    previous: str = START
+    totals: Totals | None = None
+    runs: dict[str, tuple[str, str, RunAmounts]] = field(default_factory=dict)
+    latest: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    prices: dict[int, Amounts] = field(default_factory=dict)
+    hashes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, seq: int | None, what: str) -> None:
+        self.problems.append(Problem(seq=seq, what=what))
+
+    def take(self, seq: int, run: str, key: str, text: str, value: str | None, hash: str) -> None:
+        """One row, in order."""
+        if seq != self.expected:
+            self.report(seq, f"entry {self.expected} should stand here: something was removed.")
+        if ledger_chain.chained(self.previous, text) != hash:
+            self.report(seq, "its hash does not follow from it and from the entry before: one was changed, removed or moved.")
+        self.count, self.expected, self.previous = self.count + 1, seq + 1, hash
+        self.hashes.append(hash)
+        try:
+            entry = read_entry(seq, text, value, hash)
+            if (entry.body.get("seq"), entry.run, entry.key) != (seq, run, key):
+                self.report(seq, "its number, run or key is not what it says: it was moved.")
+            if (None if value is None else digest(value)) != entry.body.get("value_sha256"):
+                self.report(seq, "its released value is not the one that was recorded.")
+            self.replay(entry)
+        except (DpkitError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+            reason = str(error) if isinstance(error, DpkitError) else "a field is missing, or of another kind."
+            self.report(seq, f"it cannot be replayed: {reason}")
+
+    def replay(self, entry: Entry) -> None:
+        """What the entry states, worked out again from what came before."""
+        stated = Totals.from_json(entry.body.get("totals"))
+        if entry.kind == "create":
+            zero = self.ledger.pricer.gauge.zero
+            if entry.seq != 0 or stated != Totals(spent=zero, held=zero):
+                self.report(entry.seq, "a ledger begins once, with nothing spent.")
+            self.totals = stated
+            return
+        record = run_record(entry)
+        before = self.runs.get(entry.run)
+        account = self.account_after(entry, None if before is None else before[2])
+        totals = (self.totals or stated).after(None if before is None else before[2], account)
+        if before is not None and before[:2] != (record.plan, record.analysis):
+            self.report(entry.seq, "its run's plan or analysis changed.")
+        if record.account != account:
+            self.report(entry.seq, "the account of its run is not the sum of what came before.")
+        if stated != totals:
+            self.report(entry.seq, "the totals are not the sum of what came before.")
+        if not self.ledger.pricer.gauge.fits(totals.held):
+            self.report(entry.seq, "the budget is exceeded.")
+        self.totals = totals
+        self.runs[entry.run] = (record.plan, record.analysis, account)
+        if entry.key:
+            self.latest[entry.run, entry.key] = entry
+
+    def account_after(self, entry: Entry, before: RunAmounts | None) -> RunAmounts:
+        if entry.kind == "reserve":
+            if before is not None:
+                raise SerialisationError(reason="its run had begun.")
+            zero = self.ledger.pricer.gauge.zero
+            written = entry.body["event"]
+            plan = None if written is None else self.priced(entry, None)
+            return RunAmounts(plan=plan, live=zero, lost=zero)
+        if before is None:
+            raise SerialisationError(reason="its run had not begun.")
+        if entry.kind == "charge":
+            price = self.priced(entry, read_amounts(entry.body["price"]))
+            latest = self.latest.get((entry.run, entry.key))
+            if not before.is_open or not before.covers(price) or (latest is not None and latest.kind != "fail"):
+                raise SerialisationError(reason="its run had no room for this charge.")
+            self.prices[entry.seq] = price
+            return before.charged(price)
+        if entry.kind == "close":
+            return before.closed()
+        latest = self.latest.get((entry.run, entry.key))
+        if latest is None or latest.kind != "charge" or latest.seq != entry.body["charge"]:
+            raise SerialisationError(reason="there was no pending charge for it.")
+        return before if entry.kind == "release" else before.failed(self.prices[latest.seq])
+
+    def priced(self, entry: Entry, stated: Amounts | None) -> Amounts:
+        """The stated price, once the event was found to cost no more than it today."""
+        event = parse(json.dumps(entry.body["event"]), registry=self.registry)
+        if not isinstance(event, Event):
+            raise SerialisationError(reason="what it prices is no event.")
+        priced = self.ledger.pricer.price(event)
+        if stated is None:
+            if priced.fingerprint != entry.body["plan_hash"]:
+                self.report(entry.seq, "the plan is not the one of its fingerprint.")
+            stated = run_record(entry).account.plan or priced.amounts
+        if not within(priced.amounts, tuple(amount * _ROUNDING for amount in stated)):
+            self.report(entry.seq, "its event costs more than was charged for it.")
+        return stated
+
+    def finish(self, head: tuple[int, str] | None) -> None:
+        """The log ends where its head says."""
+        if head is None or tuple(head) != (self.expected - 1, self.previous):
+            self.report(None, "the log does not end where its head says: entries were removed from its end, or added.")
+
+    def hold_against(self, head: Head) -> None:
+        """The log still contains what it contained when the head was exported."""
+        if head.ledger != self.ledger.id:
+            self.report(None, "the head is of another ledger.")
+        elif head.seq >= len(self.hashes):
+            self.report(
+                None, f"the head was exported at entry {head.seq}, and the log ends before it: the file was rolled back."
+            )
+        elif self.hashes[head.seq] != head.hash:
+            self.report(head.seq, "it is not the entry that the head was exported at: the log was rewritten.")
+
+    def place_of(self, since: str) -> int | None:
+        """The entry that has this digest; a problem where none has."""
+        given = since.strip().lower()
+        if not _DIGEST.fullmatch(given):
+            self.report(
+                None, "what was given is no digest: 64 hexadecimal digits, as a run prints them and its result keeps them."
+            )
+        elif given not in self.hashes:
+            self.report(
+                None,
+                f"no entry has the digest {given[:12]}...: the log was cut back or rewritten since, or the digest is of "
+                "another ledger.",
+            )
+        else:
+            return self.hashes.index(given)
+        return None
+
+
+def verify_file(
+    path: str | PathLike[str], *, head: Head | None = None, since: str | None = None, registry: Registry | None = None
+) -> Verification:
+    """`verify`, for a file that may be too damaged to open: then that is the problem found."""
+    try:
+        with Ledger.open(path, registry=registry, read_only=not os.access(path, os.W_OK)) as ledger:
+            return verify(ledger, head=head, since=since, registry=registry)
+    except LedgerCorruptError as error:
+        nowhere = Head(ledger="", seq=-1, hash=START)
+        return Verification(entries=0, head=nowhere, problems=(Problem(seq=None, what=str(error)),), cannot_find=CANNOT_FIND)

@@ -1,0 +1,105 @@
+"""A whole run: algorithms with their noise, one plan, one purse, one curator each; what came out of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.engine import Engine
+from dpkit.contracts.setting import Setting
+from dpkit.data.columns.unit import ROW
+from dpkit.data.setting import DeclaredSetting
+from dpkit.errors import LedgerDisagreementError
+from dpkit.privacy.events import Compose, Event
+from dpkit.release.curator import DataCurator, Released, check_agreement
+from dpkit.release.driver import Outcome, drive, interrupts
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.purses import LedgerPurse, PlanPurse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The outcome of each algorithm by its id, everything that was released, and the plan that was paid for.
+
+    `resumed` is when the run began, if that was before: what it had released then was given back, not drawn again. It may have
+    been `finished_before`, and of `other_data` than there is now. `digest` is where the ledger's log ended afterwards.
+    """
+
+    run: str
+    outcomes: Mapping[str, Outcome]
+    releases: tuple[Released, ...]
+    plan: Event
+    simulation: bool
+    resumed: str = ""
+    finished_before: bool = False
+    other_data: bool = False
+    digest: str = ""
+
+
+def run_algorithms(
+    algorithms: Mapping[str, tuple[AnyAlgorithm, float]],
+    *,
+    engine: Engine,
+    setting: Setting,
+    ledger: Ledger | None = None,
+    run: str | None = None,
+    analysis: str = "",
+    data: str = "",
+    rng: np.random.Generator | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> RunResult:
+    """Run algorithms, each at its noise multiplier, one after the other, and give back what was reserved and not used.
+
+    With a ledger the whole plan is reserved first. An error or Ctrl-C leaves the run open: the same `run` id and the same plan
+    resume it, and what was released then is not paid again. `data` is a stamp of the data (`DataSource.stamp`); a run is
+    resumed with the same. The price that counts is the plan's, also after an early stop.
+    """
+    name = uuid.uuid4().hex if run is None else run
+    plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
+    check_agreement(engine, setting)  # before anything is reserved
+    if ledger is not None:
+        _check_terms(ledger, setting)
+    ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis, data=data) if ledger is not None else None
+    purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
+    outcomes: dict[str, Outcome] = {}
+    releases: list[Released] = []
+    with interrupts() as interrupted:  # one for all: Ctrl-C in the last step of one algorithm keeps the next from beginning
+        for place, (step, (algorithm, noise)) in enumerate(algorithms.items(), start=1):
+            curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
+            report = None if progress is None else _reporter(progress, step)
+            outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report, cancelled=interrupted)
+            releases.extend(curator.trace)
+            if outcomes[step].ending == "cancelled" or (interrupted() and place < len(algorithms)):
+                break
+        else:  # not after Ctrl-C: a closed run cannot go on
+            if ledger_purse is not None:
+                ledger_purse.close()
+    return RunResult(
+        run=name,
+        outcomes=outcomes,
+        releases=tuple(releases),
+        plan=plan,
+        simulation=any(release.simulation for release in releases),
+        resumed="" if ledger_purse is None else ledger_purse.reserved.began,
+        finished_before=ledger_purse is not None and not ledger_purse.reserved.is_open,
+        other_data=ledger_purse is not None and ledger_purse.reserved.other_data,
+        digest="" if ledger is None else ledger.head().hash,
+    )
+
+
+def _check_terms(ledger: Ledger, setting: Setting) -> None:
+    """A ledger's prices hold for its own relation and unit; a run under others is refused, with both values."""
+    unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
+    spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
+    for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
+        fixed = getattr(ledger.terms, field)
+        if fixed != given:
+            raise LedgerDisagreementError(path=ledger.path, field=field, ledger=fixed, given=given)
+
+
+def _reporter(progress: Callable[[str, int], None], step: str) -> Callable[[int], None]:
+    return lambda count: progress(step, count)

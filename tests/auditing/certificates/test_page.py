@@ -1,0 +1,76 @@
+"""The HTML certificate: complete, self-contained, and safe whatever a target calls itself."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from dpkit import PureDP, audit
+from dpkit.auditing.certificates.page import as_html
+
+EVIL = '<script>alert("x")</script>&\'"'
+
+
+def certificate(scale, **options):
+    def fn(value, n, rng):
+        return value + rng.laplace(scale=scale, size=n)
+
+    return audit(fn, PureDP(epsilon=1.0), (0.0, 1.0), samples=3_000, rng=1, **options)[0]
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    return reader
+
+
+def test_the_page_says_what_the_certificate_says():
+    broken, right = certificate(0.5), certificate(1.0)
+    text = read(as_html([broken, right])).text
+    assert "1 of 2 hypotheses refuted" in text
+    for part in (
+        broken.digest,
+        broken.witness.event,
+        broken.witness.code,
+        str(broken.seed),
+        right.digest,
+        "Not refuted is no proof",
+    ):
+        assert part in text
+    assert broken.to_json() in text
+
+
+def test_nothing_is_loaded_and_nothing_runs():
+    page = as_html([certificate(0.5)])
+    assert not re.search(r"(src|href)\s*=|https?://|@import|url\(", page)
+    assert "script" not in {tag for tag, _ in read(page).tags}
+
+
+def test_every_word_from_outside_is_escaped():
+    one = certificate(0.5, name=EVIL)
+    witness = replace(one.witness, event=EVIL, code=EVIL, pair=(EVIL, EVIL))
+    one = replace(one, note=EVIL, falsifier=EVIL, tried=(EVIL,), witness=witness, digest="")
+    page = as_html([one])
+    assert "<script" not in page
+    assert read(page).text.count(EVIL) >= 6
+
+
+def test_a_page_without_certificates_is_a_page():
+    assert "0 of 0" in read(as_html([])).text

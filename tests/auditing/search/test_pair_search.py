@@ -1,0 +1,141 @@
+"""The search finds pairs at which a claim fails, shows them in a simple form, and decides nothing itself."""
+
+import ast
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpkit import InvalidValueError, Laplace, Neighbours, PureDP, audit, l1, l2
+from dpkit.auditing.certificates.replay import replay
+from dpkit.auditing.search.pair_search import extremes, worst_pair
+from dpkit.auditing.search.sensitivity import length
+from dpkit.auditing.subject import Subject
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.testing.data_strategies import neighbouring_datasets
+from dpkit.testing.pair_sources import StrategyPairs
+
+CLAIM = Claim(
+    loss=PureDP(epsilon=1.0),
+    neighbours=Neighbours.ADD_REMOVE,
+    because=Citation(key="caller", locator="a test"),
+    status="unproved",
+)
+
+
+@dataclass(frozen=True)
+class WeakBeyond:
+    """Ten times less noise than its claim needs, for values beyond an edge only."""
+
+    edge: float = 50.0
+
+    def event(self, at):
+        return Laplace(scale=1.0).event(at)
+
+    def claims(self, at):
+        return Laplace(scale=1.0).claims(at)[:1]
+
+    def release(self, value, rng):
+        return self.release_many(value, 1, rng)[0]
+
+    def release_many(self, value, n, rng):
+        return np.asarray(value) + rng.laplace(scale=0.1 if value > self.edge else 1.0, size=n)
+
+
+@dataclass(frozen=True)
+class Slanted(WeakBeyond):
+    """Noise that shrinks smoothly as the value grows, and declares it."""
+
+    def scale(self, value):
+        return 1.0 / (1.0 + 0.2 * np.log1p(np.exp(np.asarray(value, dtype=float) - 3.0)))
+
+    def release_many(self, value, n, rng):
+        return np.asarray(value) + self.scale(value) * rng.laplace(size=n)
+
+    def log_density(self, output, value):
+        scale = self.scale(value)
+        return -np.abs(np.asarray(output) - value) / scale - np.log(2.0 * scale)
+
+
+def test_a_mechanism_is_searched_at_extremes_without_being_asked():
+    found = audit(WeakBeyond(), at=l1(1.0), samples=2_000, rng=1, floating_point=False)
+    assert [one.verdict for one in found] == ["not refuted", "refuted"]
+    assert found[1].witness.pair == ("100.0", "101.0")
+    assert replay(found[1], WeakBeyond()).confirmed
+
+
+def test_a_right_mechanism_is_audited_at_its_usual_pair_only():
+    found = audit(Laplace(scale=1.0), at=l1(1.0), samples=200, rng=1)
+    assert {one.witness.pair for one in found} == {("0.0", "1.0")}
+
+
+def test_ascent_leads_to_where_the_density_is_worst():
+    law = Slanted()
+    subject = Subject(sampler=law.release_many, claim=CLAIM, pair=(None, None), density=law)
+    start = (np.float64(0.0), np.float64(1.0))
+    one, two = worst_pair(subject, [start], seed=np.random.SeedSequence(1), at=l1(1.0))
+    assert min(one, two) > 3.0
+    assert abs(two - one) <= 1.0
+    assert len(repr(float(one))) <= 6
+    assert len(repr(float(two))) <= 6
+
+
+@pytest.mark.parametrize("at", [l1(0.3), l2(2.0), l1(1e-9)], ids=str)
+def test_extremes_are_within_the_distance(at):
+    assert extremes(at)
+    for one, two in extremes(at):
+        assert length(np.atleast_1d(two - one), at.metric) <= at.value
+
+
+def summing(data, n, rng):
+    """Clips from above and forgets to clip from below: one record can move the sum by any amount."""
+    return np.minimum(np.asarray(data), 1.0).sum() + rng.laplace(size=n)
+
+
+def pairs(rng):
+    rows = rng.uniform(-5.0, 5.0, size=3)
+    return rows.tolist(), [*rows.tolist(), float(rng.uniform(-5.0, 5.0))]
+
+
+def test_pairs_of_a_generator_are_searched_for_a_function():
+    (certificate,) = audit(summing, PureDP(epsilon=1.0), search=pairs, tries=24, samples=4_000, rng=1)
+    assert certificate.refuted
+    one, two = (ast.literal_eval(text) for text in certificate.witness.pair)
+    assert len(two) == len(one) + 1
+    assert two[-1] < -1.0
+    assert replay(certificate, summing).confirmed
+
+
+def test_the_search_follows_from_the_seed():
+    first, second = (audit(summing, PureDP(epsilon=1.0), search=pairs, tries=8, samples=400, rng=5) for _ in range(2))
+    assert first == second
+
+
+def test_a_strategy_is_searched_and_its_witness_is_simple():
+    from hypothesis import strategies as st
+
+    source = StrategyPairs(neighbouring_datasets(Neighbours.ADD_REMOVE, columns=1, most=4, cells=st.floats(-50.0, 50.0)))
+    (certificate,) = audit(
+        lambda data, n, rng: summing(data.reshape(-1), n, rng),
+        PureDP(epsilon=1.0),
+        search=source,
+        tries=30,
+        samples=2_000,
+        rng=1,
+    )
+    assert certificate.refuted
+    one, two = (ast.literal_eval(text) for text in certificate.witness.pair)
+    assert abs(len(one) - len(two)) == 1
+    assert max(len(one), len(two)) <= 2
+    assert all(float(x).is_integer() for rows in (one, two) for row in rows for x in row)
+
+
+def test_right_functions_survive_a_search():
+    right = lambda data, n, rng: np.clip(data, -1.0, 1.0).sum() + rng.laplace(size=n)  # noqa: E731
+    (certificate,) = audit(right, PureDP(epsilon=1.0), search=pairs, tries=16, samples=2_000, rng=3)
+    assert not certificate.refuted
+
+
+def test_a_search_without_candidates_is_refused():
+    with pytest.raises(InvalidValueError, match="search"):
+        audit(summing, PureDP(epsilon=1.0), search=[], samples=100, rng=1)

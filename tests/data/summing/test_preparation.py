@@ -1,0 +1,217 @@
+"""Prepared rows: computed once for queries that share them, kept for later passes, and never a reason for another total."""
+
+import numpy as np
+import pytest
+
+from dpkit.contracts.query import Preparation, Query
+from dpkit.data.columns.kinds import Number
+from dpkit.data.columns.schema import Schema
+from dpkit.data.summing import kept_rows
+from dpkit.data.summing.block_engine import BlockEngine
+from dpkit.data.tables.open_source import open_source
+from dpkit.errors import InvalidValueError
+from dpkit.numerics.exact_sums import truncated
+from dpkit.privacy.claims import Citation
+from dpkit.privacy.distances import l1
+from dpkit.testing import exact_sum_laws
+
+STEP = 2.0**-20
+SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
+
+
+class Counted:
+    """A row map that counts its calls."""
+
+    def __init__(self, rows):
+        self.rows, self.calls = rows, 0
+
+    def __call__(self, block):
+        self.calls += 1
+        return self.rows(block)
+
+
+def squares(block):
+    return truncated(block * block, grid=STEP)
+
+
+def steps_of(values):
+    """In two runs."""
+    middle = len(values) // 2
+    return np.array([np.sum(values[:middle]) / STEP, np.sum(values[middle:]) / STEP]).astype(np.int64)
+
+
+def query(preparation, place, *, prepared_steps=None, **fields):
+    def of_prepared(prepared):
+        return steps_of(prepared[:, place])
+
+    given = {
+        "name": f"square {place}", "shape": (), "sensitivity": lambda relation: (l1(1.0),), "bound": 1.0, "grid": STEP,
+        "because": Citation(key="dpkit", locator="docs/proofs/exact-sums.md"), "columns": ("x", "y"),
+        "rows": lambda block: squares(block)[:, place], "block_sum": lambda block: np.sum(squares(block)[:, place]),
+        "preparation": preparation, "prepared_steps": of_prepared if prepared_steps is None else prepared_steps,
+    }  # fmt: skip
+    return Query(**(given | fields))
+
+
+def engine_of(count=1000, **options):
+    rows = np.random.default_rng(1).uniform(-1.2, 1.2, size=(count, 2))
+    rows[3] = np.nan  # a row that is dropped
+    return BlockEngine(open_source(rows, SCHEMA, names=["x", "y"]), block_bytes=1600, **options)
+
+
+def steps(engine, queries):
+    return [total.steps().tolist() for total in engine.evaluate(queries)]
+
+
+def plain(queries):
+    return [
+        Query(
+            **{
+                name: getattr(one, name)
+                for name in ("name", "rows", "shape", "sensitivity", "because", "columns", "grid", "bound")
+            }
+        )
+        for one in queries
+    ]
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 5_000, 1 << 20])
+def test_totals_are_those_of_the_rows_in_every_pass(cache_bytes):
+    shared = Preparation(rows=squares, width=2)
+    both = [query(shared, 0), query(shared, 1)]
+    engine = engine_of(cache_bytes=cache_bytes)
+    expected = steps(engine_of(), plain(both))
+    assert [steps(engine, both) for _ in range(4)] == [expected] * 4
+
+
+def test_it_is_computed_once_a_block_and_kept():
+    counted = Counted(squares)
+    shared = Preparation(rows=counted, width=2)
+    engine, both = engine_of(), [query(shared, 0), query(shared, 1)]
+    calls = []
+    for _ in range(4):
+        before = counted.calls
+        steps(engine, both)
+        calls.append(counted.calls - before)
+    assert calls == [len(both) + 10, 0, 0, 0]  # the first check tries every query once on made-up rows
+
+
+def test_what_does_not_fit_is_computed_anew():
+    counted = Counted(squares)
+    engine, one = engine_of(cache_bytes=5_000), [query(Preparation(rows=counted, width=2), 0)]
+    for _ in range(4):
+        steps(engine, one)
+    assert counted.calls >= 4 * 10
+
+
+def test_another_preparation_takes_the_place():
+    first, second = (Preparation(rows=squares, width=2) for _ in range(2))
+    engine = engine_of()
+    expected = steps(engine, [query(first, 0)])
+    for preparation in (first, second, first, second, second, first):
+        assert steps(engine, [query(preparation, 0)]) == expected
+
+
+def test_what_is_kept_of_some_columns_is_not_taken_for_others():
+    shared, engine = Preparation(rows=squares, width=2), engine_of()
+    for columns in (("x", "y"), ("y", "x"), ("x", "y")):
+        one = [query(shared, 0, columns=columns)]
+        assert steps(engine, one) == steps(engine_of(), plain(one))
+
+
+def failing_on(value):
+    def prepared_steps(prepared):
+        if ((prepared[:, 0] > value) & (prepared[:, 0] < 0.999)).any():  # not on made-up rows, which are corners
+            raise ValueError("cannot bear it")
+        return steps_of(prepared[:, 0])
+
+    return prepared_steps
+
+
+def unless_many(wrong):
+    """Right on made-up rows, which are few."""
+    return lambda prepared: (wrong if len(prepared) > 50 else steps_of)(prepared[:, 0])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"prepared_steps": failing_on(0.9)},
+        {"prepared_steps": unless_many(lambda values: steps_of(values) + 0.3)},
+        {"prepared_steps": unless_many(lambda values: steps_of(values).astype(np.int32))},
+        {"prepared_steps": unless_many(lambda values: np.sum(steps_of(values)))},
+        {"prepared_steps": unless_many(lambda values: steps_of(values)[:, None])},
+        {"prepared_steps": unless_many(lambda values: np.array([1 << 60]))},
+        {"prepared_steps": unless_many(lambda values: np.array([1 << 62] * 4))},
+        {"prepared_steps": unless_many(lambda values: None)},
+    ],
+)
+def test_a_sum_that_fails_leaves_it_to_the_rows(broken):
+    engine, one = engine_of(), [query(Preparation(rows=squares, width=2), 0, **broken)]
+    expected = steps(engine_of(), plain(one))
+    assert [steps(engine, one) for _ in range(4)] == [expected] * 4
+
+
+def test_a_preparation_that_fails_on_a_value_leaves_it_to_the_rows():
+    def odd(block):
+        if ((block[:, 0] > 0.9) & (block[:, 0] < 0.999)).any():
+            raise ValueError(f"cannot bear {block}")
+        return squares(block)
+
+    engine, one = engine_of(), [query(Preparation(rows=odd, width=2), 0)]
+    expected = steps(engine_of(), plain(one))
+    assert [steps(engine, one) for _ in range(4)] == [expected] * 4
+
+
+def test_prepared_rows_are_read_only():
+    def writing(prepared):
+        prepared[:] = 0.0
+        return steps_of(prepared[:, 0])
+
+    shared = Preparation(rows=squares, width=2)
+    with pytest.raises(InvalidValueError, match="read-only"):
+        steps(engine_of(), [query(shared, 0, prepared_steps=writing)])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda prepared: steps_of(prepared[:, 1]),
+        lambda prepared: steps_of(prepared[:8192, 0]),  # the first run only
+        lambda prepared: steps_of(prepared[:, 0])[:1],
+    ],
+)
+def test_the_law_catches_prepared_steps_of_something_else(wrong):
+    shared = Preparation(rows=squares, width=2)
+    exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
+    with pytest.raises(AssertionError):
+        exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0, prepared_steps=wrong), [(-1.0, 1.0)] * 2)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"preparation": None}, {"prepared_steps": 3}, {"block_sum": None}, {"grid": None}, {"preparation": squares}]
+)
+def test_half_a_preparation_is_refused(fields):
+    with pytest.raises(InvalidValueError, match="prepar"):
+        query(**({"preparation": Preparation(rows=squares, width=2), "place": 0} | fields))
+
+
+@pytest.mark.parametrize("fields", [{"rows": 3}, {"width": 0}])
+def test_a_preparation_says_what_it_needs(fields):
+    with pytest.raises(InvalidValueError, match="Preparation"):
+        Preparation(**({"rows": squares, "width": 2} | fields))
+
+
+def test_old_and_new_rows_together_keep_within_the_bound(monkeypatch):
+    """A wider preparation after a narrow one: what is let go of the old makes room for what is kept of the new."""
+    monkeypatch.setattr(kept_rows, "MERGED_BYTES", 1)
+    narrow, wide = Preparation(rows=squares, width=1), Preparation(rows=squares, width=4)
+    kept = kept_rows.KeptRows(most_bytes=64_000)
+    for preparation, blocks in ((narrow, 60), (wide, 15)):
+        assert kept.begin((preparation, ("x", "y")))
+        for _ in range(blocks):
+            assert kept.add(np.zeros((125, preparation.width)))
+            held = [*kept._blocks, *kept._small, *kept._former]
+            assert sum(block.nbytes for block in held) <= 64_000
+        kept.end(complete=True)
+    assert kept.blocks_of((wide, ("x", "y"))) is not None

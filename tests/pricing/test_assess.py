@@ -1,0 +1,333 @@
+"""Pricing chooses proved rules only, names what it cannot price, and says when a guarantee does not hold."""
+
+import dataclasses
+import math
+import pickle
+
+import pytest
+
+import dpkit
+from dpkit import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    ApproxEvent,
+    Citation,
+    Compose,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    LossRule,
+    MeanCDP,
+    Neighbours,
+    Parallel,
+    PureDP,
+    PureEvent,
+    Repeat,
+    Subsample,
+    UnpricedEventError,
+)
+from dpkit.privacy.renyi_curves import MaxCurve, MinCurve, SumCurve
+
+BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WishfulEvent(Event):
+    """A mechanism whose published claim is false."""
+
+    epsilon: float
+
+
+WISHFUL = LossRule(
+    name="wishful",
+    event=WishfulEvent,
+    loss=PureDP,
+    neighbours=BOTH,
+    because=Citation(key="dpkit", locator="a test"),
+    status="refuted",
+    bound=lambda event: PureDP(epsilon=event.epsilon),
+)
+
+
+@pytest.fixture
+def registry():
+    return dpkit.default_registry().extended(rules=[WISHFUL])
+
+
+def test_a_refuted_rule_prices_nothing_by_default(registry):
+    with pytest.raises(UnpricedEventError, match=r"not proved \(wishful\)"):
+        dpkit.account(WishfulEvent(epsilon=1.0), "pure", registry=registry)
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp", "rdp", "best"])
+def test_an_accepted_refuted_rule_prices_and_the_guarantee_says_that_it_does_not_hold(registry, accountant):
+    study = [PureEvent(epsilon=0.5), Repeat(event=WishfulEvent(epsilon=0.25), times=2)]
+    guarantee = dpkit.account(study, accountant, registry=registry, accept=["wishful"])
+    assert not guarantee.holds
+    assert guarantee.unsound == ("wishful",)
+    assert "DOES NOT HOLD" in str(guarantee)
+    assert "DOES NOT HOLD" in str(guarantee.explain())
+    assert any(line.status == "refuted" for line in guarantee.explain().lines)
+    assert dpkit.account(PureEvent(epsilon=0.5), accountant, registry=registry).holds
+
+
+def test_a_refuted_rule_taints_disjoint_records_and_samples_too(registry):
+    for event in (
+        Parallel(events=(PureEvent(epsilon=1.0), WishfulEvent(epsilon=0.1))),
+        Subsample(rate=0.5, event=WishfulEvent(epsilon=1.0)),
+        Subsample(rate=1.0, event=Repeat(event=WishfulEvent(epsilon=1.0), times=2)),
+    ):
+        assert dpkit.account(event, "pure", registry=registry, accept=["wishful"]).unsound == ("wishful",)
+        with pytest.raises(UnpricedEventError):
+            dpkit.account(event, "pure", registry=registry)
+
+
+@pytest.mark.parametrize("divisor", [1, 2])
+@pytest.mark.parametrize("first", ["refuted", "proved"])
+def test_a_proved_rule_is_preferred_when_a_refuted_one_is_no_better(divisor, first):
+    proved = dataclasses.replace(
+        WISHFUL, name="wishful-proved", status="proved", bound=lambda event: PureDP(epsilon=event.epsilon / divisor)
+    )
+    rules = [WISHFUL, proved] if first == "refuted" else [proved, WISHFUL]
+    both = dpkit.default_registry().extended(rules=rules)
+    guarantee = dpkit.account(WishfulEvent(epsilon=1.0), "pure", registry=both, accept=["wishful"])
+    assert guarantee.holds
+    assert guarantee.epsilon(delta=0.0) == 1.0 / divisor
+
+
+def test_the_error_names_the_event_and_who_can_price_it():
+    with pytest.raises(UnpricedEventError) as caught:
+        dpkit.account([LaplaceEvent(ratio=1.0), GaussianEvent(ratio=0.5)], "pure")
+    assert caught.value.event == GaussianEvent(ratio=0.5)
+    assert caught.value.able == ("cdp", "zcdp", "rdp", "gdp", "pld", "best")
+    assert "GaussianEvent(ratio=0.5)" in str(caught.value)
+
+
+def test_gaussian_accounting_refuses_what_is_not_gaussian_with_advice():
+    with pytest.raises(UnpricedEventError, match="Use zcdp, rdp or best") as caught:
+        dpkit.account(LaplaceEvent(ratio=1.0), "gdp")
+    assert "gdp" not in caught.value.able
+
+
+def test_sampling_under_replace_one_needs_a_theorem():
+    sampled = Subsample(rate=0.1, event=GaussianEvent(ratio=1.0))
+    with pytest.raises(UnpricedEventError, match="add-remove only"):
+        dpkit.account(sampled, "rdp", Neighbours.REPLACE_ONE)
+    cited = LossRule(
+        name="sampled-replace-one",
+        event=Subsample,
+        loss=ZCDP,
+        neighbours=(Neighbours.REPLACE_ONE,),
+        because=Citation(key="dpkit", locator="a test"),
+        bound=lambda event: ZCDP(rho=1.0),
+    )
+    with_theorem = dpkit.default_registry().extended(rules=[cited])
+    assert math.isfinite(dpkit.account(sampled, "zcdp", Neighbours.REPLACE_ONE, with_theorem).epsilon(delta=1e-6))
+
+
+def test_an_event_without_rules_is_refused():
+    with pytest.raises(UnpricedEventError, match="No accountant can price it"):
+        dpkit.account(WishfulEvent(epsilon=1.0), "best")
+
+
+def test_an_unknown_accountant_is_answered_with_the_nearest_name():
+    with pytest.raises(dpkit.UnknownNameError, match="Did you mean 'zcdp'") as caught:
+        dpkit.account(PureEvent(epsilon=1.0), "zdcp")
+    assert "best" in caught.value.known
+
+
+def test_a_composition_of_gaussians_inside_a_sample_is_one_gaussian():
+    several = Compose(events=(GaussianEvent(ratio=0.3), Repeat(event=GaussianEvent(ratio=0.2), times=4)))
+    one = GaussianEvent(ratio=math.sqrt(0.09 + 4 * 0.04))
+    left = dpkit.account(Subsample(rate=0.1, event=several), "rdp").epsilon(delta=1e-6)
+    right = dpkit.account(Subsample(rate=0.1, event=one), "rdp").epsilon(delta=1e-6)
+    assert left == pytest.approx(right, rel=1e-9)
+
+
+def test_a_mixed_composition_inside_a_sample_is_amplified_as_a_whole():
+    mixed = Compose(events=(LaplaceEvent(ratio=0.5), ApproxEvent(epsilon=0.5, delta=1e-8)))
+    guarantee = dpkit.account(Subsample(rate=0.1, event=mixed), "pure")
+    assert guarantee.epsilon(delta=1.0001e-9) == pytest.approx(math.log1p(0.1 * math.expm1(1.0)))
+    assert guarantee.epsilon(delta=0.9e-9) == math.inf
+
+
+def test_approximate_losses_join_concentrated_sums_as_a_slack():
+    study = [GaussianEvent(ratio=0.5), ApproxEvent(epsilon=0.1, delta=1e-7)]
+    for accountant in ("zcdp", "rdp"):
+        guarantee = dpkit.account(study, accountant)
+        assert guarantee.epsilon(delta=1e-7) == math.inf
+        assert math.isfinite(guarantee.epsilon(delta=2e-7))
+        assert guarantee.delta(epsilon=100.0) >= 1e-7
+
+
+def test_delta_zero_reads_pure_losses_and_nothing_else():
+    assert dpkit.account(LaplaceEvent(ratio=0.5), "pure").epsilon(delta=0.0) == 0.5
+    assert dpkit.account(LaplaceEvent(ratio=0.5), "best").epsilon(delta=0.0) == 0.5
+    assert dpkit.account(GaussianEvent(ratio=0.5), "gdp").epsilon(delta=0.0) == math.inf
+    assert dpkit.account(Compose(events=()), "gdp").epsilon(delta=0.0) == 0.0
+
+
+def test_accountants_without_a_lower_bound_say_so():
+    with pytest.raises(dpkit.NoIntervalError, match="upper bound"):
+        dpkit.account(LaplaceEvent(ratio=0.5), "zcdp").interval(delta=1e-6)
+
+
+def test_a_huge_ratio_is_refused_by_the_notions_that_it_overflows():
+    with pytest.raises(dpkit.LossOverflowError, match="overflows"):
+        dpkit.account(PureEvent(epsilon=1e200), "cdp")
+    with pytest.raises(UnpricedEventError, match="every part"):
+        dpkit.account([GaussianEvent(ratio=1e200), dpkit.ZCDPEvent(rho=1.0)], "best")
+    assert dpkit.account(PureEvent(epsilon=1e200), "best").epsilon(delta=1e-6) == pytest.approx(1e200)
+
+
+@pytest.mark.parametrize(
+    ("accountant", "event", "budget", "kept"),
+    [
+        ("zcdp", GaussianEvent(ratio=1.0), ZCDP(rho=0.5), True),
+        ("zcdp", GaussianEvent(ratio=1.0), ZCDP(rho=0.49), False),
+        ("gdp", GaussianEvent(ratio=1.0), ZCDP(rho=0.5), True),
+        ("gdp", GaussianEvent(ratio=1.0), GDP(mu=1.0), True),
+        ("gdp", GaussianEvent(ratio=1.0), GDP(mu=0.99), False),
+        ("rdp", GaussianEvent(ratio=1.0), RDP(orders=(2.0, 4.0), epsilons=(1.001, 2.001)), True),
+        ("rdp", GaussianEvent(ratio=1.0), RDP(orders=(2.0, 4.0), epsilons=(1.001, 1.9)), False),
+        ("rdp", ApproxEvent(epsilon=0.1, delta=1e-6), RDP(orders=(2.0,), epsilons=(1.0,), delta=2e-6), True),
+        ("rdp", ApproxEvent(epsilon=0.1, delta=1e-6), RDP(orders=(2.0,), epsilons=(1.0,), delta=1e-7), False),
+        ("pure", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("pure", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,), delta=0.5), True),
+        ("advanced", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("best", ApproxEvent(epsilon=0.1, delta=0.5), RDP(orders=(2.0,), epsilons=(0.2,)), False),
+        ("zcdp", ApproxEvent(epsilon=0.1, delta=0.5), ZCDP(rho=1.0), False),
+        ("cdp", GaussianEvent(ratio=1.0), MeanCDP(mu=0.5, tau=1.0), True),
+        ("cdp", GaussianEvent(ratio=1.0), MeanCDP(mu=0.5, tau=0.9), False),
+        ("pure", PureEvent(epsilon=1.0), ZCDP(rho=0.4622), True),
+        ("pure", PureEvent(epsilon=1.0), ZCDP(rho=0.4621), False),
+        ("pure", PureEvent(epsilon=1.0), MeanCDP(mu=0.4622, tau=1.0), True),
+        ("zcdp", PureEvent(epsilon=1.0), RDP(orders=(2.0,), epsilons=(0.9243,)), True),
+        ("best", PureEvent(epsilon=1.0), PureDP(epsilon=1.0), True),
+        ("best", GaussianEvent(ratio=1.0), ZCDP(rho=0.5), True),
+        ("best", GaussianEvent(ratio=1.0), ApproxDP(epsilon=0.1, delta=1e-6), False),
+    ],
+)
+def test_budgets_of_every_notion_are_understood(accountant, event, budget, kept):
+    assert dpkit.account(event, accountant).within(budget) is kept
+
+
+def test_a_budget_that_cannot_be_read_is_refused():
+    with pytest.raises(dpkit.InvalidValueError, match="can be read in"):
+        dpkit.account(GaussianEvent(ratio=1.0), "zcdp").within(GDP(mu=1.0))
+
+
+def test_deep_trees_do_not_exhaust_the_stack():
+    event = PureEvent(epsilon=1e-9)
+    for _ in range(5000):
+        event = Compose(events=(Repeat(event=event, times=1),))
+    assert dpkit.account(event, "pure").epsilon(delta=0.0) == 1e-9
+
+
+def test_a_slack_is_never_lost_inside_a_curve():
+    approximate = RDP(orders=(2.0, 10.0), epsilons=(0.1, 0.2), delta=0.5)
+    accountant = dpkit.default_registry().accountant("rdp")
+    assert accountant.epsilon(accountant.state_of(approximate), delta=1e-6) == math.inf
+    assert accountant.epsilon(accountant.lift(approximate), delta=1e-6) == math.inf
+    for kind in (SumCurve, MinCurve, MaxCurve):
+        with pytest.raises(dpkit.InvalidValueError, match="slack"):
+            kind(terms=((approximate, 1),)) if kind is SumCurve else kind(curves=(approximate,))
+
+
+def test_combinators_are_closed_and_rules_speak_of_one_class():
+    for combinator in (Repeat, Compose, Parallel, Subsample):
+        with pytest.raises(TypeError, match="closed combinator"):
+            type("Mine", (combinator,), {})
+
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class ManyGaussians(GaussianEvent):
+        count: int
+
+    with pytest.raises(UnpricedEventError):
+        dpkit.account(ManyGaussians(ratio=1.0, count=5), "gdp")
+
+
+def test_an_event_that_hides_a_parameter_is_refused():
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Hiding(Event):
+        epsilon: float = dataclasses.field(compare=False)
+
+    @dataclasses.dataclass
+    class Mutable(Event):
+        epsilon: float
+
+    class Plain(Event):
+        pass
+
+    for event in (Hiding(epsilon=1.0), Mutable(epsilon=1.0), Plain()):
+        with pytest.raises(dpkit.InvalidValueError, match="frozen dataclass"):
+            dpkit.account(event, "pure")
+
+
+def test_a_rule_that_returns_another_notion_is_named():
+    lying = dataclasses.replace(WISHFUL, name="lying", status="proved", bound=lambda event: GDP(mu=0.1))
+    with pytest.raises(dpkit.PluginError, match="lying"):
+        dpkit.account(WishfulEvent(epsilon=1.0), "zcdp", registry=dpkit.default_registry().extended(rules=[lying]))
+
+
+def test_a_plugin_s_event_cannot_take_the_name_of_a_built_in():
+    imposter = dataclasses.make_dataclass("Repeat", [], bases=(Event,), frozen=True)
+    with pytest.raises(dpkit.DuplicateNameError, match="Repeat"):
+        dpkit.default_registry().extended(rules=[dataclasses.replace(WISHFUL, name="imposter", event=imposter)])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dpkit.account(PureEvent(epsilon=1.0), None),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), 3),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), "pure", "add-remove"),
+        lambda: dpkit.account(Parallel(events=()), "pure", "foo"),
+        lambda: dpkit.account(PureEvent(epsilon=1.0), "pure", accept="laplace-pure"),
+        lambda: dpkit.account(Repeat(event=PureEvent(epsilon=1e-9), times=10**400), "rdp"),
+        lambda: dpkit.privacy_filter(PureDP(epsilon=1.0), "pure", "add-remove"),
+        lambda: dpkit.privacy_filter(PureDP(epsilon=1.0), "pure", slack=0.5),
+        lambda: dpkit.privacy_filter(GDP(mu=1.0), "gdp", slack=-5),
+        lambda: dpkit.privacy_filter(ZCDP(rho=1.0), "zcdp", order=5),
+    ],
+)
+def test_arguments_that_mean_nothing_are_refused(call):
+    with pytest.raises(dpkit.InvalidValueError):
+        call()
+
+
+def test_a_misspelt_acceptance_is_not_ignored():
+    with pytest.raises(dpkit.UnknownNameError, match="laplace-pure"):
+        dpkit.account(PureEvent(epsilon=1.0), "pure", accept=["laplace-pur"])
+
+
+def test_nothing_in_a_sample_costs_nothing():
+    empty = Subsample(rate=0.5, event=Repeat(event=LaplaceEvent(ratio=1.0), times=0))
+    assert dpkit.account(empty, "pure").epsilon(delta=0.0) == 0.0
+
+
+def test_huge_losses_are_explained_without_overflow():
+    explanation = dpkit.account([GaussianEvent(ratio=1e200), GaussianEvent(ratio=1e199)], "gdp").explain()
+    assert sum(line.share for line in explanation.lines) == pytest.approx(1.0)
+    assert "inf" in explanation
+    assert "1e-305" in dpkit.account(PureEvent(epsilon=1e-305), "pure").explain()
+
+
+@pytest.mark.parametrize("epsilon", [0.18289537719, 1e-3 / 3, 123456.789, 0.1])
+def test_what_is_printed_is_never_below_the_bound(epsilon):
+    guarantee = dpkit.account(PureEvent(epsilon=epsilon), "pure")
+    assert float(str(guarantee).split(",")[0].strip("(")) >= epsilon
+
+
+def test_errors_and_guarantees_survive_pickling():
+    guarantee = dpkit.account([LaplaceEvent(ratio=0.5), GaussianEvent(ratio=0.5)], "best")
+    again = pickle.loads(pickle.dumps(guarantee))
+    assert again == guarantee
+    assert again.epsilon(delta=1e-6) == guarantee.epsilon(delta=1e-6)
+    with pytest.raises(UnpricedEventError) as caught:
+        dpkit.account(LaplaceEvent(ratio=0.5), "gdp")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert error.able == caught.value.able
