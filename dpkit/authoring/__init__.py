@@ -3,11 +3,9 @@
 Public: docs/api.md lists these names, and a test holds the list and the first-party plugins to it.
 """
 
-from dpkit.core.algorithm import AnyAlgorithm
-from dpkit.core.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
-from dpkit.core.neighbours import EITHER
-from dpkit.core.query import Block, Steps
-from dpkit.data.columns import Column
+from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.query import Block, Steps
+from dpkit.data.columns.kinds import Column
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.releasing import (
     ASSUMING,
@@ -24,11 +22,12 @@ from dpkit.mechanisms.releasing import (
     summed_over_value,
 )
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
-from dpkit.numerics.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.noise.simulated import stamped
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up
-from dpkit.numerics.simulated import stamped
 from dpkit.numerics.special import Array, asfloat
-from dpkit.running.curator import Released
+from dpkit.privacy.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
+from dpkit.privacy.neighbours import EITHER
 
 __all__ = [
     "ASSUMING",
@@ -38,7 +37,6 @@ __all__ = [
     "Array",
     "Block",
     "Column",
-    "Released",
     "Steps",
     "asfloat",
     "checked_confidence",

@@ -6,17 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpkit.core.checks import finite_number
-from dpkit.core.choices import Choice, as_choice
-from dpkit.core.distances import Distance
-from dpkit.core.factories import MechanismFactory
-from dpkit.core.mechanism import Accurate, Mechanism
-from dpkit.core.parameter_sets import checked_parameters
-from dpkit.core.query import Query
-from dpkit.core.setting import Setting
+from dpkit.contracts.choices import Choice, as_choice
+from dpkit.contracts.factories import MechanismFactory
+from dpkit.contracts.mechanism import Accurate, Mechanism
+from dpkit.contracts.parameter_sets import checked_parameters
+from dpkit.contracts.query import Query
+from dpkit.contracts.setting import Setting
 from dpkit.errors import DpkitError, InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.checks import finite_number
+from dpkit.privacy.distances import Distance
 
 ADDITIVE = ("reals", "integers")
 """The values of mechanisms whose output is the value with noise: what an estimate can be read from."""

@@ -14,12 +14,15 @@ import numpy as np
 from dpkit.contracts.factories import QueryFactory
 from dpkit.contracts.query import Block, Query
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.cases import built_or_none, numbers_among, typical_parameters
+from dpkit.testing.cases import built_or_none, ends_of, numbers_among, typical_parameters
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.sensitivity_search import Array, contributions_of, relies_on_ranges, row_pool, search_excess
 
 SUMMED = (0, 1, 300, 1_025, 4_096)
 """Rows of the blocks that are summed: fast paths change at powers of two and at whole pieces."""
+
+MOST_ENDS = 6
+"""Queries at the ends of their parameters: each takes a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +44,29 @@ class QueryCase:
         assert found, "no typical parameters build this query: declare `examples` for its parameters"
         return found
 
+    def at_ends(self) -> list[tuple[dict[str, object], Query]]:
+        """Queries with one parameter at one of its declared ends, the others as they are in the first typical one."""
+        typical = self.queries(1)[0][0]
+        varied = [
+            {**typical, parameter.name: value}
+            for parameter in self.factory.parameters
+            for value in ends_of(parameter, typical)
+            if parameter.name in typical and value != typical[parameter.name]
+        ]
+        made = [(values, built_or_none(self.factory, values)) for values in varied[:MOST_ENDS]]
+        return [(values, query) for values, query in made if query is not None]
+
     def pool(self, parameters: dict[str, object], query: Query, rng: np.random.Generator, count: int) -> Array:
         """Rows to try: extremes, the numbers among the parameters, and ordinary ones."""
         return row_pool(self.factory.width(query), numbers_among(parameters), rng, count)
 
 
 def no_neighbours_exceed_the_sensitivity(case: QueryCase) -> None:
-    """Extremes first, then optimisation over the rows, then hypothesis; what is found is shrunk to something readable."""
-    for parameters, query in case.queries():
+    """Extremes first, then optimisation over the rows, then hypothesis; what is found is shrunk to something readable.
+
+    At typical parameters, and with each of them at its ends: where -lower exceeds upper, say.
+    """
+    for parameters, query in [*case.queries(), *case.at_ends()]:
         width, hints = case.factory.width(query), numbers_among(parameters)
         for relation in Neighbours:
             found = search_excess(query, width, relation, hints=hints, seed=case.seed)

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.core.claims import Claim
-from dpkit.core.distances import Distance
-from dpkit.core.events import Event, Subsample
-from dpkit.core.loss_rules import LossRule
-from dpkit.core.losses import RDP, ZCDP, RenyiCurve
-from dpkit.core.mechanism import WhiteBox
-from dpkit.core.neighbours import Neighbours
-from dpkit.core.registry import Registry
+from dpkit.contracts.mechanism import WhiteBox
+from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.distances import Distance
+from dpkit.privacy.events import Event, Subsample
+from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.rules import LossRule
 from dpkit.testing.cases import Array, MechanismCase, Subject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked

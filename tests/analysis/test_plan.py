@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit.analysis.ledger_standing import rounded_down
-from dpkit.analysis.load import load
+from dpkit.analysis.reading.load import load
 from dpkit.errors import LedgerDisagreementError, PlanExceededError, PlanRefusedError, SpecError
 from tests.analysis.conftest import YAML
 

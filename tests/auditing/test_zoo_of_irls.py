@@ -7,7 +7,7 @@ from scipy import special
 
 import dpkit
 from dpkit import load_plugins
-from dpkit.auditing.replay import replay
+from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.zoo import ZOO, entry_named, whole_zoo
 from dpkit.bench.audit import measure_audit
 

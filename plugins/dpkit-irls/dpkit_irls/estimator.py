@@ -20,8 +20,7 @@ from dpkit_irls.estimator_schema import DROP, Declared, categories_of, declared
 from dpkit_irls.spending_again import warn_of_spending_again
 
 if TYPE_CHECKING:
-    from dpkit import Guarantee, Ledger
-    from dpkit.authoring import Released
+    from dpkit import Guarantee, Ledger, Released
 
 Array = npt.NDArray[np.float64]
 
