@@ -73,3 +73,4 @@ def test_every_public_name_of_a_module_is_in_the_docs(module):
         name for line in section.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])
     }
     assert listed == public_names(module)
+    assert all(hasattr(import_module(module), name) for name in listed)

@@ -22,6 +22,7 @@ from dpkit.mechanisms.releasing import (
     summed_over_value,
 )
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
+from dpkit.numerics.noise.exact_rounding import grid_for
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.simulated import stamped
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up
