@@ -57,7 +57,7 @@ def _integers(parameter: Parameter) -> st.SearchStrategy[int]:
         low += 1
     start = low if low is not None else high if high is not None else 0
     near = [n for n in range(start - 8, start + 9) if (low is None or n >= low) and (high is None or n <= high)]
-    return st.one_of(st.sampled_from(near), st.integers(low, high))
+    return st.one_of(st.sampled_from(near), st.integers(-(2**63) if low is None else low, high))
 
 
 def _texts() -> st.SearchStrategy[str]:
