@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.errors import InvalidValueError
+from dpkit import InvalidValueError
 from dpkit_irls.coverage import FIRST_SEED, Case, Coverage, designs, summary
 from dpkit_irls.measuring import SEED, Measurements
 

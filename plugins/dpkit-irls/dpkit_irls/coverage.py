@@ -16,12 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.data.columns.kinds import Category, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.privacy.losses import ApproxDP
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.schedules import solve_noise
+from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
 from dpkit_irls.designs import MADE_UP, Array, Design
 from dpkit_irls.estimand import Estimand, estimand_of
 from dpkit_irls.fit import Fit

@@ -11,8 +11,7 @@ from dpkit_irls.moment_errors import residual_scale, scores
 from dpkit_irls.moment_query import Scaling
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.release.run_algorithms import run_algorithms
+from dpkit import DeclaredSetting, run_algorithms
 
 REPLACE = dpkit.Neighbours.REPLACE_ONE
 COLUMNS = ("a", "b", "y")
