@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from dpkit.core.losses import RenyiCurve as RenyiCurve
     from dpkit.core.mechanism import Mechanism as Mechanism
     from dpkit.core.neighbours import Neighbours as Neighbours
+    from dpkit.core.parameters import GIVEN as GIVEN
     from dpkit.core.parameters import Parameter as Parameter
     from dpkit.core.query import Query as Query
     from dpkit.core.registry import Registry as Registry
@@ -182,7 +183,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.core.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
     "dpkit.core.mechanism": ("Mechanism",),
     "dpkit.core.neighbours": ("Neighbours",),
-    "dpkit.core.parameters": ("Parameter",),
+    "dpkit.core.parameters": ("GIVEN", "Parameter"),
     "dpkit.core.query": ("Query",),
     "dpkit.core.registry": ("Registry",),
     "dpkit.core.setting": ("Setting",),

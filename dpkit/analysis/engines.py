@@ -42,7 +42,7 @@ def read_engine(reading: Reading, node: Node, registry: Registry) -> EngineSpec 
         inner = reading.mapping(given, path)
         if inner is None:
             return None
-    values = parameters(reading, inner, path, known[name].parameters, node, name)
+    values = parameters(reading, inner, path, known[name], node)
     return None if values is None else EngineSpec(name=name, parameters=values)
 
 

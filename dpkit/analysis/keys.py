@@ -97,6 +97,6 @@ WHOLE = Parameter(name="whole", kind="boolean", doc=COLUMNS["number"]["whole"], 
 # Who has heard of what: which distribution to install for an algorithm that is not there. Names alone; nothing is imported.
 KNOWN_ENGINES = {"dask": "dpkit-dask"}
 KNOWN_PLUGINS = {
-    "irls": "dpkit-irls",
+    **dict.fromkeys(("irls", "irls-moments", "irls-paper"), "dpkit-irls"),
     **dict.fromkeys(("count", "sum", "mean", "variance", "histogram", "quantiles", "covariance"), "dpkit-stats"),
 }

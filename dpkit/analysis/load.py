@@ -200,7 +200,7 @@ def _source(
         return None
     given = node.entries.get("with")
     inner = None if given is None else reading.mapping(given, joined(path, "with"))
-    values = parameters(reading, inner, joined(path, "with"), factory.parameters, node, name)
+    values = parameters(reading, inner, joined(path, "with"), factory, node)
     return None if values is None else (name, values)
 
 
@@ -295,7 +295,7 @@ def _step(
         return None
     given = node.entries.get("with")
     inner = None if given is None or plain(given) is None else reading.mapping(given, joined(path, "with"))
-    values = parameters(reading, inner, joined(path, "with"), known[run].parameters, node, run)
+    values = parameters(reading, inner, joined(path, "with"), known[run], node)
     if values is None or setting is None or not isinstance(name, str) or not isinstance(share, float):
         return None
     try:

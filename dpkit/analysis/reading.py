@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from dpkit.analysis.read_yaml import Entries, Items, Node, Place, Scalar, plain
+from dpkit.core.factories import Factory
+from dpkit.core.parameter_sets import without_effect
 from dpkit.core.parameters import Parameter
 from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
 
@@ -42,13 +45,21 @@ class Reading:
         self.problem(node, path, f"found {described(node)}", allowed)
         return None
 
-    def keys(self, node: Entries, path: str, known: Iterable[str], required: Iterable[str] = ()) -> None:
-        """Refuse unknown keys with the nearest right one, and name those that are missing."""
+    def keys(
+        self,
+        node: Entries,
+        path: str,
+        known: Iterable[str],
+        required: Iterable[str] = (),
+        former: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse unknown keys with what stands for them now, or the nearest right one, and name those that are missing."""
         names = tuple(known)
         for key in node.entries:
             if key not in names:
                 allowed = ", ".join(names) or "no key here"
-                self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, nearest(key, names))
+                hint = (former or {}).get(key) or nearest(key, names)
+                self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, hint)
         for key in required:
             if key not in node.entries:
                 self.problem(node, joined(path, key), f"the key {key!r} is missing")
@@ -86,22 +97,24 @@ class Reading:
             self.problem(node, path, str(error))
 
 
-def parameters(
-    reading: Reading, node: Entries | None, path: str, declared: Iterable[Parameter], at: Node, owner: str
-) -> Mapping[str, object] | None:
-    """Values of declared parameters; None when anything is wrong with them."""
-    known = tuple(declared)
+def parameters(reading: Reading, node: Entries | None, path: str, owner: Factory[Any], at: Node) -> Mapping[str, object] | None:
+    """Values of the parameters that a factory declares; None when anything is wrong with them."""
+    known = owner.parameters
     before = len(reading._problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
-    reading.keys(given, path, [parameter.name for parameter in known])
-    values = {}
+    reading.keys(given, path, [parameter.name for parameter in known], former=owner.former)
+    values: dict[str, object] = {}
     for parameter in known:
         found = given.entries.get(parameter.name)
         if found is not None:
             values[parameter.name] = reading.checked(found, joined(path, parameter.name), parameter)
         elif parameter.required:
             where = joined(path, parameter.name)
-            reading.problem(given, where, f"{owner} needs {parameter.name!r}", parameter.allowed, parameter.doc)
+            reading.problem(given, where, f"{owner.name} needs {parameter.name!r}", parameter.allowed, parameter.doc)
+    if len(reading._problems) == before:
+        for idle in without_effect(known, values):
+            found, effect = given.entries[idle.name], f"it has an effect {idle.condition}"
+            reading.problem(given.keys[idle.name], joined(path, idle.name), f"found {described(found)}", f"left out: {effect}")
     return values if len(reading._problems) == before else None
 
 

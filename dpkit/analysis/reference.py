@@ -106,7 +106,7 @@ def _engine(factory: EngineFactory) -> str:
         lines += ["", "| parameter | what it is | allowed | default |", "|---|---|---|---|"]
     for parameter in factory.parameters:
         allowed = parameter.allowed.replace("|", "\\|")
-        lines.append(f"| `{parameter.name}` | {parameter.doc} | {allowed} | {_default('', parameter)} |")
+        lines.append(f"| `{parameter.name}` | {parameter.meaning} | {allowed} | {_default('', parameter)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpkit.core.distances import Distance
 from dpkit.core.mechanism import Mechanism
+from dpkit.core.parameter_sets import with_effect
 from dpkit.core.registry import Registry
 from dpkit.core.serialise import strict_json
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
@@ -40,7 +41,8 @@ def named_mechanism(mechanism: object, registry: Registry) -> dict[str, object] 
     """How the registry makes an equal mechanism: the name of a factory and its parameters; None where it cannot."""
     for factory in registry.mechanisms:
         try:
-            values = {parameter.name: getattr(mechanism, parameter.name) for parameter in factory.parameters}
+            held = {parameter.name: getattr(mechanism, parameter.name) for parameter in factory.parameters}
+            values = with_effect(factory.parameters, held)
             made = factory.build(**values)
         except (AttributeError, DpkitError, TypeError, ValueError):
             continue

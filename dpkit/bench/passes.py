@@ -142,14 +142,13 @@ def _streaming(features: Array, threads: int) -> Work:
 
 
 def _fit(rows: int, columns: int, repeats: int, threads: int, way: str) -> PassRow:
-    """A whole private fit of the form `bounded`, in memory, beside the same passes with neither fixed point nor noise."""
+    """A whole private fit by `irls`, in memory, beside the same passes with neither fixed point nor noise."""
     table = np.random.default_rng(3).uniform(-1.0, 1.0, size=(rows, columns + 1))
     source = _source(table)
     setting = DeclaredSetting(schema=source.schema, neighbours=source.neighbours, rows=rows)
     names = list(_names(columns))
-    algorithm = (
-        default_registry().algorithm("irls").prepare(setting, features=names[:-1], target="y", intercept=False, form="bounded")
-    )
+    irls = default_registry().algorithm("irls")
+    algorithm = irls.prepare(setting, features=names[:-1], target="y", intercept=False)
 
     def private(engine: BlockEngine | None = None) -> object:
         chosen = BlockEngine(source, cache_bytes=ENOUGH, threads=threads) if engine is None else engine

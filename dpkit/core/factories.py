@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar, get_args
 
 from dpkit.core.algorithm import AnyAlgorithm
@@ -12,7 +12,8 @@ from dpkit.core.checks import nonempty_text, one_of, tuple_of, whole_number
 from dpkit.core.distances import Distance
 from dpkit.core.engine import Engine
 from dpkit.core.mechanism import Mechanism
-from dpkit.core.parameters import Parameter, checked_parameters
+from dpkit.core.parameter_sets import check_conditions, checked_parameters, conditions_schema
+from dpkit.core.parameters import Parameter
 from dpkit.core.query import Query
 from dpkit.core.setting import Setting
 from dpkit.core.source import Source
@@ -29,12 +30,16 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factory(Generic[Product]):
-    """`make(**parameters)` gives the thing of this name; the parameters are declared once, here."""
+    """`make(**parameters)` gives the thing of this name; the parameters are declared once, here.
+
+    `former` tells whoever still gives a parameter of an earlier version what to write now.
+    """
 
     name: str
     doc: str
     make: Callable[..., Product]
     parameters: tuple[Parameter, ...] = ()
+    former: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name, where=type(self).__name__)
@@ -48,19 +53,26 @@ class Factory(Generic[Product]):
         for name in names:
             if names.count(name) > 1:
                 raise DuplicateNameError(kind=f"parameter of {where}", name=name, owners=["two declarations"])
+        check_conditions(self.parameters, where=where)
+
+    def checked(self, values: Mapping[str, object]) -> dict[str, object]:
+        """Every parameter with its value or default, or an error that says what is allowed."""
+        return checked_parameters(self.parameters, values, where=self.name, former=self.former)
 
     def build(self, **values: object) -> Product:
         """The thing, from checked parameters."""
-        return self.make(**checked_parameters(self.parameters, values, where=self.name))
+        return self.make(**self.checked(values))
 
     def json_schema(self) -> dict[str, object]:
         """The parameters as a JSON Schema of one object."""
+        conditions = conditions_schema(self.parameters)
         return {
             "type": "object",
             "description": self.doc,
             "properties": {parameter.name: parameter.json_schema() for parameter in self.parameters},
             "required": [parameter.name for parameter in self.parameters if parameter.required],
             "additionalProperties": False,
+            **({"allOf": conditions} if conditions else {}),
         }
 
 
@@ -129,7 +141,7 @@ class AlgorithmFactory(Factory[AnyAlgorithm]):
 
     def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
         """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""
-        return self.make(setting, **checked_parameters(self.parameters, values, where=self.name))
+        return self.make(setting, **self.checked(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +154,7 @@ class EngineFactory(Factory[Engine]):
 
     def over(self, source: Source, **values: object) -> Engine:
         """The engine over a source, from checked parameters."""
-        return self.make(source, **checked_parameters(self.parameters, values, where=self.name))
+        return self.make(source, **self.checked(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ ENGINES = (
                 kind="text",
                 doc="Where these files are; the folder for temporary files unless it is given.",
                 default=None,
+                only_with={"cache": ("float64", "float32")},
             ),
         ),
     ),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from dpkit.core.accountant import AnyAccountant
 from dpkit.core.checks import finite_number, nonempty_text, one_of
@@ -147,6 +147,16 @@ class Ledger:
         """The file."""
         return self._connection.path
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same ledger: there is one budget, however often an object that holds it is copied."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """By its path: elsewhere it is opened again, with what is installed there."""
+        link = self._connection
+        options = {"durability": link.durability, "timeout": link.timeout, "read_only": link.read_only, "who": self._log.who}
+        return _opened, (type(self), link.path, options)
+
     def reserve(self, run: str, plan: Event | Iterable[Event] | None = None, *, analysis: str = "", data: str = "") -> Run:
         """Begin a run by setting its whole plan aside, or resume it; without a plan, it pays as it goes.
 
@@ -264,6 +274,10 @@ class Ledger:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+
+def _opened(kind: type[Ledger], path: Path, options: dict[str, Any]) -> Ledger:
+    return kind.open(path, **options)
 
 
 def _terms(first: Entry, registry: Registry) -> tuple[str, LedgerTerms]:

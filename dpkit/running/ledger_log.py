@@ -42,7 +42,7 @@ class Log:
 
     def __init__(self, path: Path, who: str) -> None:
         self._path = path
-        self._who = who
+        self.who = who
         # what this process wrote last of a run; used only while the file still ends that run with the same hash
         self._written: dict[str, tuple[str, RunRecord]] = {}
 
@@ -134,7 +134,7 @@ class Log:
         body = {
             "seq": tail.seq + 1,
             "kind": kind,
-            "who": self._who,
+            "who": self.who,
             "when": now(),
             "run": run,
             "key": key,

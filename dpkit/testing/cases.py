@@ -19,6 +19,7 @@ from dpkit.core.events import Event
 from dpkit.core.factories import Factory, MechanismFactory
 from dpkit.core.mechanism import Mechanism
 from dpkit.core.neighbours import Neighbours
+from dpkit.core.parameter_sets import with_effect
 from dpkit.core.parameters import Parameter
 from dpkit.core.registry import Registry
 from dpkit.errors import DpkitError, UnpricedEventError
@@ -161,9 +162,10 @@ def typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
     order = sorted(range(len(choices)), key=lambda place: factory.parameters[place].kind in ("boolean", "choice"))
     mixed = ([mixture[order.index(place)] for place in range(len(choices))] for mixture in _product(choices, order))
     for chosen in itertools.chain(aligned, mixed):
-        if repr(chosen) not in seen:
-            seen.add(repr(chosen))
-            yield dict(zip(names, chosen, strict=True))
+        values = with_effect(factory.parameters, dict(zip(names, chosen, strict=True)))
+        if repr(values) not in seen:
+            seen.add(repr(values))
+            yield values
 
 
 def _product(choices: list[list[object]], order: list[int]) -> Iterator[tuple[object, ...]]:
@@ -190,7 +192,7 @@ def _typical_values(parameter: Parameter) -> list[object]:
             given += ["text"]
         case "texts":
             given += [("a", "b")]
-    return list(dict.fromkeys(given))
+    return list({repr(value): value for value in given}.values())
 
 
 def released(mechanism: Mechanism, value: Array, n: int, rng: np.random.Generator) -> Array:

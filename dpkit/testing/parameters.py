@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dpkit.core.factories import Factory
+from dpkit.core.parameter_sets import with_effect
 from dpkit.core.parameters import Parameter
 
 
@@ -19,8 +20,9 @@ def parameter_values(parameter: Parameter) -> st.SearchStrategy[Any]:
 
 
 def factory_parameters(factory: Factory[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Complete sets of legal parameters of a factory."""
-    return st.fixed_dictionaries({parameter.name: parameter_values(parameter) for parameter in factory.parameters})
+    """Sets of legal parameters of a factory: all of them, but for those that have no effect beside the others."""
+    complete = st.fixed_dictionaries({parameter.name: parameter_values(parameter) for parameter in factory.parameters})
+    return complete.map(lambda values: with_effect(factory.parameters, values))
 
 
 def _of_kind(parameter: Parameter) -> st.SearchStrategy[Any]:
@@ -39,6 +41,8 @@ def _of_kind(parameter: Parameter) -> st.SearchStrategy[Any]:
             return st.lists(_numbers(parameter), max_size=6)
         case "texts":
             return st.lists(_texts(), max_size=4)
+        case "numbers_by_name":
+            return st.dictionaries(_texts(), st.lists(_numbers(parameter), max_size=6), max_size=3)
 
 
 def _integers(parameter: Parameter) -> st.SearchStrategy[int]:

@@ -84,6 +84,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(loaded):
         ("id: ages", "id: 3", (14, 9), "steps[0].id", "quotes"),
         ("id: ages", "id: a/b", (14, 9), "steps[0].id", "letters, digits"),
         ("report:", "plugins: [irls]\nreport:", (17, 10), "plugins", "pip install dpkit-irls"),
+        ("report:", "engine: {blocks: {folder: a}}\nreport:", (17, 19), "engine.blocks.folder", "only with `cache: float64 or"),
         ("source: people.csv", "source: 3", (3, 11), "data.source", "a path"),
         ("source: people.csv", "source: {run: sqll}", (3, 17), "data.source.run", "no source named 'sqll'"),
         ("accountant: zcdp", "accept: [nothing]", (12, 11), "budget.accept", "no loss rule"),

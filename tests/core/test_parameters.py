@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpkit import Factory, InvalidValueError, Parameter, UnknownNameError
-from dpkit.testing.parameters import parameter_values
+from dpkit import GIVEN, Factory, InvalidValueError, Parameter, UnknownNameError
+from dpkit.core.parameters import REQUIRED
+from dpkit.testing.parameters import factory_parameters, parameter_values
 
 NUMBER = Parameter(name="scale", kind="number", doc="A scale.", minimum=0.0, exclusive=True, maximum=10.0, unit="cm")
 CASES = [
@@ -19,6 +20,7 @@ CASES = [
     Parameter(name="edges", kind="numbers", doc="Edges.", minimum=0.0),
     Parameter(name="columns", kind="texts", doc="Columns."),
     Parameter(name="cap", kind="number", doc="A cap, or none.", minimum=0.0, default=None),
+    Parameter(name="shares", kind="numbers_by_name", doc="Shares.", minimum=0.0),
 ]
 
 
@@ -36,6 +38,7 @@ def test_what_the_strategy_makes_is_allowed_and_a_fixed_point(parameter, data):
         (0, 0.0), (0, 10.5), (0, math.nan), (0, "1"), (0, True), (0, None),
         (1, 0), (1, 6), (1, 2.0), (1, True), (2, 1), (2, "yes"), (3, ""), (3, 3),
         (4, "mode"), (4, ["mean"]), (5, [-1.0]), (5, "12"), (5, 3.0), (6, "abc"), (6, [1]), (7, -1.0),
+        (8, [0.5]), (8, {"a": 0.5}), (8, {"a": [-0.5]}), (8, {1: [0.5]}),
     ],
 )  # fmt: skip
 def test_what_is_not_allowed_is_refused_with_what_is(index, value):
@@ -79,3 +82,62 @@ def test_a_default_or_example_outside_the_range_is_refused_at_declaration():
         Parameter(name="scale", kind="number", doc="A scale.", minimum=0.0, default=-1.0)
     with pytest.raises(InvalidValueError):
         Parameter(name="scale", kind="number", doc="A scale.", minimum=0.0, examples=(-1.0,))
+
+
+NOISE = Parameter(name="noise", kind="choice", doc="The noise.", choices=("gaussian", "wishart"), default="gaussian")
+FREEDOM = Parameter(name="freedom", kind="integer", doc="Degrees.", default=9, only_with={"noise": "wishart"})
+ADDRESS = Parameter(name="address", kind="text", doc="Where.", default=None)
+WORKERS = Parameter(name="workers", kind="integer", doc="How many.", default=None, only_with={"address": None})
+KEY = Parameter(name="key", kind="text", doc="A file.", default=None, only_with={"address": GIVEN})
+CONDITIONAL = Factory(name="thing", doc="A thing.", make=dict, parameters=(NOISE, FREEDOM, ADDRESS, WORKERS, KEY))
+
+
+@pytest.mark.parametrize(
+    ("values", "idle", "said"),
+    [
+        ({"freedom": 5}, "freedom", "only with `noise: wishart`"),
+        ({"freedom": 9, "noise": "gaussian"}, "freedom", "only with `noise: wishart`"),
+        ({"workers": 2, "address": "here"}, "workers", "only without `address`"),
+        ({"key": "a"}, "key", "only with `address`"),
+        ({"freedom": 5, "noise": "wishart"}, None, ""),
+        ({"workers": 2}, None, ""),
+        ({"workers": None, "address": "here", "key": "a"}, None, ""),
+        ({"key": None}, None, ""),
+        ({}, None, ""),
+    ],
+)
+def test_a_parameter_without_effect_is_refused_by_the_check_and_by_the_schema(values, idle, said):
+    jsonschema = pytest.importorskip("jsonschema")
+    assert jsonschema.Draft202012Validator(CONDITIONAL.json_schema()).is_valid(values) == (idle is None)
+    if idle is None:
+        assert CONDITIONAL.build(**values)["freedom"] == values.get("freedom", 9)
+        return
+    with pytest.raises(InvalidValueError, match="left out") as caught:
+        CONDITIONAL.build(**values)
+    assert caught.value.field == idle
+    assert said in caught.value.allowed
+    assert said in CONDITIONAL.json_schema()["properties"][idle]["description"].lower()
+
+
+@given(data=st.data())
+def test_the_strategy_gives_only_parameters_with_an_effect(data):
+    CONDITIONAL.build(**data.draw(factory_parameters(CONDITIONAL)))
+
+
+def test_a_condition_is_about_another_declared_parameter_and_its_values():
+    with pytest.raises(UnknownNameError, match="noise"):
+        Factory(name="thing", doc="A thing.", make=dict, parameters=(FREEDOM,))
+    wrong = Parameter(name="freedom", kind="integer", doc="Degrees.", default=9, only_with={"noise": "wishhart"})
+    with pytest.raises(InvalidValueError, match="wishhart"):
+        Factory(name="thing", doc="A thing.", make=dict, parameters=(NOISE, wrong))
+    for changes in ({"only_with": {"freedom": 1}}, {"only_with": "noise"}, {"default": REQUIRED}):
+        with pytest.raises(InvalidValueError, match="only_with"):
+            Parameter(
+                **{"name": "freedom", "kind": "integer", "doc": "D.", "default": 9, "only_with": {"noise": "w"}} | changes
+            )
+
+
+def test_a_name_of_an_earlier_version_says_what_to_write_now():
+    renamed = Factory(name="thing", doc="A thing.", make=dict, parameters=(NOISE,), former={"form": "Run `other-thing`."})
+    with pytest.raises(UnknownNameError, match="Run `other-thing`"):
+        renamed.build(form="other")

@@ -51,6 +51,7 @@ DASK = dpkit.EngineFactory(
             doc="How many processes a local cluster has; as many as there are processors unless it is given.",
             minimum=1,
             default=None,
+            only_with={"address": None},
         ),
         dpkit.Parameter(
             name="partition_bytes",
@@ -70,9 +71,25 @@ DASK = dpkit.EngineFactory(
             default=30.0,
         ),
         dpkit.Parameter(
-            name="tls_ca", kind="text", doc="The file of the authority that signed the cluster's certificates.", default=None
+            name="tls_ca",
+            kind="text",
+            doc="The file of the authority that signed the cluster's certificates.",
+            default=None,
+            only_with={"address": dpkit.GIVEN},
         ),
-        dpkit.Parameter(name="tls_cert", kind="text", doc="The file of this client's certificate.", default=None),
-        dpkit.Parameter(name="tls_key", kind="text", doc="The file of this client's private key.", default=None),
+        dpkit.Parameter(
+            name="tls_cert",
+            kind="text",
+            doc="The file of this client's certificate.",
+            default=None,
+            only_with={"address": dpkit.GIVEN},
+        ),
+        dpkit.Parameter(
+            name="tls_key",
+            kind="text",
+            doc="The file of this client's private key.",
+            default=None,
+            only_with={"address": dpkit.GIVEN},
+        ),
     ),
 )

@@ -8,7 +8,7 @@ from dpkit_irls.plugin import dpkit_zoo as dpkit_zoo
 
 
 def __getattr__(name: str) -> object:
-    """The estimator and the check of what a fit estimates, loaded when they are first used."""
+    """The estimator, its warning and the check of what a fit estimates, loaded when they are first used."""
     if name == "estimand_of":
         from dpkit_irls.estimand import estimand_of
 
@@ -17,4 +17,8 @@ def __getattr__(name: str) -> object:
         from dpkit_irls.estimator import PrivateRobustRegressor
 
         return PrivateRobustRegressor
+    if name == "SpendsAgainWarning":
+        from dpkit_irls.spending_again import SpendsAgainWarning
+
+        return SpendsAgainWarning
     raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""The algorithm `irls` with its three forms, from declared parameters and public facts."""
+"""The algorithms `irls`, `irls-moments` and `irls-paper`, each with its own parameters and from public facts alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpkit.core.algorithm import AnyAlgorithm
@@ -13,147 +13,166 @@ from dpkit_irls.bounded import BoundedIRLS
 from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moments import FREEDOM, MomentIRLS
 from dpkit_irls.paper import PaperIRLS
-from dpkit_irls.scaling import checked_columns, checked_start, public_size, scaling_of
+from dpkit_irls.scaling import checked_columns, checked_shares, checked_start, public_size, scaling_of
 
-FORMS = ("bounded", "moments", "paper")
-
-PARAMETERS: tuple[Parameter, ...] = (
-    Parameter(
-        name="features",
-        kind="texts",
-        doc="The columns to regress on; a category becomes one 0/1 entry a level, against its first.",
-        examples=(("x",),),
-    ),
-    Parameter(
-        name="target",
-        kind="text",
-        doc="The column to predict.",
-        examples=("y",),
-    ),
-    Parameter(
-        name="form",
-        kind="choice",
-        choices=FORMS,
-        default="bounded",
-        doc="Which of the three forms; `paper` is refuted.",
-    ),
-    Parameter(
-        name="intercept",
-        kind="boolean",
-        default=True,
-        doc="Whether to fit a constant.",
-    ),
-    Parameter(
-        name="iterations",
-        kind="integer",
-        minimum=1,
-        maximum=1000,
-        default=None,
-        doc="Steps; 16 in `bounded`, 10 elsewhere.",
-    ),
-    Parameter(
-        name="units",
-        kind="choice",
-        choices=("private", "bounds"),
-        default="private",
-        doc="In `bounded`: release the columns' units, or take the declared bounds.",
-    ),
-    Parameter(
-        name="weight_cap",
-        kind="number",
-        minimum=0.0,
-        exclusive=True,
-        default=10.0,
-        doc="The largest weight, in units of 1 / y_bound; not in `bounded`.",
-    ),
-    Parameter(
-        name="p",
-        kind="number",
-        minimum=1.0,
-        maximum=2.0,
-        default=1.0,
-        doc="The norm that is minimised; not in `bounded`.",
-    ),
-    Parameter(
-        name="x_bound",
-        kind="number",
-        minimum=0.0,
-        exclusive=True,
-        default=None,
-        doc="A bound on the norm of a row's features; from the declared ranges by default.",
-    ),
-    Parameter(
-        name="y_bound",
-        kind="number",
-        minimum=0.0,
-        exclusive=True,
-        default=None,
-        doc="A bound on the target; from the declared range by default.",
-    ),
-    Parameter(
-        name="noise",
-        kind="choice",
-        choices=("gaussian", "wishart", "laplace"),
-        default="gaussian",
-        doc="In `moments`: on both; in `paper`: on the first moment.",
-    ),
-    Parameter(
-        name="average",
-        kind="choice",
-        choices=("moments", "iterates", "none"),
-        default="moments",
-        doc="In `moments`: what is averaged over iterations.",
-    ),
-    Parameter(
-        name="start",
-        kind="numbers",
-        default=(),
-        doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one.",
-    ),
-    Parameter(
-        name="few_rows",
-        kind="choice",
-        choices=("refuse", "answer"),
-        default="refuse",
-        doc="What a plan does where the declared number of rows is far too small for the budget.",
-    ),
-    Parameter(
-        name="freedom",
-        kind="integer",
-        minimum=2,
-        maximum=100_000,
-        default=FREEDOM,
-        doc="In `moments` with Wishart noise: degrees of freedom beyond the number of entries.",
-    ),
-    Parameter(
-        name="failure",
-        kind="number",
-        minimum=0.0,
-        exclusive=True,
-        maximum=0.5,
-        default=1e-6,
-        doc="In `paper`: the delta of the classical Gaussian formula.",
-    ),
-    Parameter(
-        name="calibration",
-        kind="choice",
-        choices=("conventional", "advanced", "cdp"),
-        default="cdp",
-        doc="In `paper`: how it divides its epsilon.",
-    ),
-    Parameter(
-        name="accept_refuted",
-        kind="texts",
-        default=(),
-        doc="In `paper`: the refuted steps that you accept, by name: wishart, gaussian, taylor.",
-    ),
+_FEATURES = Parameter(
+    name="features",
+    kind="texts",
+    doc="The columns to regress on; a category becomes one 0/1 entry a level, against its first.",
+    examples=(("x",),),
 )
+_TARGET = Parameter(name="target", kind="text", doc="The column to predict.", examples=("y",))
+_INTERCEPT = Parameter(name="intercept", kind="boolean", default=True, doc="Whether to fit a constant.")
+_START = Parameter(
+    name="start",
+    kind="numbers",
+    default=(),
+    doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one.",
+)
+_FEW_ROWS = Parameter(
+    name="few_rows",
+    kind="choice",
+    choices=("refuse", "answer"),
+    default="refuse",
+    doc="What a plan does where the declared number of rows is far too small for the budget.",
+)
+_UNITS = Parameter(
+    name="units",
+    kind="choice",
+    choices=("private", "bounds"),
+    default="private",
+    doc="Release the columns' units, or take the declared bounds.",
+)
+_SHARES = Parameter(
+    name="shares",
+    kind="numbers_by_name",
+    minimum=0.0,
+    maximum=1.0,
+    default=None,
+    doc="Public guesses, for the plan: of each category named, the share of rows in each level, in the declared order.",
+)
+_WEIGHT_CAP = Parameter(
+    name="weight_cap",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=10.0,
+    doc="The largest weight, in units of 1 / y_bound.",
+)
+_NORM = Parameter(name="p", kind="number", minimum=1.0, maximum=2.0, default=1.0, doc="The norm that is minimised.")
+_X_BOUND = Parameter(
+    name="x_bound",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=None,
+    doc="A bound on the norm of a row's features; from the declared ranges by default.",
+)
+_Y_BOUND = Parameter(
+    name="y_bound",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=None,
+    doc="A bound on the target; from the declared range by default.",
+)
+_AVERAGE = Parameter(
+    name="average",
+    kind="choice",
+    choices=("moments", "iterates", "none"),
+    default="moments",
+    doc="What is averaged over iterations.",
+)
+_FREEDOM = Parameter(
+    name="freedom",
+    kind="integer",
+    minimum=2,
+    maximum=100_000,
+    default=FREEDOM,
+    doc="Degrees of freedom of the noise beyond the number of entries.",
+    only_with={"noise": "wishart"},
+)
+_FAILURE = Parameter(
+    name="failure",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    maximum=0.5,
+    default=1e-6,
+    doc="The delta of the classical Gaussian formula.",
+    only_with={"noise": "gaussian"},
+)
+_CALIBRATION = Parameter(
+    name="calibration",
+    kind="choice",
+    choices=("conventional", "advanced", "cdp"),
+    default="cdp",
+    doc="How the published method divides its epsilon.",
+)
+_ACCEPT = Parameter(
+    name="accept_refuted",
+    kind="texts",
+    default=(),
+    examples=(("wishart", "gaussian", "taylor"),),
+    doc="The refuted steps that you accept, by name: wishart, gaussian, taylor.",
+)
+FORMER = {
+    "form": "Every form is an algorithm of its own: run `irls` for the form `bounded`, `irls-moments` for `moments`, "
+    "`irls-paper` for `paper`."
+}
 
 
-def make(setting: Setting, **values: Any) -> AnyAlgorithm:
-    """The form asked for; only public facts can be refused."""
-    if values["form"] == "bounded":
-        return _bounded(setting, values)
+def _iterations(default: int) -> Parameter:
+    return Parameter(name="iterations", kind="integer", minimum=1, maximum=1000, default=default, doc="Steps.")
+
+
+def _noise(doc: str, *choices: str) -> Parameter:
+    return Parameter(name="noise", kind="choice", choices=choices, default="gaussian", doc=doc)
+
+
+def make_bounded(setting: Setting, **values: Any) -> BoundedIRLS:
+    """`irls`: contributions are bounded by construction, so no tight bounds are needed."""
+    columns = checked_columns(setting, values["features"], values["target"], where="irls")
+    features = columns[:-1]
+    entries = entry_names(setting, features)
+    return BoundedIRLS(
+        setting=setting,
+        columns=columns,
+        entries=entries,
+        levels=levels_of(setting, features),
+        intercept=values["intercept"],
+        released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
+        iterations=values["iterations"],
+        start=checked_start(values["start"], len(entries) + values["intercept"], intercept=values["intercept"], where="irls"),
+        few_rows=values["few_rows"],
+        shares=checked_shares(setting, features, values["shares"], where="irls"),
+    )
+
+
+def make_moments(setting: Setting, **values: Any) -> MomentIRLS:
+    """`irls-moments`: the paper's moments, released soundly."""
+    return MomentIRLS(
+        noise_kind=values["noise"],
+        average=values["average"],
+        extra=values["freedom"],
+        **_moments(setting, values, where="irls-moments"),
+    )
+
+
+def make_paper(setting: Setting, **values: Any) -> PaperIRLS:
+    """`irls-paper`: the published method, refuted."""
+    return PaperIRLS(
+        size=public_size(setting, where="irls-paper"),
+        noise_on_first=values["noise"],
+        failure=values["failure"],
+        calibration=values["calibration"],
+        accepted=values["accept_refuted"],
+        **_moments(setting, values, where="irls-paper"),
+    )
+
+
+def _moments(setting: Setting, values: Mapping[str, Any], *, where: str) -> dict[str, Any]:
+    """What both algorithms of moments are made of."""
     scaling = scaling_of(
         setting,
         values["features"],
@@ -161,54 +180,17 @@ def make(setting: Setting, **values: Any) -> AnyAlgorithm:
         x_bound=values["x_bound"],
         y_bound=values["y_bound"],
         intercept=values["intercept"],
+        where=where,
     )
-    iterations = values["iterations"] or 10
-    if values["form"] == "moments":
-        return MomentIRLS(
-            setting=setting,
-            scaling=scaling,
-            iterations=iterations,
-            weight_cap=values["weight_cap"],
-            p=values["p"],
-            noise_kind=values["noise"],
-            average=values["average"],
-            start=checked_start(values["start"], scaling.width, intercept=scaling.intercept),
-            extra=values["freedom"],
-            few_rows=values["few_rows"],
-        )
-    return PaperIRLS(
-        setting=setting,
-        scaling=scaling,
-        size=public_size(setting, form="paper"),
-        iterations=iterations,
-        weight_cap=values["weight_cap"],
-        p=values["p"],
-        noise_on_first="laplace" if values["noise"] == "laplace" else "gaussian",
-        failure=values["failure"],
-        calibration=values["calibration"],
-        accepted=values["accept_refuted"],
-        start=checked_start(values["start"], scaling.width, intercept=scaling.intercept),
-        few_rows=values["few_rows"],
-    )
-
-
-def _bounded(setting: Setting, values: dict[str, Any]) -> BoundedIRLS:
-    columns = checked_columns(setting, values["features"], values["target"])
-    features = columns[:-1]
-    private = values["units"] == "private"
-    return BoundedIRLS(
-        setting=setting,
-        columns=columns,
-        entries=entry_names(setting, features),
-        levels=levels_of(setting, features),
-        intercept=values["intercept"],
-        released_units=_unknown_units(setting, features) if private else (),
-        iterations=values["iterations"] or 16,
-        start=checked_start(
-            values["start"], len(entry_names(setting, features)) + values["intercept"], intercept=values["intercept"]
-        ),
-        few_rows=values["few_rows"],
-    )
+    return {
+        "setting": setting,
+        "scaling": scaling,
+        "iterations": values["iterations"],
+        "weight_cap": values["weight_cap"],
+        "p": values["p"],
+        "start": checked_start(values["start"], scaling.width, intercept=scaling.intercept, where=where),
+        "few_rows": values["few_rows"],
+    }
 
 
 def _unknown_units(setting: Setting, features: Sequence[str]) -> tuple[int, ...]:
@@ -219,9 +201,49 @@ def _unknown_units(setting: Setting, features: Sequence[str]) -> tuple[int, ...]
     return tuple(place for place, is_known in zip(places, known, strict=True) if not is_known)
 
 
-FACTORY = AlgorithmFactory(
-    name="irls",
-    doc="Robust linear regression: a form that holds and needs few rows, the paper's moments, the paper.",
-    make=make,
-    parameters=PARAMETERS,
+def _factory(name: str, doc: str, make: Any, *parameters: Parameter) -> AlgorithmFactory:
+    shared = (_FEATURES, _TARGET, _INTERCEPT, *parameters, _START, _FEW_ROWS)
+    return AlgorithmFactory(name=name, doc=doc, make=make, parameters=shared, former=FORMER)
+
+
+IRLS = _factory(
+    "irls",
+    "Robust linear regression that needs few rows and no tight bounds.",
+    make_bounded,
+    _iterations(16),
+    _UNITS,
+    _SHARES,
 )
+MOMENTS = _factory(
+    "irls-moments",
+    "Robust linear regression from noisy weighted moments; pure with Laplace noise.",
+    make_moments,
+    _iterations(10),
+    _WEIGHT_CAP,
+    _NORM,
+    _X_BOUND,
+    _Y_BOUND,
+    _noise("The noise on the moments.", "gaussian", "wishart", "laplace"),
+    _FREEDOM,
+    _AVERAGE,
+)
+PAPER = _factory(
+    "irls-paper",
+    "Robust linear regression as published. Its guarantee is refuted: you accept that by name.",
+    make_paper,
+    _iterations(10),
+    _WEIGHT_CAP,
+    _NORM,
+    _X_BOUND,
+    _Y_BOUND,
+    _noise("The noise on the first moment.", "gaussian", "laplace"),
+    _FAILURE,
+    _CALIBRATION,
+    _ACCEPT,
+)
+FACTORIES: tuple[AlgorithmFactory, ...] = (IRLS, MOMENTS, PAPER)
+
+
+def prepare(name: str, setting: Setting, **values: object) -> AnyAlgorithm:
+    """The algorithm of this name, for a setting."""
+    return next(factory for factory in FACTORIES if factory.name == name).prepare(setting, **values)

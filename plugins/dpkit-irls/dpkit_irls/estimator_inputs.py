@@ -1,4 +1,4 @@
-"""What the estimator takes: arrays and frames, checked by shape and by the types of their columns, bounds, and missing cells.
+"""What the estimator takes: arrays and frames, checked by shape and by the types of their columns.
 
 The type of a column is a fact of the table, declared by whoever made it, as its name is: types are looked at, cells are not. So
 text is refused by its type, also where it spells numbers, and no cell is ever refused. No message shows a value.
@@ -7,23 +7,17 @@ text is refused by its type, also where it spells numbers, and no cell is ever r
 from __future__ import annotations
 
 import inspect
-import math
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.data.columns import Number, Policy
-from dpkit.data.schema import Schema
+from dpkit.core.source import Cells
+from dpkit.data.columns import Category
 from dpkit.errors import InvalidValueError
 
 Array = npt.NDArray[np.float64]
-
-WIDE = 2.0**40
-"""The public clamp where no bounds are declared; units are found privately below it, down to 2**-48 of it."""
-
 
 _NUMBERS = "fiub"
 _WORDS = {
@@ -40,7 +34,7 @@ _WORDS = {
 }
 """By numpy's letter, or by the class of the type in pandas or polars."""
 
-DROP = Policy.DROP.value
+_NO_CATEGORIES: Mapping[str, Category] = {}
 
 
 def feature_names(rows: Any) -> list[str] | None:
@@ -51,10 +45,40 @@ def feature_names(rows: Any) -> list[str] | None:
     return list(names)
 
 
-def checked_rows(rows: Any, estimator: Any, *, fitted: bool = False) -> Array:
-    """A two-dimensional array of numbers, NaN where a cell is missing. With scikit-learn its own checks speak."""
+def shown_names(rows: Any) -> list[str]:
+    """The columns as messages and declarations name them: by the names of a frame, otherwise x0, x1, ..."""
+    names = feature_names(rows)
+    shape = _shape(rows)
+    return [f"x{place}" for place in range(shape[1] if len(shape) > 1 else 0)] if names is None else names
+
+
+def truth_columns(values: Any) -> list[bool]:
+    """Which columns (of one column: a list of one) hold truth values by their type."""
+    types = getattr(values, "dtypes", None)
+    if types is None or isinstance(types, np.dtype | str) or not hasattr(types, "__iter__"):
+        of = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
+        shape = _shape(values)
+        return [_is_truth(of)] * (shape[1] if len(shape) > 1 else 1)
+    return [_is_truth(of) for of in types]
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    return tuple(values.shape if hasattr(values, "shape") else np.asarray(values).shape)
+
+
+def _is_truth(of: Any) -> bool:
+    return type(of).__name__ == "Boolean" or getattr(of, "__name__", "") == "Boolean" or getattr(of, "kind", "") == "b"
+
+
+def checked_rows(
+    rows: Any, estimator: Any, *, fitted: bool = False, categories: Mapping[str, Category] = _NO_CATEGORIES
+) -> Array:
+    """A two-dimensional array: numbers, NaN where a cell is missing, and the codes of categories, NaN where a row is dropped.
+
+    With scikit-learn its own checks speak.
+    """
     where = "predict" if fitted else "fit"
-    rows = as_numbers(rows, field="X", where=where)
+    rows = as_numbers(rows, field="X", where=where, categories=categories)
     dimensions = 2 if hasattr(rows, "toarray") else np.ndim(rows)
     if dimensions != 2:  # scikit-learn would show the array
         shape = f"Expected 2D array, got {dimensions}D array instead."
@@ -67,37 +91,72 @@ def checked_rows(rows: Any, estimator: Any, *, fitted: bool = False) -> Array:
     return np.asarray(checked, dtype=np.float64)
 
 
-def as_numbers(values: Any, *, field: str, where: str) -> Any:
-    """The same cells as float64, NaN where one is missing. `InvalidValueError` names the columns of other types."""
+def as_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, Category] = _NO_CATEGORIES) -> Any:
+    """The same cells as float64, NaN where one is missing; categories by their codes.
+
+    `InvalidValueError` names the columns of other types.
+    """
     if hasattr(values, "toarray"):  # a sparse matrix holds numbers
         return values
     library = type(values).__module__.partition(".")[0]
     if library == "pandas" and hasattr(values, "dtypes"):
-        return _pandas_numbers(values, field=field, where=where)
+        return _pandas_numbers(values, field=field, where=where, categories=categories)
     if library == "polars" and hasattr(values, "to_numpy"):
-        return _polars_numbers(values, field=field, where=where)
+        return _polars_numbers(values, field=field, where=where, categories=categories)
     masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     cells = np.asarray(values)
-    _refuse_unless_numbers([(None, cells.dtype)], field=field, where=where)
+    names = [f"x{place}" for place in range(cells.shape[1])] if cells.ndim == 2 else []
+    if not names or not categories.keys() >= set(names):
+        _refuse_unless_numbers([(None, cells.dtype)], field=field, where=where)
+    if names and categories:
+        hidden = np.zeros(cells.shape, dtype=bool) if masked is None else masked
+        columns = [
+            _codes(categories[name], cells[:, place], hidden[:, place])
+            if name in categories
+            else np.where(hidden[:, place], np.nan, cells[:, place].astype(np.float64))
+            for place, name in enumerate(names)
+        ]
+        return np.column_stack(columns)
     return cells if masked is None else np.where(masked, np.nan, cells.astype(np.float64))
 
 
-def _pandas_numbers(values: Any, *, field: str, where: str) -> Any:
+def _codes(category: Category, cells: Any, hidden: Any = None) -> Array:
+    """The place of each cell's level; nothing is raised on what a cell holds."""
+    return category.encode(Cells(values=np.asarray(cells), missing=hidden))
+
+
+def _pandas_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, Category]) -> Any:
     if values.ndim == 1:
         _refuse_unless_numbers([(values.name, values.dtype)], field=field, where=where)
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    _refuse_unless_numbers(list(zip(values.columns, values.dtypes, strict=True)), field=field, where=where)
-    columns = [values.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan) for place in range(values.shape[1])]
+    names = shown_names(values)
+    others = [
+        (label, of) for name, label, of in zip(names, values.columns, values.dtypes, strict=True) if name not in categories
+    ]
+    _refuse_unless_numbers(others, field=field, where=where)
+    columns = [
+        _codes(categories[name], values.iloc[:, place].to_numpy(dtype=object))
+        if name in categories
+        else values.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan)
+        for place, name in enumerate(names)
+    ]
     cells = np.column_stack(columns) if columns else np.zeros(values.shape)
     return type(values)(cells, columns=values.columns, index=values.index)  # a frame keeps its names
 
 
-def _polars_numbers(values: Any, *, field: str, where: str) -> Any:
+def _polars_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, Category]) -> Any:
     import polars
 
     frame = values.to_frame() if hasattr(values, "to_frame") else values
-    _refuse_unless_numbers(list(zip(frame.columns, frame.dtypes, strict=True)), field=field, where=where)
-    cells = frame.select(polars.all().cast(polars.Float64))  # a null becomes NaN in numpy
+    others = [(name, of) for name, of in zip(frame.columns, frame.dtypes, strict=True) if name not in categories]
+    _refuse_unless_numbers(others, field=field, where=where)
+    columns = [
+        polars.Series(name, _codes(categories[name], np.array(frame[name].to_list(), dtype=object)))
+        if name in categories
+        else frame[name].cast(polars.Float64)  # a null becomes NaN in numpy
+        for name in frame.columns
+    ]
+    cells = polars.DataFrame(columns)
     return cells if frame is values else cells.to_series().to_numpy()
 
 
@@ -114,8 +173,9 @@ def _refuse_unless_numbers(columns: Sequence[tuple[object, Any]], *, field: str,
         found=Found(told),
         allowed="numbers or truth values in every column",
         where=where,
-        fix="Text, categories, times and objects are not read, also where they spell numbers. Leave such columns out, or make "
-        "numbers of them by a rule that does not look at other rows: astype(float), or a column of 0 and 1 for each category.",
+        fix="Text, categories, times and objects are not read, also where they spell numbers. Declare the levels of such a "
+        "column from public knowledge, levels={'name': ['a', 'b']}; leave it out; or make numbers of it by a rule that does "
+        "not look at other rows, such as astype(float).",
     )
 
 
@@ -164,61 +224,6 @@ def checked_targets(targets: Any, count: int) -> Array:
     if len(array) != count:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {count} and {len(array)}")
     return array
-
-
-def declared_schema(columns: Sequence[str], names: Sequence[str] | None, bounds: object, missing: object) -> Schema:
-    """Columns with their public bounds, and what stands for missing cells: nothing (the row is dropped), or a number."""
-    shown = [*(columns if names is None else names), "target"]
-    limits = [_limits(bounds, name) for name in shown]
-    declared = [
-        Number(name=name, lower=low, upper=high, missing=_stand_in(missing, label))
-        for name, label, (low, high) in zip([*columns, "target"], shown, limits, strict=True)
-    ]
-    return Schema(columns=tuple(declared))
-
-
-def stand_ins(schema: Schema) -> Array:
-    """What stands for a missing cell of each feature; NaN where its row is dropped."""
-    policies = [column.missing for column in schema.columns if isinstance(column, Number)][:-1]
-    return np.array([np.nan if isinstance(policy, Policy) else policy for policy in policies], dtype=np.float64)
-
-
-def note_on_missing(schema: Schema, names: Sequence[str] | None) -> str:
-    """What becomes of missing cells, from what is declared alone: it is the same note whether there are any or not."""
-    shown = [*(schema.names[:-1] if names is None else names), "target"]
-    declared = [column.missing for column in schema.columns if isinstance(column, Number)]
-    filled = [f"{name!r} as {policy:g}" for name, policy in zip(shown, declared, strict=True) if not isinstance(policy, Policy)]
-    rule = "A row with a missing cell (NaN) contributes nothing to the fit"
-    if len(filled) == len(declared):
-        rule = f"Missing cells (NaN) count as what was declared: {', '.join(filled)}"
-    elif filled:
-        rule += f", except that missing cells count in {', '.join(filled)}"
-    return f"{rule}. How many there are is not told: that would have to be paid for."
-
-
-def _stand_in(missing: object, name: str) -> Policy | float:
-    if isinstance(missing, Mapping):
-        missing = missing.get(name, DROP)
-    if isinstance(missing, str) and missing == DROP:
-        return Policy.DROP
-    if isinstance(missing, numbers.Real) and not isinstance(missing, bool) and math.isfinite(missing):
-        return float(missing)
-    allowed = "'drop', a number that stands for missing cells, or a mapping from names to these"
-    raise InvalidValueError(field="missing", found=missing, allowed=allowed, where="fit")
-
-
-def _limits(bounds: object, name: str) -> tuple[float, float]:
-    if isinstance(bounds, Mapping):
-        bounds = bounds.get(name)
-    elif name == "target":
-        bounds = None
-    if bounds is None:
-        return -WIDE, WIDE
-    if isinstance(bounds, Sequence) and len(bounds) == 2:
-        return float(bounds[0]), float(bounds[1])
-    raise InvalidValueError(
-        field="bounds", found=type(bounds).__name__, allowed="(lower, upper), or a mapping from names to that", where="fit"
-    )
 
 
 class PlainEstimator:

@@ -18,7 +18,7 @@ from dpkit.data.columns import Number
 from dpkit.data.schema import Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.running.schedules import solve_noise
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.fit import Fit
 from dpkit_irls.generator import Array, Sample, error, non_private, sample
 from dpkit_irls.paper import PaperIRLS
@@ -29,24 +29,22 @@ SEED = 20_261_116
 """Of the measurements; tuning used others."""
 ACCEPTED = ("wishart", "gaussian", "taylor")
 
-METHODS: dict[str, dict[str, object]] = {
-    "bounded": {"form": "bounded"},
-    "moments": {"form": "moments"},
-    "moments-iterates": {"form": "moments", "average": "iterates"},
-    "moments-last": {"form": "moments", "average": "none"},
-    "CDP-gau": {"form": "paper", "noise": "gaussian", "calibration": "cdp", "accept_refuted": ACCEPTED},
-    "CDP-gau, 1e-4": {
-        "form": "paper",
-        "noise": "gaussian",
-        "calibration": "cdp",
-        "failure": 1e-4,
-        "accept_refuted": ACCEPTED,
-    },
-    "CDP-lap": {"form": "paper", "noise": "laplace", "calibration": "cdp", "accept_refuted": ACCEPTED},
-    "DP-basic": {"form": "paper", "noise": "laplace", "calibration": "conventional", "accept_refuted": ACCEPTED},
-    "DP-advanced": {"form": "paper", "noise": "laplace", "calibration": "advanced", "accept_refuted": ACCEPTED},
+METHODS: dict[str, tuple[str, dict[str, object]]] = {
+    "bounded": ("irls", {}),
+    "moments": ("irls-moments", {}),
+    "moments-iterates": ("irls-moments", {"average": "iterates"}),
+    "moments-last": ("irls-moments", {"average": "none"}),
+    "CDP-gau": ("irls-paper", {"noise": "gaussian", "calibration": "cdp", "accept_refuted": ACCEPTED}),
+    "CDP-gau, 1e-4": (
+        "irls-paper",
+        {"noise": "gaussian", "calibration": "cdp", "failure": 1e-4, "accept_refuted": ACCEPTED},
+    ),
+    "CDP-lap": ("irls-paper", {"noise": "laplace", "calibration": "cdp", "accept_refuted": ACCEPTED}),
+    "DP-basic": ("irls-paper", {"noise": "laplace", "calibration": "conventional", "accept_refuted": ACCEPTED}),
+    "DP-advanced": ("irls-paper", {"noise": "laplace", "calibration": "advanced", "accept_refuted": ACCEPTED}),
 }
-"""Sound forms meet (0.9, 1e-6); those of the paper have its own epsilon = 0.9, whose guarantee does not hold."""
+"""The algorithm and its parameters, by a name of ours. Sound ones meet (0.9, 1e-6);
+those of the paper have its own epsilon = 0.9, whose guarantee does not hold."""
 
 
 def registry() -> Registry:
@@ -93,9 +91,9 @@ def fitted(data: Sample, method: str, rng: np.random.Generator, *, known: Regist
     target = Number(name="y", lower=-data.y_bound, upper=data.y_bound, missing=0.0)
     schema = Schema(columns=(*features, target))
     setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(data.y))
-    bounds = {} if METHODS[method]["form"] == "bounded" else {"x_bound": data.x_bound}
-    chosen = {"features": names, "target": "y", "intercept": data.intercept, **METHODS[method], **bounds}
-    algorithm = FACTORY.prepare(setting, **chosen)
+    name, chosen = METHODS[method]
+    bounds = {} if name == "irls" else {"x_bound": data.x_bound}
+    algorithm = prepare(name, setting, features=names, target="y", intercept=data.intercept, **chosen, **bounds)
     key = (method, width, data.intercept)
     if key not in noise:
         if isinstance(algorithm, PaperIRLS):

@@ -128,6 +128,14 @@ class Weights:
         return np.sqrt(residuals, out=residuals)
 
 
+def weighted_least_squares(cap: float, p: float) -> str:
+    """What the moments estimate, in words."""
+    weights = f"min({cap:g}, |r|^{p - 2.0:g})"
+    return (
+        f"Least squares on rows clipped to the bounds, with weights {weights}, where r is the residual over the target's bound."
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
     """sqrt(s/cap) x and balance sqrt(s/cap) y of each prepared row, y last, each cut to whole steps of the grid."""

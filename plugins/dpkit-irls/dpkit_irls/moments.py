@@ -20,7 +20,7 @@ from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretelling import foretold_errors
 from dpkit_irls.moment_errors import standard_errors
-from dpkit_irls.moment_query import Scaling, Weights, joint_moments, joint_triangle
+from dpkit_irls.moment_query import Scaling, Weights, joint_moments, joint_triangle, weighted_least_squares
 from dpkit_irls.wishart import Wishart
 
 Noise = Literal["gaussian", "wishart", "laplace"]
@@ -183,4 +183,5 @@ class MomentIRLS:
             standard_errors=tuple(map(float, slopes)),
             intercept_error=constant if errors.size and self.scaling.intercept else None,
             notes=self.advice(state.noise),
+            estimand=weighted_least_squares(self.weight_cap, self.p),
         )

@@ -22,7 +22,7 @@ from dpkit.running.curator import planned_event
 from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretelling import foretold_errors
-from dpkit_irls.moment_query import Scaling, Weights, first_moment, second_moment
+from dpkit_irls.moment_query import Scaling, Weights, first_moment, second_moment, weighted_least_squares
 from dpkit_irls.published import GaussianAsPublished, WishartAsPublished
 
 Calibration = Literal["conventional", "advanced", "cdp"]
@@ -65,8 +65,8 @@ class PaperIRLS:
                 field="accept_refuted",
                 found=self.accepted,
                 allowed=f"a list that names {', '.join(self.refuted_steps)}",
-                where="irls(form='paper')",
-                fix="The published guarantee is refuted (docs/errata.md). Use form: bounded, or name every refuted step.",
+                where="irls-paper",
+                fix="The published guarantee is refuted (docs/errata.md). Run `irls`, or name every refuted step.",
             )
 
     @property
@@ -141,6 +141,7 @@ class PaperIRLS:
             intercept=intercept,
             iterations=state.steps,
             notes=(NOTE.format(", ".join(self.refuted_steps) + " refuted"),),
+            estimand=weighted_least_squares(self.weight_cap, self.p),
         )
 
 

@@ -1,4 +1,4 @@
-"""What the plugin registers: mechanisms, loss rules, queries with their sensitivities, the algorithm, entries of the zoo."""
+"""What the plugin registers: mechanisms, loss rules, queries with their sensitivities, the algorithms, entries of the zoo."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def dpkit_loss_rules() -> list[LossRule]:
 
 @hookimpl
 def dpkit_queries() -> list[QueryFactory]:
-    """The sums that the three forms release."""
+    """The sums that the algorithms release."""
     return list(queries.FACTORIES)
 
 
 @hookimpl
 def dpkit_algorithms() -> list[AlgorithmFactory]:
-    """`irls`."""
-    return [algorithm.FACTORY]
+    """`irls`, `irls-moments` and `irls-paper`."""
+    return list(algorithm.FACTORIES)
 
 
 @hookimpl

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.dummies import entry_names, entry_widths, widened
 from dpkit_irls.influence_query import Frame, gradient, scatter
 from dpkit_irls.moment_query import Scaling, Weights, joint_moments
@@ -42,10 +42,10 @@ def made_up(rows=6000, seed=3):
     return {"x": x, "group": group, "late": late, "y": y}
 
 
-@pytest.mark.parametrize("form", ["bounded", "moments"])
-def test_each_level_but_the_first_has_a_coefficient(form):
+@pytest.mark.parametrize("name", ["irls", "irls-moments"])
+def test_each_level_but_the_first_has_a_coefficient(name):
     where = setting()
-    algorithm = FACTORY.prepare(where, features=["x", "group", "late"], target="y", form=form)
+    algorithm = prepare(name, where, features=["x", "group", "late"], target="y")
     source = dpkit.open_source(made_up(), where.schema, neighbours=where.neighbours)
     result = run_algorithms(
         {"fit": (algorithm, 0.01)}, engine=dpkit.BlockEngine(source), setting=where, rng=np.random.default_rng(4)
@@ -98,4 +98,4 @@ def test_no_neighbours_with_categories_exceed_the_sensitivity(query, relation):
 def test_what_cannot_be_regressed_is_refused(features, target, said):
     where = setting(levels=("a",))
     with pytest.raises(dpkit.InvalidValueError, match=said):
-        FACTORY.prepare(where, features=features, target=target)
+        prepare("irls", where, features=features, target=target)

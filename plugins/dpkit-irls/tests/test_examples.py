@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dpkit_irls import bars
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.generator import sample
 from dpkit_irls.measuring import fitted, registry
 
@@ -58,7 +58,7 @@ def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
 def test_the_simulated_curator_measures_what_a_run_would_give():
     """Same totals, same noise: with almost none, both fits are the same."""
     data = sample("paper", 3_000, np.random.default_rng(1))
-    for method in ("bounded", "moments"):
+    for method, name in (("bounded", "irls"), ("moments", "irls-moments")):
         quick = fitted(data, method, np.random.default_rng(2), known=registry(), noise={(method, 10, False): 1e-6})
         names = [f"x{place}" for place in range(10)]
         columns = [dpkit.Number(name=name, lower=-data.x_bound, upper=data.x_bound, missing=0.0) for name in names]
@@ -66,7 +66,7 @@ def test_the_simulated_curator_measures_what_a_run_would_give():
         schema = dpkit.Schema(columns=tuple(columns))
         where = DeclaredSetting(schema=schema, neighbours=dpkit.Neighbours.REPLACE_ONE, rows=3_000)
         bound = {} if method == "bounded" else {"x_bound": data.x_bound}
-        algorithm = FACTORY.prepare(where, features=names, target="y", form=method, intercept=False, **bound)
+        algorithm = prepare(name, where, features=names, target="y", intercept=False, **bound)
         source = dpkit.open_source(np.column_stack([data.x, data.y]), schema, neighbours=where.neighbours, names=[*names, "y"])
         run = run_algorithms(
             {"fit": (algorithm, 1e-6)}, engine=dpkit.BlockEngine(source), setting=where, rng=np.random.default_rng(2)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import IRLS, MOMENTS, PAPER
 from dpkit_irls.foretelling import SimulatedCurator, made_up
 from dpkit_irls.moment_errors import residual_scale, scores
 from dpkit_irls.moment_query import Scaling
@@ -17,11 +17,11 @@ from dpkit.running.run import run_algorithms
 REPLACE = dpkit.Neighbours.REPLACE_ONE
 COLUMNS = ("a", "b", "y")
 FORMS = {
-    "bounded": {"form": "bounded"},
-    "moments": {"form": "moments"},
-    "laplace": {"form": "moments", "noise": "laplace"},
-    "wishart": {"form": "moments", "noise": "wishart"},
-    "paper": {"form": "paper", "accept_refuted": ["wishart", "gaussian", "taylor"]},
+    "bounded": (IRLS, {}),
+    "moments": (MOMENTS, {}),
+    "laplace": (MOMENTS, {"noise": "laplace"}),
+    "wishart": (MOMENTS, {"noise": "wishart"}),
+    "paper": (PAPER, {"accept_refuted": ["wishart", "gaussian", "taylor"]}),
 }
 
 
@@ -31,7 +31,7 @@ def setting(rows, relation=REPLACE):
 
 
 def prepared(rows, name, relation=REPLACE, **changes):
-    return FACTORY.prepare(setting(rows, relation), features=["a", "b"], target="y", **(FORMS[name] | changes))
+    return FORMS[name][0].prepare(setting(rows, relation), features=["a", "b"], target="y", **(FORMS[name][1] | changes))
 
 
 def fitted(rows, name, noise, seed, **changes):
@@ -74,8 +74,8 @@ def test_rare_levels_are_foretold_where_their_shares_are_declared():
     columns = (*(dpkit.Number(name=name, lower=-4, upper=4, missing=0.0) for name in ("a", "y")),)
     schema = dpkit.Schema(columns=(columns[0], dpkit.Category(name="g", levels=("u", "v", "w")), columns[1]))
     where = DeclaredSetting(schema=schema, neighbours=REPLACE, rows=rows)
-    algorithm = FACTORY.prepare(where, features=["a", "g"], target="y")
-    declared = replace(algorithm, shares=shares).accuracy(noise)
+    algorithm = IRLS.prepare(where, features=["a", "g"], target="y", shares=shares)
+    declared = algorithm.accuracy(noise)
     rng, stated = np.random.default_rng(5), []
     for _ in range(2):
         block = made_up(where, where.columns, rows, rng, shares=shares)
@@ -86,7 +86,7 @@ def test_rare_levels_are_foretold_where_their_shares_are_declared():
         stated.append([*fit.standard_errors, fit.intercept_error])
     observed = 1.96 * np.mean(stated, axis=0)
     assert np.array(list(declared.values())) / observed == pytest.approx(np.ones(4), rel=0.5)
-    assert algorithm.accuracy(noise)["g=w, on made-up data"] < 0.5 * declared["g=w, on made-up data"]
+    assert replace(algorithm, shares={}).accuracy(noise)["g=w, on made-up data"] < 0.5 * declared["g=w, on made-up data"]
 
 
 def test_scores_of_normal_residuals():
@@ -150,25 +150,25 @@ data:
     y: {{lower: -4, upper: 4, missing: 0}}
 budget: {{epsilon: {epsilon}, delta: 1.0e-6, accountant: gdp}}
 steps:
-  - {{id: fit, run: irls, with: {{features: [a, b], target: y{more}}}}}
+  - {{id: fit, run: {run}, with: {{features: [a, b], target: y{more}}}}}
 """
 
 
-def planned(folder, rows, epsilon=0.9, more=""):
+def planned(folder, rows, epsilon=0.9, more="", run="irls"):
     path = folder / "analysis.yaml"
-    path.write_text(textwrap.dedent(ANALYSIS.format(rows=rows, epsilon=epsilon, more=more)), encoding="utf-8")
+    path.write_text(textwrap.dedent(ANALYSIS.format(rows=rows, epsilon=epsilon, more=more, run=run)), encoding="utf-8")
     return dpkit.load(path).plan()
 
 
-@pytest.mark.parametrize("more", ["", ", form: moments"])
-def test_a_plan_with_far_too_few_rows_is_refused_with_what_would_do(tmp_path, more):
+@pytest.mark.parametrize("run", ["irls", "irls-moments"])
+def test_a_plan_with_far_too_few_rows_is_refused_with_what_would_do(tmp_path, run):
     with pytest.raises(dpkit.PlanRefusedError, match="rows are too few") as refused:
-        planned(tmp_path, 40, more=more)
+        planned(tmp_path, 40, run=run)
     said = refused.value.nearest
     rows, epsilon = int(said.split("about ")[1].split()[0]), float(said.split("epsilon ")[1].rstrip("."))
-    assert planned(tmp_path, rows + 1, more=more).steps[0].advice
-    assert planned(tmp_path, 40, epsilon=epsilon * 1.02, more=more).steps[0].advice
-    assert "rows are few" in planned(tmp_path, 40, more=more + ", few_rows: answer").steps[0].advice[0]
+    assert planned(tmp_path, rows + 1, run=run).steps[0].advice
+    assert planned(tmp_path, 40, epsilon=epsilon * 1.02, run=run).steps[0].advice
+    assert "rows are few" in planned(tmp_path, 40, run=run, more=", few_rows: answer").steps[0].advice[0]
 
 
 def test_a_plan_says_when_rows_are_few_and_how_large_errors_will_be(tmp_path):

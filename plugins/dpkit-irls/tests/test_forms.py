@@ -5,7 +5,7 @@ import math
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.paper import published_epsilon
 
 import dpkit
@@ -19,13 +19,13 @@ REPLACE = dpkit.Neighbours.REPLACE_ONE
 BUDGET = dpkit.ApproxDP(epsilon=0.9, delta=1e-6)
 ACCEPTED = {"accept_refuted": ["wishart", "gaussian", "taylor"]}
 FORMS = [
-    {"form": "bounded"},
-    {"form": "bounded", "units": "bounds"},
-    {"form": "moments"},
-    {"form": "moments", "noise": "laplace", "average": "iterates"},
-    {"form": "moments", "noise": "wishart", "p": 1.5},
-    {"form": "paper", "noise": "laplace", **ACCEPTED},
-    {"form": "paper", "noise": "gaussian", **ACCEPTED},
+    {"run": "irls"},
+    {"run": "irls", "units": "bounds"},
+    {"run": "irls-moments"},
+    {"run": "irls-moments", "noise": "laplace", "average": "iterates"},
+    {"run": "irls-moments", "noise": "wishart", "p": 1.5},
+    {"run": "irls-paper", "noise": "laplace", **ACCEPTED},
+    {"run": "irls-paper", "noise": "gaussian", **ACCEPTED},
 ]
 
 
@@ -39,9 +39,9 @@ def setting(features=2, rows=500, bound=4.0, neighbours=REPLACE):
     return DeclaredSetting(schema=schema, neighbours=neighbours, rows=rows)
 
 
-def prepared(where, **values):
+def prepared(where, run="irls", **values):
     features = [name for name in where.columns if name != "y"]
-    return FACTORY.prepare(where, features=features, target="y", **values)
+    return prepare(run, where, features=features, target="y", **values)
 
 
 class Uncounted(dpkit.BlockEngine):
@@ -51,7 +51,7 @@ class Uncounted(dpkit.BlockEngine):
         return None
 
 
-def run(where, data, multiplier=0.5, seed=0, engine=dpkit.BlockEngine, **values):
+def fitted(where, data, multiplier=0.5, seed=0, engine=dpkit.BlockEngine, **values):
     source = dpkit.open_source(np.asarray(data), where.schema, neighbours=where.neighbours, names=list(where.columns))
     algorithm = prepared(where, **values)
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def line(rows, rng, features=2):
 @pytest.mark.parametrize("form", FORMS, ids=names)
 def test_the_plan_is_what_is_charged(form):
     where = setting()
-    result = run(where, line(500, np.random.default_rng(1)), multiplier=2.0, **form)
+    result = fitted(where, line(500, np.random.default_rng(1)), multiplier=2.0, **form)
     charged = dpkit.core.events.flatten(charged_event(result.releases))
     assert charged == dpkit.core.events.flatten(result.plan)
     assert result.simulation
@@ -74,7 +74,7 @@ def test_the_plan_is_what_is_charged(form):
 
 @pytest.mark.parametrize("form", FORMS, ids=names)
 def test_with_little_noise_the_line_is_found(form):
-    fit = run(setting(rows=4000), line(4000, np.random.default_rng(2)), multiplier=0.01, **form).outcomes["fit"].result
+    fit = fitted(setting(rows=4000), line(4000, np.random.default_rng(2)), multiplier=0.01, **form).outcomes["fit"].result
     assert fit.coefficients == pytest.approx((0.5, -0.25), abs=0.03)
     assert fit.intercept == pytest.approx(0.3, abs=0.03)
 
@@ -97,7 +97,7 @@ HARD = {
 @pytest.mark.parametrize("data", HARD.values(), ids=HARD.keys())
 @pytest.mark.parametrize("noise", [1e-3, 5.0, 1e4])
 def test_degenerate_data_gives_a_finite_answer(form, data, noise):
-    outcome = run(setting(rows=50), data, multiplier=noise, engine=Uncounted, **form).outcomes["fit"]
+    outcome = fitted(setting(rows=50), data, multiplier=noise, engine=Uncounted, **form).outcomes["fit"]
     assert outcome.ending == "finished"
     assert np.isfinite([*outcome.result.coefficients, outcome.result.intercept]).all()
 
@@ -105,8 +105,8 @@ def test_degenerate_data_gives_a_finite_answer(form, data, noise):
 def test_one_feature_and_add_remove_work():
     where = setting(features=1, rows=None, neighbours=dpkit.Neighbours.ADD_REMOVE)
     data = line(4000, np.random.default_rng(3), features=1)
-    for form in ({"form": "bounded"}, {"form": "moments"}):
-        fit = run(where, data, multiplier=0.01, **form).outcomes["fit"].result
+    for form in ({"run": "irls"}, {"run": "irls-moments"}):
+        fit = fitted(where, data, multiplier=0.01, **form).outcomes["fit"].result
         assert fit.coefficients == pytest.approx((0.5,), abs=0.03)
 
 
@@ -129,7 +129,7 @@ def test_columns_in_other_units_dummies_and_sparse_columns_work_as_they_come():
     algorithm = prepared(where, intercept=False)
     (noise,), _ = solve_noise([algorithm], BUDGET, accountant="gdp", neighbours=REPLACE, registry=REGISTRY)
     data = np.column_stack([plain, large, sparse, constant, dummy, y])
-    fit = run(where, data, multiplier=noise, intercept=False).outcomes["fit"].result
+    fit = fitted(where, data, multiplier=noise, intercept=False).outcomes["fit"].result
     truth = dict(zip(("plain", "large", "sparse", "constant", "dummy"), (1.0, -0.5e-4, 0.5, 0.0, 1.0), strict=True))
     for name, tolerance in {"plain": 0.1, "large": 0.1e-4, "dummy": 0.5}.items():
         assert dict(zip(fit.features, fit.coefficients, strict=True))[name] == pytest.approx(truth[name], abs=tolerance)
@@ -137,12 +137,12 @@ def test_columns_in_other_units_dummies_and_sparse_columns_work_as_they_come():
 
 def test_every_sound_form_meets_a_budget():
     where = setting(features=10)
-    for form, accountant in (("bounded", "gdp"), ("bounded", "zcdp"), ("moments", "best")):
-        algorithm = prepared(where, form=form)
+    for name, accountant in (("irls", "gdp"), ("irls", "zcdp"), ("irls-moments", "best")):
+        algorithm = prepared(where, run=name)
         (noise,), guarantee = solve_noise([algorithm], BUDGET, accountant=accountant, neighbours=REPLACE, registry=REGISTRY)
         assert guarantee.epsilon(delta=1e-6) <= 0.9
         assert noise > 0
-    pure = prepared(where, form="moments", noise="laplace")
+    pure = prepared(where, run="irls-moments", noise="laplace")
     (noise,), guarantee = solve_noise(
         [pure], dpkit.PureDP(epsilon=0.9), accountant="pure", neighbours=REPLACE, registry=REGISTRY
     )
@@ -152,9 +152,9 @@ def test_every_sound_form_meets_a_budget():
 def test_the_paper_is_refused_unless_every_refuted_step_is_named():
     for accepted in ([], ["wishart"], ["wishart", "gaussian"]):
         with pytest.raises(dpkit.InvalidValueError, match="refuted"):
-            prepared(setting(), form="paper", accept_refuted=accepted)
-    algorithm = prepared(setting(), form="paper", **ACCEPTED)
-    fit = run(setting(), line(500, np.random.default_rng(1)), form="paper", **ACCEPTED).outcomes["fit"].result
+            prepared(setting(), run="irls-paper", accept_refuted=accepted)
+    algorithm = prepared(setting(), run="irls-paper", **ACCEPTED)
+    fit = fitted(setting(), line(500, np.random.default_rng(1)), run="irls-paper", **ACCEPTED).outcomes["fit"].result
     assert "does not hold" in fit.notes[0]
     plan = algorithm.plan(algorithm.published_noise(0.9))
     priced = dpkit.account(plan, "pure", REPLACE, REGISTRY, accept=algorithm.refuted_rules)
@@ -171,12 +171,12 @@ def test_the_published_calibrations():
 def test_only_public_facts_refuse():
     where = setting()
     with pytest.raises(dpkit.UnknownNameError, match="x0"):
-        FACTORY.prepare(where, features=["x00"], target="y")
+        prepare("irls", where, features=["x00"], target="y")
     with pytest.raises(dpkit.InvalidValueError, match="distinct"):
-        FACTORY.prepare(where, features=["x0", "x0"], target="y")
+        prepare("irls", where, features=["x0", "x0"], target="y")
     unknown = setting(rows=None, neighbours=dpkit.Neighbours.ADD_REMOVE)
     with pytest.raises(dpkit.InvalidValueError, match="Declare the number of rows"):
-        prepared(unknown, form="paper", **ACCEPTED)
+        prepared(unknown, run="irls-paper", **ACCEPTED)
 
 
 def test_too_few_rows_are_said_from_public_facts():

@@ -125,14 +125,14 @@ def test_a_fit_releases_the_same_bits(both):
     source = dpkit.open_source(table, schema, names=list(columns_of(3)), neighbours=Neighbours.REPLACE_ONE)
     setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(table))
 
-    def fitted(form):
-        prepare = default_registry().algorithm("irls").prepare
-        algorithm = prepare(setting, features=list(columns_of(3))[:-1], target="y", form=form, few_rows="answer")
+    def fitted(name):
+        prepare = default_registry().algorithm(name).prepare
+        algorithm = prepare(setting, features=list(columns_of(3))[:-1], target="y", few_rows="answer")
         engine = dpkit.BlockEngine(source)
         return run_algorithms({"fit": (algorithm, 10.0)}, engine=engine, setting=setting, rng=np.random.default_rng(1))
 
-    for form in ("bounded", "moments"):
-        assert len({repr(run.outcomes["fit"].result) for run in both(lambda form=form: fitted(form))}) == 1
+    for name in ("irls", "irls-moments"):
+        assert len({repr(run.outcomes["fit"].result) for run in both(lambda name=name: fitted(name))}) == 1
 
 
 @pytest.mark.parametrize("change", ["", "many columns", "not contiguous"])

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 from dpkit_irls import influence_query, moment_query, step_query
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import EqualBins, Octaves
 from dpkit_irls.moment_query import Scaling, Weights
@@ -178,7 +178,7 @@ def asked_by_a_run(relation, features, *, noise, **chosen):
     where = setting(relation, features)
     rows = np.random.default_rng(features).normal(size=(200, features + 1)).clip(-4, 4)
     engine = dpkit.BlockEngine(dpkit.open_source(rows, where.schema, neighbours=relation, names=list(where.columns)))
-    algorithm = FACTORY.prepare(where, features=where.columns[:-1], target="y", form="bounded", **chosen)
+    algorithm = prepare("irls", where, features=where.columns[:-1], target="y", **chosen)
     curator = Asking(engine, np.random.default_rng(2))
     state = algorithm.init(noise)
     while not algorithm.finished(state):

@@ -11,7 +11,7 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls import asking, moments
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 
 import dpkit
 from dpkit.data.delivery import release_exactly
@@ -111,17 +111,17 @@ def pairs(relation):
 
 
 FORMS = {
-    "bounded": ({"form": "bounded", "iterations": 2, "intercept": False}, 1.0, "gdp"),
-    "bounded, intercept": ({"form": "bounded", "iterations": 2, "units": "bounds"}, 1.0, "gdp"),
-    "gaussian": ({"form": "moments", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 4.0, "gdp"),
-    "laplace": ({"form": "moments", "noise": "laplace", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 30.0, "pure"),
-    "wishart": ({"form": "moments", "noise": "wishart", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 5.0, "pld"),
+    "bounded": ("irls", {"iterations": 2, "intercept": False}, 1.0, "gdp"),
+    "bounded, intercept": ("irls", {"iterations": 2, "units": "bounds"}, 1.0, "gdp"),
+    "gaussian": ("irls-moments", {"iterations": 2, "weight_cap": 1.0, "intercept": False}, 4.0, "gdp"),
+    "laplace": ("irls-moments", {"noise": "laplace", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 30.0, "pure"),
+    "wishart": ("irls-moments", {"noise": "wishart", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 5.0, "pld"),
 }
 
 
 def prepared(where, name):
-    chosen, noise, accountant = FORMS[name]
-    return FACTORY.prepare(where, features=["x0", "x1"], target="y", **chosen), noise, accountant
+    run, chosen, noise, accountant = FORMS[name]
+    return prepare(run, where, features=["x0", "x1"], target="y", **chosen), noise, accountant
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD], ids=str)

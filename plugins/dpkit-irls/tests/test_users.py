@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import FACTORY
+from dpkit_irls.algorithm import prepare
 
 import dpkit
 from dpkit.data.setting import DeclaredSetting
@@ -13,9 +13,9 @@ from dpkit.testing.metrics import sizes_in
 AT_MOST = 3
 COLUMNS = ("x0", "x1", "y")
 FORMS = {
-    "bounded": {"form": "bounded", "iterations": 2},
-    "gaussian": {"form": "moments", "iterations": 2},
-    "laplace": {"form": "moments", "iterations": 2, "noise": "laplace"},
+    "bounded": {"run": "irls", "iterations": 2},
+    "gaussian": {"run": "irls-moments", "iterations": 2},
+    "laplace": {"run": "irls-moments", "iterations": 2, "noise": "laplace"},
 }
 
 
@@ -63,6 +63,10 @@ class Watching:
         return tuple(mechanism.release(one.nearest(), self.rng) for (_, mechanism), one in zip(pairs, here, strict=True))
 
 
+def prepared(where, run, **values):
+    return prepare(run, where, features=["x0", "x1"], target="y", **values)
+
+
 @pytest.mark.parametrize("relation", list(dpkit.Neighbours), ids=str)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_whole_person_moves_no_sum_beyond_its_distance(name, relation):
@@ -72,7 +76,7 @@ def test_a_whole_person_moves_no_sum_beyond_its_distance(name, relation):
     neighbours = (others, [*others, extreme]) if relation is dpkit.Neighbours.ADD_REMOVE else (
         [*others, opposite], [*others, extreme]
     )  # fmt: skip
-    algorithm = FACTORY.prepare(where, features=["x0", "x1"], target="y", weight_cap=1.0, **FORMS[name])
+    algorithm = prepared(where, **({} if name == "bounded" else {"weight_cap": 1.0}), **FORMS[name])
     watching = Watching([engine(persons, where) for persons in neighbours], where, np.random.default_rng(2))
     state = algorithm.init(1.0)
     while not algorithm.finished(state):
@@ -84,8 +88,8 @@ def test_a_whole_person_moves_no_sum_beyond_its_distance(name, relation):
 @pytest.mark.parametrize("name", FORMS)
 def test_a_fit_for_persons_charges_its_plan_and_finds_the_line(name, relation):
     where = setting(relation)
-    algorithm = FACTORY.prepare(where, features=["x0", "x1"], target="y", **FORMS[name] | {"iterations": 6})
-    alone = FACTORY.prepare(setting(relation, at_most=1), features=["x0", "x1"], target="y", **FORMS[name] | {"iterations": 6})
+    algorithm = prepared(where, **FORMS[name] | {"iterations": 6})
+    alone = prepared(setting(relation, at_most=1), **FORMS[name] | {"iterations": 6})
     result = run_algorithms(
         {"fit": (algorithm, 0.01)}, engine=engine(people(1500), where), setting=where, rng=np.random.default_rng(3)
     )
@@ -100,8 +104,8 @@ def test_a_fit_for_persons_charges_its_plan_and_finds_the_line(name, relation):
 def test_wishart_noise_for_persons_with_several_rows_is_refused_before_anything_is_spent():
     """Their change has a higher rank than the theorem covers."""
     for relation in dpkit.Neighbours:
-        algorithm = FACTORY.prepare(setting(relation), features=["x0", "x1"], target="y", form="moments", noise="wishart")
+        algorithm = prepared(setting(relation), run="irls-moments", noise="wishart")
         with pytest.raises(dpkit.InvalidValueError, match="rank_one"):
             algorithm.plan(1.0)
         one_row = setting(relation, at_most=1)
-        FACTORY.prepare(one_row, features=["x0", "x1"], target="y", form="moments", noise="wishart").plan(1.0)
+        prepared(one_row, run="irls-moments", noise="wishart").plan(1.0)

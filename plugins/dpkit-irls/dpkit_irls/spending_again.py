@@ -1,0 +1,80 @@
+"""Fits add up: a warning where the same rows are fitted again, or where scikit-learn is about to fit many times.
+
+What is looked at is public: which object was given, and who called. A warning says nothing of the data and comes before any
+charge, so that `warnings.simplefilter("error", SpendsAgainWarning)` stops the fit for free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any
+
+ONCE = ("base", "pipeline", "compose", "utils")
+"""Parts of scikit-learn that fit an estimator once, for whoever called them. All others fit folds, grids or ensembles."""
+
+_fitted: dict[int, weakref.ref[Any]] = {}
+_lock = threading.Lock()
+
+
+class SpendsAgainWarning(UserWarning):
+    """The same rows are paid for again."""
+
+
+def warn_of_spending_again(rows: object, *, charged: bool, seeded: bool, epsilon: float, stacklevel: int) -> None:
+    """Warn where this fit is one of several on the same rows. `charged`: a ledger adds them up. `seeded`: a simulation."""
+    caller = _repeating_caller()
+    if seeded:
+        if caller == "sklearn.ensemble":  # which sets `random_state` by itself
+            warnings.warn(
+                "sklearn.ensemble gives every estimator a seed: its fits are simulations, and protect nobody.",
+                SpendsAgainWarning,
+                stacklevel=stacklevel,
+            )
+    elif caller:
+        adds_up = "Every fit is charged to the ledger." if charged else "Nothing adds the fits up: give a `ledger`."
+        warnings.warn(
+            f"{caller} fits this estimator several times, and every fit spends epsilon = {epsilon:g} again. Scores of held-out "
+            f"rows are computed without noise: they are not private. {adds_up} Choose parameters on public or made-up data.",
+            SpendsAgainWarning,
+            stacklevel=stacklevel,
+        )
+    elif not charged and _seen_before(rows):
+        warnings.warn(
+            f"These rows were fitted before, without a ledger: this fit spends epsilon = {epsilon:g} again, and the losses of "
+            "all fits add up. Give a `ledger`, which keeps the total.",
+            SpendsAgainWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _repeating_caller() -> str:
+    """The part of scikit-learn that called, where it fits more than once; across processes as well."""
+    frame = sys._getframe(1)
+    while frame is not None:  # type: ignore[redundant-expr, unused-ignore]
+        parts = str(frame.f_globals.get("__name__", "")).split(".")
+        if parts[0] == "sklearn" and len(parts) > 1 and parts[1] not in ONCE:
+            return ".".join(parts[:2])
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def _seen_before(rows: object) -> bool:
+    """Whether this very object was fitted before in this process. Lists cannot be remembered."""
+    key = id(rows)
+    with _lock:
+        known = _fitted.get(key)
+        if known is not None and known() is rows:
+            return True
+        with contextlib.suppress(TypeError):
+            _fitted[key] = weakref.ref(rows, lambda reference: _forget(key, reference))
+        return False
+
+
+def _forget(key: int, reference: weakref.ref[Any]) -> None:
+    """No lock: it may run while this thread holds it."""
+    if _fitted.get(key) is reference:
+        _fitted.pop(key, None)
