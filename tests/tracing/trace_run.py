@@ -20,7 +20,6 @@ import dpkit
 from dpkit.cli import main
 
 ROOT = Path(dpkit.__file__).parent
-UNNAMED = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 
 ANALYSIS = """\
 dpkit: 1
@@ -38,7 +37,7 @@ steps:
 
 @dataclass
 class Trace:
-    """The named functions that were called, each once, by its file below dpkit/. A lambda belongs to the function around it."""
+    """The named functions that were called, each once, by its file below dpkit/. What is inside a function belongs to it."""
 
     functions: set[tuple[str, str]] = field(default_factory=set)
 
@@ -71,7 +70,7 @@ def tracing() -> Iterator[Trace]:
             return
         if code.co_name == "<module>":
             importing.append(frame)
-        elif code.co_filename.startswith(inside) and code.co_name not in UNNAMED:
+        elif code.co_filename.startswith(inside) and "<" not in code.co_qualname:
             trace.functions.add((code.co_filename.removeprefix(inside), code.co_qualname))
 
     before = sys.getprofile()
