@@ -134,7 +134,7 @@ if TYPE_CHECKING:
     from dpkit.pricing.filters import PrivacyFilter as PrivacyFilter
     from dpkit.privacy.claims import Citation as Citation
     from dpkit.privacy.claims import Claim as Claim
-    from dpkit.privacy.conversions.arrow import Conversion as Conversion
+    from dpkit.privacy.claims import Conversion as Conversion
     from dpkit.privacy.distances import Distance as Distance
     from dpkit.privacy.distances import frobenius as frobenius
     from dpkit.privacy.distances import l1 as l1
@@ -195,9 +195,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.contracts.algorithm": ("Curator", "IterativeAlgorithm", "Advising", "Foretelling", "NeedsRows"),
     "dpkit.contracts.auditor": ("Auditor", "Evidence"),
     "dpkit.contracts.choices": ("Choice",),
-    "dpkit.privacy.claims": ("Citation", "Claim"),
+    "dpkit.privacy.claims": ("Citation", "Claim", "Conversion"),
     "dpkit.contracts.command": ("Command",),
-    "dpkit.privacy.conversions.arrow": ("Conversion",),
     "dpkit.privacy.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
     "dpkit.contracts.engine": ("Engine", "Closing", "CountsRows", "DeclaresSetting"),
     "dpkit.privacy.events": ("ApproxEvent", "Compose", "Event", "Parallel", "PureEvent", "Repeat", "Subsample", "ZCDPEvent"),

@@ -25,8 +25,8 @@ from dpkit.privacy.compositions import (
     optimal_epsilon,
 )
 from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
-from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_total
 
 THEOREMS: dict[str, Citation] = {
     "basic": Citation(key="DR14", locator="Theorem 3.16, basic composition"),

@@ -28,10 +28,19 @@ from dpkit.privacy.conversions import (
     renyi_delta,
     renyi_epsilon,
 )
-from dpkit.privacy.gauges import Gauge, log_slack_limit, shown, shown_slack
+from dpkit.privacy.gauges import (
+    Gauge,
+    delta_left,
+    delta_with,
+    log_slack,
+    log_slack_limit,
+    shown,
+    shown_slack,
+    slack_limit,
+    slack_total,
+)
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
 from dpkit.privacy.renyi_curves import MaxCurve, MinCurve, SumCurve
-from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 

@@ -27,10 +27,19 @@ from dpkit.privacy.conversions import (
     zcdp_delta_simple,
     zcdp_epsilon_simple,
 )
-from dpkit.privacy.gauges import Gauge, log_slack_limit, shown, shown_slack
+from dpkit.privacy.gauges import (
+    Gauge,
+    delta_left,
+    delta_with,
+    log_slack,
+    log_slack_limit,
+    shown,
+    shown_slack,
+    slack_limit,
+    slack_total,
+)
 from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.privacy.renyi_curves import LinearCurve
-from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_limit, slack_total
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")

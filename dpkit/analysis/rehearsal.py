@@ -5,7 +5,7 @@ What comes out of the rehearsal's releases is noise around zero from a fixed gen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,9 @@ from dpkit.contracts.setting import Setting
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import DpkitError, PlanExceededError
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.events import Event
-from dpkit.release.coverage import PlanCoverage
-from dpkit.release.curator import planned_event
+from dpkit.release.driver import states_of
+from dpkit.release.purses import PlanPurse
+from dpkit.release.simulated import Asked, Request, SimulatedCurator
 
 CONFIDENCE = 0.95
 MOST_RELEASES = 2000
@@ -54,75 +54,53 @@ class Rehearsal:
 
 def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: str) -> Rehearsal:
     """Run an algorithm without data; `PlanExceededError` when it asks for more than it planned."""
-    curator = _Rehearsing(setting, algorithm.plan(noise), step)
+    rng = np.random.default_rng(0)
+    claims: dict[str, Claim] = {}
+
+    def noise_around_zero(asked: Request) -> npt.NDArray[np.float64]:
+        for claim in _claims(asked.query, asked.mechanism, setting):
+            claims.setdefault(f"{claim.because}{claim.assuming}{claim.status}", claim)
+        return np.asarray(asked.mechanism.release(np.zeros(asked.query.shape), rng), dtype=np.float64)
+
+    curator = SimulatedCurator(noise_around_zero, setting=setting, purse=PlanPurse(algorithm.plan(noise), run=step))
     complete = False
     try:
-        state = algorithm.init(noise)
-        while not (complete := algorithm.finished(state)) and curator.count < MOST_RELEASES:
-            state = algorithm.step(state, curator)
+        for state in states_of(algorithm, curator, noise=noise, until=lambda: len(curator.asked) >= MOST_RELEASES):
+            complete = algorithm.finished(state)
     except PlanExceededError:
         raise
     except (DpkitError, ArithmeticError, ValueError, TypeError, LookupError) as error:
         show_of_no_data(error, of=f"step {step!r}, rehearsed,")
         complete = False  # made-up values may be beyond what an algorithm can continue from; its plan still binds it
+    kinds: dict[tuple[str, str, tuple[int, ...]], list[Asked]] = {}
+    for query, mechanism in curator.asked:
+        kinds.setdefault((query.name, repr(mechanism), query.shape), []).append((query, mechanism))
     return Rehearsal(
-        releases=curator.releases(), claims=tuple(curator.claims.values()), asked=curator.asked(), complete=complete
+        releases=tuple(_planned(*asked[-1], times=len(asked)) for asked in kinds.values()),
+        claims=tuple(claims.values()),
+        asked=tuple(asked[-1] for asked in kinds.values()),
+        complete=complete,
     )
 
 
-class _Rehearsing:
-    """A curator without data that notes what is asked of it."""
+def _claims(query: Query, mechanism: Mechanism, setting: Setting) -> Iterator[Claim]:
+    """What a mechanism claims at the distances of a query, in the metrics that it knows."""
+    for distance in setting.distances(query):
+        try:
+            yield from mechanism.claims(distance)
+        except (DpkitError, TypeError):  # not in this metric
+            continue
 
-    def __init__(self, setting: Setting, plan: Event, step: str) -> None:
-        self._setting = setting
-        self._coverage = PlanCoverage(plan, run=step)
-        self._rng = np.random.default_rng(0)
-        self._seen: dict[tuple[str, str, tuple[int, ...]], tuple[Query, Mechanism, int]] = {}
-        self.claims: dict[str, Claim] = {}
-        self.count = 0
 
-    def release(self, query: Query, mechanism: Mechanism) -> npt.NDArray[np.float64]:
-        """Noise around zero."""
-        return self.release_all([(query, mechanism)])[0]
-
-    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[npt.NDArray[np.float64], ...]:
-        """Noise around zero, for each."""
-        values = []
-        for query, mechanism in pairs:
-            self._coverage.take(planned_event(self._setting, query, mechanism))
-            self.count += 1
-            key = (query.name, repr(mechanism), query.shape)
-            self._seen[key] = (query, mechanism, self._seen.get(key, (query, mechanism, 0))[2] + 1)
-            self._note_claims(query, mechanism)
-            values.append(np.asarray(mechanism.release(np.zeros(query.shape), self._rng), dtype=np.float64))
-        return tuple(values)
-
-    def _note_claims(self, query: Query, mechanism: Mechanism) -> None:
-        for distance in self._setting.distances(query):
-            try:
-                claims = mechanism.claims(distance)
-            except (DpkitError, TypeError):  # not in this metric
-                continue
-            for claim in claims:
-                self.claims.setdefault(f"{claim.because}{claim.assuming}{claim.status}", claim)
-
-    def releases(self) -> tuple[PlannedRelease, ...]:
-        """What was asked, gathered by query and noise."""
-        return tuple(
-            PlannedRelease(
-                query=name,
-                mechanism=type(mechanism).__name__,
-                scale=_scale(mechanism),
-                times=times,
-                error=mechanism.accuracy(shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
-                shape=shape,
-            )
-            for (name, _, shape), (_, mechanism, times) in self._seen.items()
-        )
-
-    def asked(self) -> tuple[tuple[Query, Mechanism], ...]:
-        """One query and mechanism of each kind."""
-        return tuple((query, mechanism) for query, mechanism, _ in self._seen.values())
+def _planned(query: Query, mechanism: Mechanism, *, times: int) -> PlannedRelease:
+    return PlannedRelease(
+        query=query.name,
+        mechanism=type(mechanism).__name__,
+        scale=_scale(mechanism),
+        times=times,
+        error=mechanism.accuracy(query.shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
+        shape=query.shape,
+    )
 
 
 def _scale(mechanism: Mechanism) -> float | None:

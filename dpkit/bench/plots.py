@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dpkit.analysis.showing.markup import Markup
+from dpkit.analysis.showing.pieces import Markup
 from dpkit.bench.fit import FitRow
 from dpkit.bench.growth import COMPOSITIONS, GrowthRow
 from dpkit.bench.importing import ImportRow

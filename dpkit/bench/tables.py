@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dpkit.analysis.outputs import write_whole
-from dpkit.analysis.showing.markup import Markup
+from dpkit.analysis.showing.pieces import Markup
 from dpkit.errors import InvalidValueError
 
 

@@ -16,8 +16,7 @@ from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import nonnegative
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP

@@ -14,8 +14,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import nonnegative
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP

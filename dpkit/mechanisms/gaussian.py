@@ -14,8 +14,7 @@ import numpy.typing as npt
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 from dpkit.privacy.checks import nonnegative
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Compose, Event, Repeat, flatten
 from dpkit.privacy.losses import GDP, ZCDP, MeanCDP, RenyiCurve

@@ -15,8 +15,7 @@ from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import nonnegative
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments

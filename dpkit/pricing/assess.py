@@ -19,9 +19,9 @@ from dpkit.errors import (
     UnpricedLossError,
 )
 from dpkit.numerics.rounding import exact_sum, round_up
-from dpkit.pricing.amplification import amplified
 from dpkit.privacy.checks import instance_of
 from dpkit.privacy.claims import Citation, Status
+from dpkit.privacy.compositions import amplified
 from dpkit.privacy.events import Event, Parallel, Subsample, flatten
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours

@@ -1,10 +1,13 @@
-"""What is claimed, on whose authority, and whether it stands: the part of a mechanism that an auditor tries to break."""
+"""What is claimed, on whose authority, and whether it stands; and the shape of a theorem that turns one loss into another."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from dpkit.errors import LossOverflowError
 from dpkit.privacy.checks import instance_of, nonempty_text, one_of, tuple_of
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
@@ -45,3 +48,21 @@ class Claim:
         assuming = tuple_of(self.assuming, str, field="assuming", where="Claim", allowed="a tuple of strings")
         object.__setattr__(self, "assuming", assuming)
         one_of(self.status, STATUSES, field="status", where="Claim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """`apply` turns a `source` loss into a `target` loss that it implies; sound in this direction only."""
+
+    name: str
+    source: type[Loss]
+    target: type[Loss]
+    because: Citation
+    apply: Callable[..., Loss]
+
+
+def finite(value: float, *, notion: str) -> float:
+    """The value, or an error when the loss is too large to be a number."""
+    if not math.isfinite(value):
+        raise LossOverflowError(notion=notion)
+    return value

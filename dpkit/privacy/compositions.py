@@ -1,6 +1,6 @@
-"""Composition theorems for pure and approximate losses: one theorem a function, each rounded up.
+"""Composition and amplification theorems for pure and approximate losses: one theorem a function, each rounded up.
 
-A composition is a multiset of epsilons with counts; the deltas have been taken out as a slack (`dpkit.privacy.slack`), and
+A composition is a multiset of epsilons with counts; the deltas have been taken out as a slack (`dpkit.privacy.gauges`), and
 `delta` here is what is left of the target.
 """
 
@@ -14,8 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exact_sum, outward, round_up
+from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exact_sum, next_up, outward, round_up
 from dpkit.numerics.special import Array
+from dpkit.privacy.losses import ApproxDP, PureDP
 
 Terms = Sequence[tuple[float, int]]
 """(epsilon, count) pairs."""
@@ -209,3 +210,27 @@ def _lattice(epsilon: float, count: int) -> _Lattice:
         relative=16.0 * UNIT_ROUNDOFF * (size + count),
         lost=2.0 * (count + 1) * SMALLEST,
     )
+
+
+def amplified(loss: PureDP | ApproxDP, *, rate: float) -> PureDP | ApproxDP:
+    """(epsilon, delta) becomes (ln(1 + rate (e^epsilon - 1)), rate * delta) under add-remove (BBG18, Theorem 8).
+
+    The sample must be Poisson and secret. Never above the loss itself.
+    """
+    epsilon = min(loss.epsilon, _amplified_epsilon(loss.epsilon, rate))
+    if isinstance(loss, PureDP):
+        return PureDP(epsilon=epsilon)
+    delta = min(loss.delta, next_up(rate * loss.delta)) if rate and loss.delta else 0.0
+    return ApproxDP(epsilon=epsilon, delta=delta)
+
+
+def _amplified_epsilon(epsilon: float, rate: float) -> float:
+    if rate == 0.0 or epsilon == 0.0:
+        return 0.0
+    if epsilon < 700.0:
+        value = magnitude = math.log1p(rate * math.expm1(epsilon))
+    else:  # e^epsilon overflows: ln(1 + q(e^e - 1)) = e + ln q + ln(1 + (1 - q)/(q e^e))
+        rate = max(rate, 1e-300)
+        value = max(0.0, epsilon + math.log(rate)) + math.log1p((1.0 - rate) / rate * math.exp(-epsilon))
+        magnitude = epsilon  # the difference cancels, and its rounding is of this size
+    return outward(value, magnitude=magnitude, ulps=8.0)

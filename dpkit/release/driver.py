@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,20 +42,46 @@ def drive(
     Stopping early is post-processing of what was released: the result is that of the state reached, and the price stays the
     plan's. A state that is not finite ends the run with the state before it.
     """
+    ending: Ending = "finished"
     with interrupts() as interrupted:
-        state = algorithm.init(noise)
-        steps = 0
-        while not algorithm.finished(state) and steps < MOST_STEPS:
+
+        def is_stopped() -> bool:
+            nonlocal ending
             if interrupted() or (cancelled is not None and cancelled()):
-                return Outcome(result=algorithm.result(state), ending="cancelled", steps=steps)
-            following = algorithm.step(state, curator)
-            steps += 1
-            if not is_finite(following):
-                return Outcome(result=algorithm.result(state), ending="non-finite", steps=steps)
+                ending = "cancelled"
+            return ending == "cancelled"
+
+        state: object = None
+        steps = 0
+        for steps, following in enumerate(states_of(algorithm, curator, noise=noise, until=is_stopped)):
+            if steps and not is_finite(following):
+                ending = "non-finite"
+                break
             state = following
-            if progress is not None:
+            if steps and progress is not None:
                 progress(steps)
-        return Outcome(result=algorithm.result(state), ending="finished", steps=steps)
+        return Outcome(result=algorithm.result(state), ending=ending, steps=steps)
+
+
+def states_of(
+    algorithm: AnyAlgorithm,
+    curator: Curator,
+    *,
+    noise: float,
+    until: Callable[[], bool] = lambda: False,
+    most: int = MOST_STEPS,
+) -> Iterator[Any]:
+    """The only loop over an algorithm's steps: every state from the first to the last, through any curator.
+
+    It ends where the algorithm is finished, where `until` says so before a step, or after `most` steps.
+    """
+    state = algorithm.init(noise)
+    yield state
+    steps = 0
+    while not algorithm.finished(state) and steps < most and not until():
+        state = algorithm.step(state, curator)
+        steps += 1
+        yield state
 
 
 def is_finite(state: object) -> bool:

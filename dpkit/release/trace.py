@@ -10,7 +10,7 @@ from dpkit.pricing.serialise import dump
 from dpkit.privacy.events import Event, as_event
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import Released
-from dpkit.release.ledger.values import value_text
+from dpkit.release.ledger.entries import value_text
 
 VERSION = 1
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dpkit.analysis.outputs import check_outputs, write_output
 from dpkit.analysis.reading.spec import Spec
-from dpkit.analysis.showing.markup import Markup, element, joined
-from dpkit.analysis.showing.pieces import html_table
+from dpkit.analysis.showing.pieces import Markup, element, html_table, joined
 from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import SerialisationError

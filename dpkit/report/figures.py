@@ -11,7 +11,7 @@ from dpkit.analysis.plan import Plan
 from dpkit.analysis.run_plan import Result
 from dpkit.analysis.showing.answers import Coefficient, coefficients_of, is_number
 from dpkit.analysis.showing.documents import jsonable
-from dpkit.analysis.showing.markup import Markup, element, joined
+from dpkit.analysis.showing.pieces import Markup, element, joined
 from dpkit.analysis.showing.text import at_most
 from dpkit.contracts.mechanism import Scaled
 from dpkit.numerics.rounding import in_full

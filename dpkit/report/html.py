@@ -13,8 +13,7 @@ from dpkit.analysis.plan import Plan
 from dpkit.analysis.reading.read_yaml import written_yaml
 from dpkit.analysis.run_plan import Result
 from dpkit.analysis.showing.documents import plugins_document
-from dpkit.analysis.showing.markup import Markup, element, joined, trusted
-from dpkit.analysis.showing.pieces import answers, html_table, releases_table, steps_table
+from dpkit.analysis.showing.pieces import Markup, answers, element, html_table, joined, releases_table, steps_table, trusted
 from dpkit.analysis.showing.text import factor_text, odds, relied_rows
 from dpkit.numerics.rounding import in_full, percent_up, round_up
 from dpkit.privacy.neighbours import Neighbours

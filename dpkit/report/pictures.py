@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from dpkit.analysis.showing.comparison import Comparison
-from dpkit.analysis.showing.markup import Markup, element, joined
+from dpkit.analysis.showing.pieces import Markup, element, joined
 from dpkit.analysis.showing.text import number
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 440.0, 122.0, 16.0, 20.0, 34.0

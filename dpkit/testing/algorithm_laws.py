@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from dpkit.auditing.algorithms.made_up_rows import Table, hard_tables
 from dpkit.auditing.algorithms.reachable_parts import differs, holds_number, holds_way_to_data
-from dpkit.auditing.algorithms.scripted_answers import Asked, PlayedCurator, most_steps, players, replayed, silence, walked
+from dpkit.auditing.algorithms.scripted_answers import most_steps, played, players, replayed, silence, walked
 from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
 from dpkit.contracts.algorithm import Curator
 from dpkit.errors import PlanExceededError, UnpricedEventError
@@ -16,6 +16,7 @@ from dpkit.pricing.assess import assess
 from dpkit.privacy.events import Event
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.purses import PlanPurse
+from dpkit.release.simulated import Asked
 from dpkit.testing.algorithm_cases import AlgorithmCase, AlgorithmSubject, curator_over, declared
 from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
@@ -68,7 +69,7 @@ def the_state_holds_no_data(case: AlgorithmCase) -> None:
         for thing in [*path.states, result, subject.algorithm]:
             assert not holds_way_to_data(thing), f"a state, the result or the algorithm holds a way to the data, {subject}"
             assert not holds_number(thing, marks), f"a state, the result or the algorithm holds a row's value, {subject}"
-        again = PlayedCurator(subject.setting, None, replayed(released))
+        again = played(replayed(released), setting=subject.setting)
         other = walked(subject.algorithm, again, 1.0, most=most_steps(plan))
         assert not differs(path.states, other.states), f"the states depend on more than what was released, {subject}"
 
@@ -84,7 +85,7 @@ def a_step_is_pure(case: AlgorithmCase) -> None:
                     break
                 kept = copy.deepcopy(state)
                 with silence():
-                    doors = [PlayedCurator(subject.setting, None, player) for _ in range(2)]
+                    doors = [played(player, setting=subject.setting) for _ in range(2)]
                     ends = [subject.algorithm.step(state, door) for door in doors]
                 assert not differs(kept, state), f"a step changed the state that it was given, on {name}, {subject}"
                 assert not differs(*ends), f"a step taken twice gives two states, on {name}, {subject}"
@@ -162,14 +163,14 @@ ALGORITHM_LAWS: tuple[Callable[[AlgorithmCase], None], ...] = (
 
 
 def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> Iterator[tuple[str, Curator]]:
-    """Curators that charge a fresh copy of the plan: over hard data, where it can be made up, and played ones."""
+    """Curators that charge a fresh copy of the plan: over hard data, where it can be made up, and scripted ones."""
     try:
         for name, table in hard_tables(declared(subject.setting), case.rng(1)).items():
             yield name, curator_over(subject.setting, table, PlanPurse(plan), case.rng(2)).door
     except LawNotApplicable:
         pass
     for name, player in players(case.rng(1)).items():
-        yield f"answers that are {name}", PlayedCurator(subject.setting, PlanPurse(plan), player)
+        yield f"answers that are {name}", played(player, setting=subject.setting, purse=PlanPurse(plan))
 
 
 def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[Table, frozenset[float]]:

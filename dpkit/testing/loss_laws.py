@@ -20,7 +20,7 @@ import numpy as np
 
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld import moments as loss_moments
-from dpkit.accountants.pld.reader import Reader
+from dpkit.accountants.pld.routes import Reader
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.loss_pairs import PLD, LossDirection, LossPair
 

@@ -169,7 +169,7 @@ NEAREST = {
     ("dpkit/analysis/showing/text.py", "share"),
     ("dpkit/analysis/showing/text.py", "step.part"),
     ("dpkit/analysis/showing/text.py", "value"),
-    ("dpkit/auditing/falsifiers/discrete_noise_law.py", "power"),
+    ("dpkit/auditing/falsifiers/noise_law.py", "power"),
     ("dpkit/auditing/falsifiers/noise_law.py", "scale"),
     ("dpkit/auditing/search/pair_search.py", "now"),
     ("dpkit/cli/audit.py", "log_e"),

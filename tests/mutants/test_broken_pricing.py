@@ -15,9 +15,9 @@ from dpkit.accountants.best import BestAccountant
 from dpkit.accountants.gdp import GaussianDPAccountant
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pure import PureAccountant
+from dpkit.accounting import RELATIVE
 from dpkit.numerics.bracketing import first_true
 from dpkit.pricing import assess
-from dpkit.pricing.calibrate import RELATIVE
 from dpkit.privacy.events import as_event, flatten
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.rules import LossRule

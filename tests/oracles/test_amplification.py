@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpf
 
 from dpkit import ApproxDP, ApproxEvent, Neighbours, PureDP, PureEvent, Repeat, Subsample, UnpricedEventError, account
-from dpkit.pricing.amplification import amplified
+from dpkit.privacy.compositions import amplified
 
 mp.dps = 60
 Law = dict[int, mpf]

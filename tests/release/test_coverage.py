@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit.errors import PlanExceededError
-from dpkit.release.coverage import PlanCoverage
+from dpkit.release.purses import PlanCoverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpkit.analysis.reading.load import load
-from dpkit.analysis.showing.markup import element
+from dpkit.analysis.showing.pieces import element
 from dpkit.hooks.manager import load_plugins
 from dpkit.report.figures import coefficients_figure, errors_figure
 from dpkit.report.html import report_html, write_report

@@ -9,7 +9,7 @@ import traceback
 
 import dpkit
 from dpkit.errors import BudgetExceededError, PlanRefusedError, RunStateError
-from dpkit.release.ledger.values import value_text
+from dpkit.release.ledger.entries import value_text
 
 REFUSED, RUN_STATE, INTERRUPTED = 10, 11, 12
 """How a fork says that it was refused by the budget, overtaken by another process of the same run, or interrupted."""

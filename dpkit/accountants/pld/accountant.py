@@ -31,10 +31,10 @@ from dpkit.numerics.special import asfloat
 from dpkit.privacy.checks import finite_number
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.conversions import APPROXIMATE_TO_PAIR, GDP_TO_PAIR, PURE_TO_PAIR, Conversion
+from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.loss_pairs import LossPair, SymmetricPair
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.slack import delta_left, delta_with, log_slack, slack_total
 
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
 _SLACK_ROUNDING = 2.0**-47

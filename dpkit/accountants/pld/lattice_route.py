@@ -8,7 +8,7 @@ import numpy as np
 
 from dpkit.accountants.pld.lattice import LatticeSum
 from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound
-from dpkit.accountants.pld.reader import ErrorTerms, Reader, scaled
+from dpkit.accountants.pld.routes import ErrorTerms, Reader, scaled
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat

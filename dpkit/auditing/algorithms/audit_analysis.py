@@ -11,7 +11,6 @@ import numpy as np
 
 from dpkit.analysis.plan import Plan
 from dpkit.auditing.algorithms.made_up_rows import RowSpace
-from dpkit.auditing.algorithms.scripted_answers import Asked
 from dpkit.auditing.algorithms.what_is_asked import (
     Fault,
     asked_under_scripts,
@@ -32,6 +31,7 @@ from dpkit.numerics.rounding import format_down
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import planned_event
+from dpkit.release.simulated import Asked
 
 TRIES = 2000
 """Pairs of neighbours that are tried on each query."""

@@ -1,4 +1,4 @@
-"""An algorithm under scripted answers: curators that play a part, the scripts, and one way through an algorithm."""
+"""An algorithm under scripted answers: curators that follow a script, the scripts, and one way through an algorithm."""
 
 from __future__ import annotations
 
@@ -8,53 +8,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpkit.contracts.algorithm import AnyAlgorithm, Curator
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
-from dpkit.privacy.events import Compose, Event, flatten
-from dpkit.release.curator import planned_event
+from dpkit.privacy.events import Event, flatten
+from dpkit.release.driver import states_of
 from dpkit.release.purses import Purse
+from dpkit.release.simulated import Request, SimulatedCurator, Value
 
-Value = npt.NDArray[np.float64]
 Player = Callable[[int, Query], Value]
-"""What a played curator answers to its n-th release."""
-Asked = tuple[Query, Mechanism]
+"""What a scripted curator answers to its n-th release."""
 
 
-class PlayedCurator:
-    """It prices and charges as the real curator does, answers what it is told to, and notes in `asked` what it was asked.
+def played(player: Player, *, setting: Setting, purse: Purse | None = None, engines: Sequence[Engine] = ()) -> SimulatedCurator:
+    """A curator whose answers are scripted, in the form in which the noise that is asked for answers."""
 
-    With an engine, every query is evaluated over its rows before the scripted answer is given: whatever a query's function
-    keeps of the data it has then seen.
-    """
+    def answer(asked: Request) -> Value:
+        return _as_released(player(asked.turn, asked.query), asked.query, asked.mechanism)
 
-    def __init__(self, setting: Setting, purse: Purse | None, player: Player, engine: Engine | None = None) -> None:
-        self._setting = setting
-        self._purse = purse
-        self._player = player
-        self._engine = engine
-        self.asked: list[Asked] = []
-
-    def release(self, query: Query, mechanism: Mechanism) -> Value:
-        """The answer to one query."""
-        return self.release_all([(query, mechanism)])[0]
-
-    def release_all(self, pairs: Sequence[Asked]) -> tuple[Value, ...]:
-        """The answers to several, as one charge."""
-        events: list[Event] = [planned_event(self._setting, query, mechanism) for query, mechanism in pairs]
-        if self._purse is not None:
-            self._purse.charge(events[0] if len(events) == 1 else Compose(events=tuple(events)), key=str(len(self.asked)))
-        if self._engine is not None:
-            self._engine.evaluate([query for query, _ in pairs])
-        answers = []
-        for query, mechanism in pairs:
-            answers.append(_as_released(self._player(len(self.asked), query), query, mechanism))
-            self.asked.append((query, mechanism))
-        return tuple(answers)
+    return SimulatedCurator(answer, setting=setting, purse=purse, engines=engines)
 
 
 def _as_released(value: Value, query: Query, mechanism: Mechanism) -> Value:
@@ -99,11 +74,9 @@ class Path:
 
 def walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int) -> Path:
     """Every state from the first to the last, or until so many steps are done."""
-    states = [algorithm.init(noise)]
     with silence():
-        while not algorithm.finished(states[-1]) and len(states) <= most:
-            states.append(algorithm.step(states[-1], curator))
-    return Path(states=tuple(states), done=bool(algorithm.finished(states[-1])))
+        states = tuple(states_of(algorithm, curator, noise=noise, most=most))
+    return Path(states=states, done=bool(algorithm.finished(states[-1])))
 
 
 def most_steps(plan: Event) -> int:

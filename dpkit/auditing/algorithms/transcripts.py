@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +18,7 @@ from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.certificates.writing import written
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
-from dpkit.contracts.mechanism import Mechanism, WhiteBox
-from dpkit.contracts.query import Query
+from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
 from dpkit.data.summing.delivery import check_delivery, release_exactly
@@ -29,11 +27,11 @@ from dpkit.hooks.manager import default_registry
 from dpkit.numerics.rounding import sqrt_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.events import Compose, Event
+from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
-from dpkit.release.curator import planned_event
 from dpkit.release.driver import drive
 from dpkit.release.purses import PlanPurse
+from dpkit.release.simulated import Request, SimulatedCurator
 
 SIDES = ("first dataset", "second dataset")
 _DELTA = 1e-3
@@ -113,47 +111,38 @@ def _overspent(plan: Plan, error: PlanExceededError, runs: int) -> AuditCertific
 
 
 class _Transcript:
-    """A curator of one simulated run: it releases from one dataset, and keeps what each release says about which it was."""
+    """One simulated run: it releases from one dataset, and keeps what each release says about which it was."""
 
     def __init__(
         self, engines: tuple[Engine, Engine], side: int, setting: Setting, plan: Event, rng: np.random.Generator
     ) -> None:
-        self._engines, self._side, self._setting, self._rng = engines, side, setting, rng
-        self._purse = PlanPurse(plan, run="transcript")
+        self._side, self._rng = side, rng
+        purse = PlanPurse(plan, run="transcript")
+        self._curator = SimulatedCurator(self._released, setting=setting, purse=purse, engines=engines)
         self._logs = [0.0, 0.0]
 
     def loss_of(self, algorithm: AnyAlgorithm, noise: float) -> float:
         """The loss of a whole run; infinite where one dataset could not have given it."""
-        drive(algorithm, self, noise=noise)
+        drive(algorithm, self._curator, noise=noise)
         one, two = self._logs
         return 0.0 if one == two == -math.inf else one - two
 
-    def release(self, query: Query, mechanism: Mechanism) -> Array:
-        """As the curator does."""
-        return self.release_all([(query, mechanism)])[0]
-
-    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Array, ...]:
-        """Charge the plan, evaluate on both datasets, release from one."""
-        queries = [query for query, _ in pairs]
-        events = [planned_event(self._setting, query, mechanism) for query, mechanism in pairs]
-        self._purse.charge(events[0] if len(events) == 1 else Compose(events=tuple(events)), key="")
-        totals = [engine.evaluate(queries) for engine in self._engines]
-        released = []
-        for place, (query, mechanism) in enumerate(pairs):
-            check_delivery(query, mechanism)
-            if not isinstance(mechanism, WhiteBox):
-                raise InvalidValueError(
-                    field="mechanism", found=mechanism, allowed="mechanisms with a log_density", where="audit_algorithm"
-                )
-            value = np.asanyarray(release_exactly(totals[self._side][place], mechanism, self._rng))
-            for side in (0, 1):
-                center = totals[side][place].nearest()
-                if value.dtype.kind in "iu":
-                    center = center.astype(np.int64)
-                density = float(np.sum(mechanism.log_density(np.asarray(value), center)))
-                self._logs[side] += -math.inf if math.isnan(density) else density
-            released.append(value)
-        return tuple(released)
+    def _released(self, asked: Request) -> Array:
+        """The total of one dataset with noise, scored by its density under both."""
+        mechanism = asked.mechanism
+        check_delivery(asked.query, mechanism)
+        if not isinstance(mechanism, WhiteBox):
+            raise InvalidValueError(
+                field="mechanism", found=mechanism, allowed="mechanisms with a log_density", where="audit_algorithm"
+            )
+        value = np.asanyarray(release_exactly(asked.totals[self._side], mechanism, self._rng))
+        for side in (0, 1):
+            center = asked.totals[side].nearest()
+            if value.dtype.kind in "iu":
+                center = center.astype(np.int64)
+            density = float(np.sum(mechanism.log_density(np.asarray(value), center)))
+            self._logs[side] += -math.inf if math.isnan(density) else density
+        return value
 
 
 @dataclass(frozen=True, slots=True)

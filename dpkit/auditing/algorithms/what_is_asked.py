@@ -16,7 +16,7 @@ import numpy as np
 
 from dpkit.auditing.algorithms.made_up_rows import RowSpace, Table, engine_over, hard_tables, many_rows
 from dpkit.auditing.algorithms.reachable_parts import differs
-from dpkit.auditing.algorithms.scripted_answers import Asked, PlayedCurator, Player, most_steps, players, silence, walked
+from dpkit.auditing.algorithms.scripted_answers import Player, most_steps, played, players, silence, walked
 from dpkit.auditing.search.metrics import is_measured, sizes_in
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.query import Block, Query
@@ -26,6 +26,7 @@ from dpkit.errors import DpkitError
 from dpkit.numerics.special import Array
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.simulated import Asked
 
 SUMMED = (0, 1, 3, 300, 1_025)
 """Rows of the blocks on which fast paths are compared with the reference."""
@@ -52,7 +53,7 @@ def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float,
     """What the algorithm hands to the curator, under every script; of many of one kind, the first and the last of each."""
     kinds: dict[tuple[object, ...], list[Asked]] = {}
     for name, player in players(rng).items():
-        curator = PlayedCurator(setting, None, player)
+        curator = played(player, setting=setting)
         with contextlib.suppress(Exception):  # numbers made up by an adversary; that it raises is another law's affair
             walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
         by_kind: dict[tuple[object, ...], list[Asked]] = {}
@@ -226,8 +227,8 @@ def _run(
     algorithm: AnyAlgorithm, setting: DeclaredSetting, noise: float, player: Player, table: Table | None
 ) -> tuple[object, int, object, object]:
     """The plan afterwards, the number of steps, the states and the result of each of them."""
-    engine = None if table is None else engine_over(setting, table)
-    curator = PlayedCurator(setting, None, player, engine)
+    engines = [] if table is None else [engine_over(setting, table)]
+    curator = played(player, setting=setting, engines=engines)
     path = walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
     with silence():
         results = [algorithm.result(state) for state in path.states]

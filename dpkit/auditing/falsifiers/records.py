@@ -26,9 +26,9 @@ from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import Event, as_event, flatten
 from dpkit.privacy.losses import ApproxDP, Loss
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.coverage import PlanCoverage
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
+from dpkit.release.purses import PlanCoverage
 from dpkit.release.run_algorithms import RunResult
 
 _DELTA = 1e-6

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.query import Block, Query
-from dpkit.contracts.table import DivisibleTable, OfFloat32, Table
+from dpkit.contracts.table import DivisibleTable, OfFiles, OfFloat32, Table
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.schema import Schema
 from dpkit.data.columns.unit import PrivacyUnit
@@ -19,7 +22,6 @@ from dpkit.data.silence import quietly
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.data.tables.parts import ROWS_OF_A_SCAN, Bounding, SourcePart
 from dpkit.data.tables.read_ahead import read_ahead
-from dpkit.data.tables.stamps import stamp_of
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.neighbours import Neighbours
@@ -89,7 +91,7 @@ class DataSource:
 
     @property
     def stamp(self) -> str:
-        """By which a change of the data's files is noticed; empty where there are none. See `dpkit.data.tables.stamps`."""
+        """By which a change of the data's files is noticed; empty where there are none. See `stamp_of`."""
         return stamp_of(self._table)
 
     def sample(self, columns: Sequence[str]) -> Block:
@@ -189,3 +191,15 @@ class DataSource:
             rows = partial(self._whole.persons, bounding.column)
             self._kept = kept_rows(rows, self._count(), at_most=bounding.at_most, key=bounding.key)
         return self._kept
+
+
+def stamp_of(table: Table) -> str:
+    """A digest, equal while the files are; empty for a table that names no files, of which nothing can be told."""
+    paths: object = table.paths if isinstance(table, OfFiles) else None
+    if not isinstance(paths, tuple) or not paths:
+        return ""
+    try:
+        seen = [(os.path.basename(path), os.stat(path).st_mtime_ns) for path in map(os.fspath, paths)]
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(json.dumps(seen).encode("ascii")).hexdigest()

@@ -7,9 +7,7 @@ are plain functions: `mean_cdp_epsilon`, `zcdp_epsilon_simple`, `renyi_epsilon` 
 
 from __future__ import annotations
 
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions.approximate import approximate_to_renyi, approximate_to_zcdp, approximate_to_zcdp_usual
-from dpkit.privacy.conversions.arrow import Conversion
+from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions.concentrated import (
     mean_cdp_delta,
     mean_cdp_epsilon,
@@ -27,6 +25,9 @@ from dpkit.privacy.conversions.gaussian import (
     gdp_to_zcdp,
 )
 from dpkit.privacy.conversions.pure import (
+    approximate_to_renyi,
+    approximate_to_zcdp,
+    approximate_to_zcdp_usual,
     pure_mean,
     pure_to_approximate,
     pure_to_mean_cdp,

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from dpkit.numerics.rounding import SMALLEST, outward, round_up, sqrt_up
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import finite
 from dpkit.privacy.losses import ZCDP, MeanCDP
 from dpkit.privacy.renyi_curves import LinearCurve
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import finite
 from dpkit.privacy.losses import GDP, ZCDP
 from dpkit.privacy.renyi_curves import LinearCurve
 

@@ -1,4 +1,4 @@
-"""What a pure loss implies: approximate, mean-concentrated, zero-concentrated and Rényi losses."""
+"""What pure and (epsilon, delta) losses imply: approximate, mean-concentrated, zero-concentrated and Rényi losses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from dpkit.numerics.rounding import outward, round_up
-from dpkit.privacy.conversions.arrow import finite
+from dpkit.privacy.claims import finite
 from dpkit.privacy.losses import ZCDP, ApproxDP, MeanCDP, PureDP
 from dpkit.privacy.renyi_curves import PureCurve
 
@@ -54,4 +54,23 @@ def pure_to_mean_cdp(loss: PureDP) -> MeanCDP:
 
 def pure_to_renyi(loss: PureDP) -> PureCurve:
     """epsilon-DP has the Rényi curve of randomised response, exactly (BS16, proof of Prop 3.3)."""
+    return PureCurve(epsilon=loss.epsilon)
+
+
+def approximate_to_zcdp(loss: ApproxDP) -> ZCDP:
+    """(epsilon, delta)-DP is delta-approximate zCDP with the rho of epsilon-DP (BS16, Lemma 8.8).
+
+    An (epsilon, delta) pair is a mixture: with probability 1 - delta a pure epsilon pair (KOV15, Thm 3.1), so any zCDP
+    bound for pure losses serves, the tight one included.
+    """
+    return ZCDP(rho=pure_to_zcdp(PureDP(epsilon=loss.epsilon)).rho, delta=loss.delta)
+
+
+def approximate_to_zcdp_usual(loss: ApproxDP) -> ZCDP:
+    """(epsilon, delta)-DP is delta-approximate (epsilon^2 / 2)-zCDP (BS16, Lemma 8.8)."""
+    return ZCDP(rho=pure_to_zcdp_usual(PureDP(epsilon=loss.epsilon)).rho, delta=loss.delta)
+
+
+def approximate_to_renyi(loss: ApproxDP) -> PureCurve:
+    """(epsilon, delta)-DP is, but for a slack of delta kept apart, a pure loss with its Rényi curve (KOV15, Thm 3.1)."""
     return PureCurve(epsilon=loss.epsilon)

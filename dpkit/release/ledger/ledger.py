@@ -29,15 +29,13 @@ from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.ledger.chain import START, Head, canonical, chained
 from dpkit.release.ledger.connection import Durability, LedgerConnection
-from dpkit.release.ledger.entries import Charge, Entry, Run
+from dpkit.release.ledger.entries import Charge, Entry, Run, value_text
 from dpkit.release.ledger.file import real_path
 from dpkit.release.ledger.log import Log, now
-from dpkit.release.ledger.prices import Pricer
-from dpkit.release.ledger.protocol import LedgerProtocol
+from dpkit.release.ledger.protocol import LedgerProtocol, Pricer
 from dpkit.release.ledger.runs import Totals
 from dpkit.release.ledger.tables import came_without_log, create_file, prepare
 from dpkit.release.ledger.terms import ExpectedTerms, LedgerTerms, Unit
-from dpkit.release.ledger.values import value_text
 
 _REASON = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpkit.accountants.pld import composition as loss_composition
-from dpkit.accountants.pld.contour import ContourSum, kernel_beyond
+from dpkit.accountants.pld.contour_route import ContourSum, kernel_beyond
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.privacy.gaussian_pair import GaussianDirection
 from dpkit.privacy.loss_pairs import PurePair

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpkit import GDP, ApproxDP, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, PureDP, RandomizedResponse, audit
-from dpkit.auditing.falsifiers.discrete_noise_law import DiscreteNoiseLaw
-from dpkit.auditing.falsifiers.noise_law import noise_law_of
+from dpkit.auditing.falsifiers.noise_law import DiscreteNoiseLaw, noise_law_of
 from dpkit.auditing.outputs import Source
 from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim

@@ -8,8 +8,7 @@ from dpkit.accountants.advanced import AdvancedAccountant, AdvancedState
 from dpkit.accountants.pure import BasicState, PureAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant, ZCDPState
 from dpkit.contracts.accountant import Reading
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions.arrow import Conversion
+from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.losses import GDP, ZCDP
 from tests.mutants.little import wrong
 

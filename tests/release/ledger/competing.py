@@ -11,8 +11,8 @@ import traceback
 from pathlib import Path
 
 from dpkit import ZCDP, ZCDPEvent
+from dpkit.cli.ledger import export_lines
 from dpkit.errors import BudgetExceededError
-from dpkit.release.ledger.export import export_lines
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify, verify_file
 

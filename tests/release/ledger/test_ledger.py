@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import dpkit
 from dpkit import GDP, ZCDP, ApproxDP, ApproxEvent, Compose, GaussianEvent, LaplaceEvent, Neighbours, PureDP, Repeat
 from dpkit.numerics.noise.simulated import Simulated
+from dpkit.release.ledger.entries import value_of, value_text
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
-from dpkit.release.ledger.values import value_of, value_text
 from dpkit.release.ledger.verify import verify
 from dpkit.testing.ledger_laws import LEDGER_LAWS, UNIT, new_ledger, times
 
