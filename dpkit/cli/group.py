@@ -7,12 +7,18 @@ import os
 import click
 
 from dpkit._version import __version__
-from dpkit.cli import OF_PLUGINS, VERBS
+from dpkit.cli import KNOWN_VERBS, OF_PLUGINS, VERBS
 from dpkit.cli.errors import DEBUG
 from dpkit.cli.verbs import LazyVerbs
 
 
-@click.group(cls=LazyVerbs, verbs=VERBS, epilog=OF_PLUGINS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyVerbs,
+    verbs=VERBS,
+    known=KNOWN_VERBS,
+    epilog=OF_PLUGINS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="dpkit")
 @click.option("--debug", is_flag=True, help="For authors of plugins, on made-up data only: show what a plugin raised.")
 @click.pass_context

@@ -14,11 +14,15 @@ Table = Mapping[str, tuple[str, str, str]]
 
 
 class LazyVerbs(click.Group):
-    """Lists verbs from a table; imports one when it runs or shows its own help."""
+    """Lists verbs from a table; imports one when it runs or shows its own help.
 
-    def __init__(self, *arguments: Any, verbs: Table, **options: Any) -> None:
+    `known` names verbs that plugins bring, with the distribution to install.
+    """
+
+    def __init__(self, *arguments: Any, verbs: Table, known: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._verbs = verbs
+        self._known = known
 
     @cached_property
     def _of_plugins(self) -> Mapping[str, click.Command]:
@@ -51,14 +55,19 @@ class LazyVerbs(click.Group):
             return super().main(*arguments, **options)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that was asked for, or the nearest one in the message."""
+        """The verb that was asked for, or a message with the plugin that brings it or the nearest one."""
         asked = args[0] if args else ""
         if asked and not asked.startswith("-") and asked not in self._verbs and asked not in self._of_plugins:
-            from difflib import get_close_matches
-
-            near = get_close_matches(asked, (*self._verbs, *self._of_plugins), n=1)
-            ctx.fail(f"No such command {asked!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+            ctx.fail(f"No such command {asked!r}.{self._hint(asked)}")
         return super().resolve_command(ctx, args)
+
+    def _hint(self, asked: str) -> str:
+        if asked in self._known:
+            return f" Install the plugin that brings it: pip install {self._known[asked]}"
+        from difflib import get_close_matches
+
+        near = get_close_matches(asked, (*self._verbs, *self._of_plugins), n=1)
+        return f" Did you mean {near[0]!r}?" if near else ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Whether JSON is asked for is known before a verb runs, so that what goes wrong is said in JSON, too."""
