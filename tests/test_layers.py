@@ -22,7 +22,7 @@ LAYERS = [
     ("analysis",),
     ("auditing",),
     ("report",),
-    ("testing", "bench"),
+    ("testing",),
     ("cli",),
     ("builtins",),
 ]
@@ -33,8 +33,8 @@ ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matp
 
 # A guarantee explains itself by comparing accountants, which is pricing.
 UPWARDS = {("contracts/guarantee.py", "dpkit.pricing.explain")}
-# The one import upwards, by name: dpkit's own plugin is found as any other is. And what a benchmark borrows from a plugin.
-BY_NAME = {("hooks", "dpkit.builtins"), ("bench", "dpkit_irls.kernels")}
+# The one import upwards, by name: dpkit's own plugin is found as any other is.
+BY_NAME = {("hooks", "dpkit.builtins")}
 
 
 def modules():

@@ -22,8 +22,10 @@ VERBS = {
     "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one file, which many runs share."),
     "plugins": ("dpkit.cli.plugins", "plugins", "List the installed plugins, and check one."),
     "new-plugin": ("dpkit.cli.plugins", "new_plugin", "Write a complete plugin."),
-    "bench": ("dpkit.cli.bench", "bench", "Measure dpkit beside its peers, all in one run."),
 }
+
+KNOWN_VERBS = {"bench": "dpkit-bench"}
+"""Verbs of plugins that may be asked for where the plugin is missing, and the distribution that brings each."""
 
 OF_PLUGINS = "Plugins may add verbs: `dpkit plugins` lists them."
 """The last line of `dpkit --help`, which imports no plugin."""

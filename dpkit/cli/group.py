@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dpkit._version import __version__
-from dpkit.cli import OF_PLUGINS, VERBS
+from dpkit.cli import KNOWN_VERBS, OF_PLUGINS, VERBS
 from dpkit.cli.errors import DEBUG
 
 Table = Mapping[str, tuple[str, str, str]]
@@ -19,11 +19,15 @@ Table = Mapping[str, tuple[str, str, str]]
 
 
 class LazyVerbs(click.Group):
-    """Lists verbs from a table; imports one when it runs or shows its own help."""
+    """Lists verbs from a table; imports one when it runs or shows its own help.
 
-    def __init__(self, *arguments: Any, verbs: Table, **options: Any) -> None:
+    `known` names verbs that plugins bring, with the distribution to install.
+    """
+
+    def __init__(self, *arguments: Any, verbs: Table, known: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._verbs = verbs
+        self._known = known
 
     @cached_property
     def _of_plugins(self) -> Mapping[str, click.Command]:
@@ -56,14 +60,19 @@ class LazyVerbs(click.Group):
             return super().main(*arguments, **options)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that was asked for, or the nearest one in the message."""
+        """The verb that was asked for, or a message with the plugin that brings it or the nearest one."""
         asked = args[0] if args else ""
         if asked and not asked.startswith("-") and asked not in self._verbs and asked not in self._of_plugins:
-            from difflib import get_close_matches
-
-            near = get_close_matches(asked, (*self._verbs, *self._of_plugins), n=1)
-            ctx.fail(f"No such command {asked!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+            ctx.fail(f"No such command {asked!r}.{self._hint(asked)}")
         return super().resolve_command(ctx, args)
+
+    def _hint(self, asked: str) -> str:
+        if asked in self._known:
+            return f" Install the plugin that brings it: pip install {self._known[asked]}"
+        from difflib import get_close_matches
+
+        near = get_close_matches(asked, (*self._verbs, *self._of_plugins), n=1)
+        return f" Did you mean {near[0]!r}?" if near else ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Whether JSON is asked for is known before a verb runs, so that what goes wrong is said in JSON, too."""
@@ -83,7 +92,13 @@ class LazyVerbs(click.Group):
             raise
 
 
-@click.group(cls=LazyVerbs, verbs=VERBS, epilog=OF_PLUGINS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyVerbs,
+    verbs=VERBS,
+    known=KNOWN_VERBS,
+    epilog=OF_PLUGINS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="dpkit")
 @click.option("--debug", is_flag=True, help="For authors of plugins, on made-up data only: show what a plugin raised.")
 @click.pass_context

@@ -18,7 +18,7 @@ Completion for bash: `eval "$(_DPKIT_COMPLETE=bash_source dpkit)"`; for zsh and 
 
 Plugins may add verbs (the hook `dpkit_commands`). `dpkit plugins` lists them, and `dpkit NAME --help` explains one;
 `dpkit --help` lists dpkit's own, because it answers before any plugin is imported. One that does not load is named, and the
-others work.
+others work. `dpkit bench` comes with the plugin dpkit-bench.
 
 This page is generated from the verbs themselves.
 """

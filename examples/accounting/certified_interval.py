@@ -11,9 +11,9 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from dpkit_bench.accounting import workloads
 
 import dpkit
-from dpkit.bench.accounting import workloads
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

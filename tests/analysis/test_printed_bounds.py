@@ -188,8 +188,8 @@ FLOAT_SPEC = re.compile(r"[^{}]*[0-9.,]*[gGeEfF%]$")
 PERCENT_SPEC = re.compile(r"%[-+ #0-9.*]*[gGeEfF]")
 BRACED_SPEC = re.compile(r"\{[^{}]*:[^{}]*[gGeEfF%]\}")
 QUIET = (
-    "dpkit/bench/",
     "dpkit/testing/",
+    "plugins/dpkit-bench/dpkit_bench/",
     "plugins/dpkit-irls/dpkit_irls/bars.py",
     "plugins/dpkit-irls/dpkit_irls/measuring.py",
 )

@@ -1,5 +1,7 @@
 """The plugin's entries of the zoo: they come by hook, are what they say, and fall or stand as known."""
 
+from statistics import median
+
 import dpkit_irls
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ import dpkit
 from dpkit import load_plugins
 from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.zoo import ZOO, entry_named, whole_zoo
-from dpkit.bench.audit import measure_audit
 
 INSTALLED = load_plugins(discover=False, extra={"irls": dpkit_irls})
 REGISTRY = INSTALLED.registry
@@ -57,6 +58,6 @@ def test_the_repaired_claim_is_the_exact_profile():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BARS)
 def test_medians_are_within_the_bars(name):
-    (row,) = measure_audit(seeds=20, entries=[entry_named(name, REGISTRY)], first_seed=91_000)
-    assert row.refuted == row.seeds
-    assert row.median <= BARS[name]
+    certificates = [entry_named(name, REGISTRY).audit(rng=seed) for seed in range(91_000, 91_020)]
+    assert all(certificate.refuted for certificate in certificates)
+    assert median(certificate.samples for certificate in certificates) <= BARS[name]

@@ -365,3 +365,14 @@ def test_help_imports_nothing_that_is_slow():
     bare = "import sys; print(len(sys.modules))"
     few = int(subprocess.run([sys.executable, "-c", bare], capture_output=True, text=True, check=True).stdout)
     assert int(count) <= few + 45, set(modules)
+
+
+def test_the_help_of_click_loads_no_numpy():
+    code = (
+        "import sys\nfrom dpkit.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "plan" in result.stdout
+    assert result.stderr.strip() == "False"

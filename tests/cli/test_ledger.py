@@ -163,11 +163,3 @@ def test_its_help_loads_no_numpy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stderr.strip() == "False"
-
-
-def test_the_bench_prints_a_row_for_each_durability():
-    result = CliRunner().invoke(main, ["bench", "ledger", "--charges", "40", "--processes", "2", "--repeats", "1", "--json"])
-    assert result.exit_code == 0, result.output
-    rows = json.loads(result.output)["rows"]
-    assert [row["name"].split("=")[1] for row in rows] == ["NORMAL", "FULL", "NORMAL", "FULL"]
-    assert all(row["ours_per_second"] > 0 for row in rows)

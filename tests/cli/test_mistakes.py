@@ -165,6 +165,13 @@ def test_a_verb_that_is_misspelt_is_a_message():
     assert "No such command 'xyzzy'." in said("xyzzy", code=2)
 
 
+def test_a_verb_of_a_plugin_that_is_missing_names_the_plugin(monkeypatch):
+    monkeypatch.setitem(main.__dict__, "_of_plugins", {})
+    assert "No such command 'bench'. Install the plugin that brings it: pip install dpkit-bench" in said(
+        "bench", "noise", code=2
+    )
+
+
 @pytest.mark.parametrize("verb", ["show", "verify", "export"])
 def test_what_goes_wrong_is_said_in_json_by_every_verb(tmp_path, verb):
     assert json.loads(said("ledger", verb, tmp_path / "no.ledger", "--json", code=2))["message"]

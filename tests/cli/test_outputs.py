@@ -93,7 +93,6 @@ def test_other_verbs_keep_what_is_not_their_own(folder):
     for place in ("people.csv", "people.ledger", "analysis.yaml"):
         said("compare", folder / "analysis.yaml", "--picture", folder / place, code=2)
         said("ledger", "export", folder / "people.ledger", "--to", folder / place, code=2)
-        said("bench", "noise", "--quick", "--plot", folder / place, code=2)
     for place in ("people.csv", "people.ledger", "README.md"):
         said("init", folder / "people.csv", "--to", folder / place, "--force", code=2)
     assert files(folder) == before

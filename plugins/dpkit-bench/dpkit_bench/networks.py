@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.numerics.special import Array
+from dpkit.authoring import Array
 
 _WIDTH, _BATCH, _RATE = 12, 100, 0.01
 _Floats = npt.NDArray[np.float32]

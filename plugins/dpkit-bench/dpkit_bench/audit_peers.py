@@ -16,8 +16,8 @@ import numpy as np
 from dpkit.auditing.betting.lower_bound import epsilon_lower
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import flat
-from dpkit.bench.networks import logit_networks
-from dpkit.numerics.special import Array, asfloat
+from dpkit.authoring import Array, asfloat
+from dpkit_bench.networks import logit_networks
 
 Run = tuple[Array, Array]
 """The outputs of both sides, one row an output."""

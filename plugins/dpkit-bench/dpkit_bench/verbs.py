@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from dpkit.bench.tables import Section
+    from dpkit_bench.tables import Section
 
 Measure = Callable[..., "list[Section]"]
 
@@ -45,7 +45,7 @@ def measurement(name: str, *extras: Callable[[Any], Any], **sizes: Size) -> Call
     def decorate(measure: Measure) -> Measure:
         def verb(as_json: bool, into: str | None, plot: str | None, quick: bool, **chosen: Any) -> None:
             if into is not None:
-                from dpkit.bench.tables import check_section
+                from dpkit_bench.tables import check_section
 
                 check_section(into, name)  # before what may take an hour
             _check_plot(plot)
@@ -89,7 +89,7 @@ def _sized(sizes: Mapping[str, Size], chosen: Mapping[str, Any], *, quick: bool)
 
 def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: str | None, quick: bool) -> None:
     """Print, and write where that was asked for."""
-    from dpkit.bench.tables import as_json_text, replace_section
+    from dpkit_bench.tables import as_json_text, replace_section
 
     notes = [note for section in sections for note in section.notes]
     if as_json:
@@ -104,7 +104,7 @@ def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: st
         from pathlib import Path
 
         from dpkit.analysis.outputs import write_output
-        from dpkit.bench.plots import picture_of
+        from dpkit_bench.plots import picture_of
 
         write_output(Path(plot), picture_of(sections).text)
 
@@ -130,7 +130,7 @@ def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -
 
     Example: dpkit bench all --quick
     """
-    from dpkit.bench.tables import has_section
+    from dpkit_bench.tables import has_section
 
     _check_plot(plot)
     sections = [
@@ -140,7 +140,7 @@ def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -
     ]
     _show(sections, as_json, None, plot, quick)
     if into is not None:
-        from dpkit.bench.tables import replace_section
+        from dpkit_bench.tables import replace_section
 
         for section in sections:
             if has_section(into, section.name):
@@ -156,9 +156,9 @@ def accounting(*, repeats: int, quick: bool) -> list[Section]:
 
     Example: dpkit bench accounting --into docs/benchmarks.md
     """
-    from dpkit.bench.accounting import as_markdown, measure_accounting
-    from dpkit.bench.importing import imports_as_markdown, measure_imports
-    from dpkit.bench.tables import Section
+    from dpkit_bench.accounting import as_markdown, measure_accounting
+    from dpkit_bench.importing import imports_as_markdown, measure_imports
+    from dpkit_bench.tables import Section
 
     imports = measure_imports(repeats=repeats)
     rows, notes = measure_accounting(repeats=repeats, slow=not quick)
@@ -179,8 +179,8 @@ def noise(*, draws: int, peer_draws: int, repeats: int, quick: bool) -> list[Sec
 
     Example: dpkit bench noise --into docs/benchmarks.md
     """
-    from dpkit.bench.noise import measure_noise
-    from dpkit.bench.tables import Section, as_markdown
+    from dpkit_bench.noise import measure_noise
+    from dpkit_bench.tables import Section, as_markdown
 
     rows, notes = measure_noise(draws=draws, peer_draws=peer_draws, repeats=repeats)
     return [Section(name="noise", rows=rows, table=as_markdown(rows), notes=notes)]
@@ -192,12 +192,12 @@ def noise(*, draws: int, peer_draws: int, repeats: int, quick: bool) -> list[Sec
     repeats=Size(7, 1, REPEATS),
 )
 def passes(*, rows: int, repeats: int, quick: bool) -> list[Section]:
-    """Passes over the data beside reading it once and beside plain numpy, and a private fit beside the same without privacy.
+    """Passes of dpkit-irls over the data beside reading it once and beside plain numpy, and its fit beside one without privacy.
 
-    Needs the plugin dpkit-irls, whose passes it times. Example: dpkit bench passes --rows 1000000
+    Example: dpkit bench passes --rows 1000000
     """
-    from dpkit.bench.passes import as_markdown, measure_passes
-    from dpkit.bench.tables import Section
+    from dpkit_bench.passes import as_markdown, measure_passes
+    from dpkit_bench.tables import Section
 
     found = measure_passes(rows=rows, repeats=repeats)
     return [Section(name="passes", rows=found, table=as_markdown(found))]
@@ -213,10 +213,10 @@ def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section
     """Private fits on the same data and budget: error against the truth, and time. `irls` beside sufficient statistics
     (dpkit-stats) and diffprivlib's LinearRegression.
 
-    Needs the plugin dpkit-irls. Example: dpkit bench fit --into docs/benchmarks.md
+    Example: dpkit bench fit --into docs/benchmarks.md
     """
-    from dpkit.bench.fit import as_markdown, measure_fit
-    from dpkit.bench.tables import Section
+    from dpkit_bench.fit import as_markdown, measure_fit
+    from dpkit_bench.tables import Section
 
     found, notes = measure_fit(rows=rows, features=features, datasets=datasets)
     return [Section(name="fit", rows=found, table=as_markdown(found), notes=notes)]
@@ -238,9 +238,9 @@ def bench_audit(
     With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/auditing.md
     """
     from dpkit.auditing.zoo import entry_named, whole_zoo
-    from dpkit.bench.audit import as_markdown, measure_audit
-    from dpkit.bench.audit_versus import measure_peers, versus_as_markdown
-    from dpkit.bench.tables import Section
+    from dpkit_bench.audit import as_markdown, measure_audit
+    from dpkit_bench.audit_versus import measure_peers, versus_as_markdown
+    from dpkit_bench.tables import Section
 
     chosen = names or (("laplace", "laplace half") if quick else ())
     entries = [entry_named(name) for name in chosen] if chosen else list(whole_zoo())
@@ -263,8 +263,8 @@ def ledger_speed(*, charges: int, processes: int, repeats: int, quick: bool) -> 
 
     Example: dpkit bench ledger --into docs/benchmarks.md
     """
-    from dpkit.bench.ledger import measure_ledger
-    from dpkit.bench.tables import Section, as_markdown
+    from dpkit_bench.ledger import measure_ledger
+    from dpkit_bench.tables import Section, as_markdown
 
     rows = measure_ledger(charges=charges, processes=processes, repeats=repeats)
     return [Section(name="ledger", rows=rows, table=as_markdown(rows))]
@@ -289,9 +289,9 @@ def growth(
 
     Example: dpkit bench growth --into docs/benchmarks.md --plot docs/images/growth.svg
     """
-    from dpkit.bench.growth import as_markdown, measure_growth
-    from dpkit.bench.plots import growth_picture
-    from dpkit.bench.tables import Section
+    from dpkit_bench.growth import as_markdown, measure_growth
+    from dpkit_bench.plots import growth_picture
+    from dpkit_bench.tables import Section
 
     found, notes = measure_growth(
         most_compositions=compositions,

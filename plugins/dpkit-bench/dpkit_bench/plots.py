@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from dpkit.analysis.showing.pieces import Markup
-from dpkit.bench.fit import FitRow
-from dpkit.bench.growth import COMPOSITIONS, GrowthRow
-from dpkit.bench.importing import ImportRow
-from dpkit.bench.passes import PassRow
-from dpkit.bench.tables import Section
 from dpkit.report.pictures import bars, curves, stacked
+from dpkit_bench.fit import FitRow
+from dpkit_bench.growth import COMPOSITIONS, GrowthRow
+from dpkit_bench.importing import ImportRow
+from dpkit_bench.passes import PassRow
+from dpkit_bench.tables import Section
 
 _MOST_BARS = 40
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 BASE = "import numpy, scipy.special"
 IMPORTS = {
-    "import dpkit": "import dpkit",
-    "account and events": "from dpkit import Compose, GaussianEvent, LaplaceEvent, Repeat, account",
+    "import dpkit": ("import dpkit", 1.3),
+    "account and events": ("from dpkit import Compose, GaussianEvent, LaplaceEvent, Repeat, account", None),
 }
-"""The bar is for the first; the names are loaded when they are first used, so the second is what a user waits for."""
+"""Code, and the largest ratio wanted. Names are loaded when they are first used, so the second is what a user waits for."""
 
 _TIMED = "import time\nstart = time.perf_counter()\n{code}\nprint(time.perf_counter() - start)"
 
@@ -26,12 +26,13 @@ class ImportRow:
     base_seconds: float
     ratio: float
     spread: float
+    bar: float | None
 
 
 def measure_imports(*, repeats: int = 9) -> list[ImportRow]:
     """Time each import in fresh processes, alternately with the base, after one of each that nobody counts."""
     rows = []
-    for name, code in IMPORTS.items():
+    for name, (code, bar) in IMPORTS.items():
         pairs = [(_seconds(code), _seconds(BASE)) for _ in range(repeats + 1)][1:]
         ratios = [ours / base for ours, base in pairs]
         rows.append(
@@ -41,6 +42,7 @@ def measure_imports(*, repeats: int = 9) -> list[ImportRow]:
                 base_seconds=statistics.median(base for _, base in pairs),
                 ratio=statistics.median(ratios),
                 spread=(max(ratios) - min(ratios)) / statistics.median(ratios),
+                bar=bar,
             )
         )
     return rows
@@ -48,9 +50,10 @@ def measure_imports(*, repeats: int = 9) -> list[ImportRow]:
 
 def imports_as_markdown(rows: list[ImportRow]) -> str:
     """A table for docs/benchmarks.md."""
-    lines = ["| what | dpkit ms | numpy and scipy.special ms | ratio | spread |", "|---|---|---|---|---|"]
+    lines = ["| what | dpkit ms | numpy and scipy.special ms | ratio | spread | bar |", "|---|---|---|---|---|---|"]
     lines += [
-        f"| {row.name} | {1e3 * row.ours_seconds:.3g} | {1e3 * row.base_seconds:.3g} | {row.ratio:.2g} | {row.spread:.0%} |"
+        f"| {row.name} | {1e3 * row.ours_seconds:.3g} | {1e3 * row.base_seconds:.3g} | {row.ratio:.2g} | {row.spread:.0%} "
+        f"| {'' if row.bar is None else f'{row.bar:g}'} |"
         for row in rows
     ]
     return "\n".join(lines)

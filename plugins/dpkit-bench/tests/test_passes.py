@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from dpkit.bench.passes import STREAM, as_markdown, measure_passes
-from dpkit.bench.plain_passes import Pass, PlainPasses
+from dpkit_bench.passes import STREAM, as_markdown, measure_passes
+from dpkit_bench.plain_passes import Pass, PlainPasses
 
 
 def test_every_pass_is_measured_both_ways():

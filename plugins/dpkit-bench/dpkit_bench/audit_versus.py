@@ -11,8 +11,8 @@ import numpy as np
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.outputs import Source, flat
 from dpkit.auditing.zoo import Entry, entry_named
-from dpkit.bench.audit import AuditRow, count
-from dpkit.bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, prepared
+from dpkit_bench.audit import AuditRow, count
+from dpkit_bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, prepared
 
 PUBLISHED = 0.01
 TAILS = (PUBLISHED, 0.03, 0.1)

@@ -7,7 +7,7 @@ import importlib.util
 from types import ModuleType
 
 EXTRAS = {"dp_accounting": "peers", "opendp": "peers", "prv_accountant": "peers", "diffprivlib": "diffprivlib"}
-"""By the module of a peer, the extra of dpkit that installs it. diffprivlib is alone: it needs an older scikit-learn."""
+"""By the module of a peer, the extra of dpkit-bench that installs it. diffprivlib is alone: it needs an older scikit-learn."""
 
 
 def peer(module: str, *, of: str = "") -> tuple[ModuleType | None, tuple[str, ...]]:
@@ -15,9 +15,9 @@ def peer(module: str, *, of: str = "") -> tuple[ModuleType | None, tuple[str, ..
     package = of or module
     name = package.replace("_", "-")
     if importlib.util.find_spec(package) is None:
-        return None, (f"{name} is left out: it is not installed (pip install 'dpkit[{EXTRAS[package]}]').",)
+        return None, (f"{name} is left out: it is not installed (pip install 'dpkit-bench[{EXTRAS[package]}]').",)
     try:
         return importlib.import_module(module), ()
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a peer, the others are measured
-        fix = f"pip install 'dpkit[{EXTRAS[package]}]' in an environment of its own"
+        fix = f"pip install 'dpkit-bench[{EXTRAS[package]}]' in an environment of its own"
         return None, (f"{name} is left out: it is installed and does not import here ({type(error).__name__}); {fix}.",)

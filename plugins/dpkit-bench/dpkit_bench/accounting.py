@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from dpkit import Compose, Event, GaussianEvent, LaplaceEvent, PureEvent, Repeat, Subsample, account
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pld.composition import tuned
-from dpkit.accounting import account
-from dpkit.bench.accounting_peers import DELTA, GAUSSIAN, LAPLACE, MIXTURE, PURE, SUBSAMPLED, PeerRun, mixture_scales, peer_runs
-from dpkit.bench.timing import versus
-from dpkit.mechanisms.gaussian import GaussianEvent
-from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.mechanisms.subsampled_gaussian_pair import moment_bound_at
-from dpkit.privacy.events import Compose, Event, PureEvent, Repeat, Subsample
+from dpkit_bench.accounting_peers import DELTA, GAUSSIAN, LAPLACE, MIXTURE, PURE, SUBSAMPLED, PeerRun, mixture_scales, peer_runs
+from dpkit_bench.timing import versus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,20 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
+import dpkit_bench
 import pytest
 from click.testing import CliRunner
+from dpkit_bench.passes import PassRow
+from dpkit_bench.plots import picture_of
+from dpkit_bench.tables import Section
+from dpkit_bench.verbs import MEASUREMENTS
 
-from dpkit.bench.passes import PassRow
-from dpkit.bench.plots import picture_of
-from dpkit.bench.tables import Section
 from dpkit.cli import main
-from dpkit.cli.bench import MEASUREMENTS
 
+README = Path(__file__).parent.parent / "README.md"
 QUICK = ["bench", "noise", "--draws", "2000", "--peer-draws", "10", "--repeats", "1"]
 
 
@@ -58,7 +61,7 @@ def test_a_page_without_marks_is_a_mistake_and_not_a_traceback(tmp_path):
 def test_a_page_without_marks_is_refused_before_anything_is_measured(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("<!-- /bench:noise -->\n<!-- bench:noise -->\n", encoding="utf-8")
-    monkeypatch.setattr("dpkit.bench.noise.measure_noise", lambda **sizes: pytest.fail("measured"))
+    monkeypatch.setattr("dpkit_bench.noise.measure_noise", lambda **sizes: pytest.fail("measured"))
     result = run(*QUICK, "--into", str(page))
     assert result.exit_code == 2, result.output
     assert "bench:noise" in result.output
@@ -67,7 +70,7 @@ def test_a_page_without_marks_is_refused_before_anything_is_measured(tmp_path, m
 def test_what_was_left_out_stands_on_the_page(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("<!-- bench:noise -->\n<!-- /bench:noise -->\n", encoding="utf-8")
-    monkeypatch.setattr("dpkit.bench.noise.measure_noise", lambda **sizes: ([], ("a peer is left out: it is not here.",)))
+    monkeypatch.setattr("dpkit_bench.noise.measure_noise", lambda **sizes: ([], ("a peer is left out: it is not here.",)))
     assert run(*QUICK, "--into", str(page)).exit_code == 0
     assert "*a peer is left out: it is not here.*" in page.read_text(encoding="utf-8")
 
@@ -119,12 +122,37 @@ def test_every_size_is_an_option_with_a_quick_one():
             assert size.quick <= size.full
 
 
-def test_help_loads_no_numpy():
-    code = (
-        "import sys\nfrom dpkit.cli import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "print('numpy' in sys.modules, file=sys.stderr)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "bench" in result.stdout
-    assert result.stderr.strip() == "False"
+@pytest.mark.parametrize("name", [*MEASUREMENTS, "all"])
+def test_every_verb_has_an_example_and_json_and_stands_in_the_readme(name):
+    text = run("bench", name, "--help").output
+    assert "--json" in text
+    assert f"Example: dpkit bench {name}" in text
+    assert f"| `dpkit bench {name}` |" in README.read_text(encoding="utf-8")
+
+
+def test_the_plugin_brings_the_verb_and_says_what_the_verb_says():
+    (command,) = dpkit_bench.dpkit_commands()
+    verb = command.load()
+    assert (command.name, verb.name) == ("bench", "bench")
+    assert verb.help.startswith(command.doc)
+
+
+def test_loading_the_plugin_loads_no_benchmark():
+    loaded = "[name for name in sys.modules if name.startswith('dpkit_bench.')]"
+    code = f"import sys, dpkit_bench\ndpkit_bench.dpkit_commands()\nprint({loaded})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_ledger_has_a_row_for_each_durability():
+    result = run("bench", "ledger", "--charges", "40", "--processes", "2", "--repeats", "1", "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.output)["rows"]
+    assert [row["name"].split("=")[1] for row in rows] == ["NORMAL", "FULL", "NORMAL", "FULL"]
+    assert all(row["ours_per_second"] > 0 for row in rows)
+
+
+def test_a_picture_replaces_nothing_else(tmp_path):
+    page = tmp_path / "people.csv"
+    page.write_text("age\n1\n", encoding="utf-8")
+    assert run("bench", "noise", "--quick", "--plot", str(page)).exit_code == 2
+    assert page.read_text(encoding="utf-8") == "age\n1\n"

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from dpkit.bench.peers import peer
+from dpkit_bench.peers import peer
 
 LAPLACE, PURE, GAUSSIAN, SUBSAMPLED, MIXTURE = (
     "40 Laplace",

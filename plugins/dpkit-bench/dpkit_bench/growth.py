@@ -11,22 +11,28 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.accounting import account
-from dpkit.bench.accounting import forget
-from dpkit.bench.counted_rows import CountedRows, moments
-from dpkit.bench.timing import seconds, summary
-from dpkit.contracts.engine import Closing
-from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.summing.block_engine import BLOCK_BYTES, BlockEngine
-from dpkit.data.summing.sums import plan_sums
-from dpkit.data.tables.open_source import open_source
-from dpkit.data.tables.source import DataSource
-from dpkit.errors import InvalidValueError, UnknownNameError
-from dpkit.hooks.manager import default_registry
-from dpkit.mechanisms.gaussian import GaussianEvent
-from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.events import Compose, Event, Repeat, Subsample
+from dpkit import (
+    BlockEngine,
+    Closing,
+    Compose,
+    Event,
+    GaussianEvent,
+    InvalidValueError,
+    LaplaceEvent,
+    Number,
+    Repeat,
+    Schema,
+    Subsample,
+    UnknownNameError,
+    account,
+    default_registry,
+    open_source,
+)
+from dpkit.authoring.engines import DataSource, plan_sums
+from dpkit.data.summing.block_engine import BLOCK_BYTES
+from dpkit_bench.accounting import forget
+from dpkit_bench.counted_rows import CountedRows, moments
+from dpkit_bench.timing import seconds, summary
 
 DELTA = 1e-6
 LAPLACE = ("pure", "advanced")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dpkit import InvalidValueError
 from dpkit.analysis.outputs import write_whole
 from dpkit.analysis.showing.pieces import Markup
-from dpkit.errors import InvalidValueError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from dpkit_bench import growth
+from dpkit_bench.counted_rows import CountedRows, moments
+from dpkit_bench.plots import growth_picture
 
-from dpkit.bench import growth
-from dpkit.bench.counted_rows import CountedRows, moments
-from dpkit.bench.plots import growth_picture
-from dpkit.data.summing.block_engine import BlockEngine
+from dpkit import BlockEngine
 
 
 def test_rows_depend_on_their_number_alone():

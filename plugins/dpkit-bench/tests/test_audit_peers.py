@@ -6,16 +6,16 @@ import json
 
 import numpy as np
 import pytest
+from dpkit_bench import audit_versus
+from dpkit_bench.audit import measure_audit
+from dpkit_bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, logistic, prepared
+from dpkit_bench.audit_versus import GRID, NEVER, TAILS, measure_peers, versus_as_markdown
+from dpkit_bench.networks import _forward, _slopes, logit_networks
+from dpkit_bench.tables import as_json_text
 
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Source
 from dpkit.auditing.zoo import entry_named
-from dpkit.bench import audit_versus
-from dpkit.bench.audit import measure_audit
-from dpkit.bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, logistic, prepared
-from dpkit.bench.audit_versus import GRID, NEVER, TAILS, measure_peers, versus_as_markdown
-from dpkit.bench.networks import _forward, _slopes, logit_networks
-from dpkit.bench.tables import as_json_text
 
 ONE = Point(epsilon=1.0, delta=0.0)
 PEERS = (DPSniper(0.01), DPSniper(0.1), HockeyStick(steps=60), Histogram())

@@ -1,7 +1,7 @@
 """How close private fits come to the truth, and how long they take: bounded influence, sufficient statistics and diffprivlib.
 
-All have the same rows, declared bounds and epsilon. The algorithms come from the registry by name, since dpkit imports no
-plugin. Noise is seeded: these are simulations.
+All have the same rows, declared bounds and epsilon. The algorithms come from the registry by name. Noise is
+seeded: these are simulations.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.bench.peers import peer
-from dpkit.bench.timing import summary
-from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.tables.open_source import open_source
-from dpkit.errors import InvalidValueError, UnknownNameError
-from dpkit.hooks.manager import default_registry
-from dpkit.numerics.special import Array
-from dpkit.privacy.losses import ApproxDP
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.schedules import solve_noise
+from dpkit import (
+    ApproxDP,
+    BlockEngine,
+    DeclaredSetting,
+    Neighbours,
+    Number,
+    Schema,
+    UnknownNameError,
+    default_registry,
+    open_source,
+    run_algorithms,
+    solve_noise,
+)
+from dpkit.authoring import Array
+from dpkit_bench.peers import peer
+from dpkit_bench.timing import summary
 
 BUDGET = ApproxDP(epsilon=1.0, delta=1e-6)
 NOISE = 0.1
@@ -84,10 +86,6 @@ def sample(design: str, rows: int, features: int, seed: int) -> Sample:
 def measure_fit(*, rows: int = 100_000, features: int = 10, datasets: int = 7) -> tuple[list[FitRow], tuple[str, ...]]:
     """Every method on the same datasets, one after the other on each; notes on methods that are left out."""
     methods, notes = _methods()
-    if OURS not in methods:
-        raise InvalidValueError(
-            field="algorithm", found="no irls", allowed="the plugin dpkit-irls", where="bench fit", fix="pip install dpkit-irls"
-        )
     found = []
     for design in DESIGNS:
         seen: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
@@ -130,18 +128,14 @@ OURS, STATISTICS, PEER = "irls, bounded", "sufficient statistics", "diffprivlib 
 
 
 def _methods() -> tuple[dict[str, Method], tuple[str, ...]]:
-    methods: dict[str, Method] = {}
+    methods: dict[str, Method] = {OURS: _bounded}
     notes: tuple[str, ...] = ()
-    for name, algorithm, plugin, method in (
-        (OURS, "irls", "dpkit-irls", _bounded),
-        (STATISTICS, "covariance", "dpkit-stats", _statistics),
-    ):
-        try:
-            default_registry().algorithm(algorithm)
-        except UnknownNameError:
-            notes += (f"{name} is left out: {plugin} is not installed.",)
-        else:
-            methods[name] = method
+    try:
+        default_registry().algorithm("covariance")
+    except UnknownNameError:
+        notes += (f"{STATISTICS} is left out: dpkit-stats is not installed.",)
+    else:
+        methods[STATISTICS] = _statistics
     found, missing = peer("diffprivlib.models", of="diffprivlib")
     if found is not None:
         methods[PEER] = _diffprivlib(found)

@@ -3,8 +3,7 @@
 import dataclasses
 
 import pytest
-
-from dpkit.bench import noise
+from dpkit_bench import noise
 
 
 def test_every_row_is_complete_without_peers_and_says_so(monkeypatch):

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from dpkit.bench import fit
+from dpkit_bench import fit
 
 pytest.importorskip("dpkit_irls")
 pytest.importorskip("dpkit_stats")

@@ -12,26 +12,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
+from dpkit_irls.kernels import can_compile, compiled_passes
 
-from dpkit.bench.plain_passes import Pass, PlainPasses
-from dpkit.contracts.query import Query
-from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.block_engine import BLOCK_BYTES, BlockEngine
+from dpkit import (
+    BlockEngine,
+    DeclaredSetting,
+    ExactSum,
+    Neighbours,
+    Number,
+    Query,
+    Schema,
+    default_registry,
+    open_source,
+    run_algorithms,
+)
+from dpkit.authoring.engines import DataSource, QuerySums, Totals
+from dpkit.data.summing.block_engine import BLOCK_BYTES
 from dpkit.data.summing.parallel import usable_threads
-from dpkit.data.summing.sums import QuerySums, Totals
-from dpkit.data.tables.open_source import open_source
-from dpkit.data.tables.source import DataSource
-from dpkit.hooks.manager import default_registry
-from dpkit.numerics.exact_sums import ExactSum
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.run_algorithms import run_algorithms
+from dpkit_bench.plain_passes import Pass, PlainPasses
 
 Array = npt.NDArray[np.float64]
 Work = Callable[[], object]
@@ -70,12 +71,7 @@ def measure_passes(*, rows: int = 10_000_000, repeats: int = 7, threads: int | N
 
 
 def _ways() -> tuple[str, ...]:
-    return (BY_NUMPY, COMPILED) if _kernels().can_compile() else (BY_NUMPY,)
-
-
-def _kernels() -> ModuleType:
-    """Of the plugin, which this package does not import of itself."""
-    return import_module("dpkit_irls.kernels")
+    return (BY_NUMPY, COMPILED) if can_compile() else (BY_NUMPY,)
 
 
 def _passes(rows: int, columns: int, repeats: int, threads: int, way: str) -> Iterator[PassRow]:
@@ -99,7 +95,7 @@ def _passes(rows: int, columns: int, repeats: int, threads: int, way: str) -> It
         ("gradient", gradient, plain_gradient, 3.0 if columns <= 10 else 2.5),
         ("moments", moments, plain_moments, 9.0),
     ):
-        with _kernels().compiled_passes(wanted=way == COMPILED):
+        with compiled_passes(wanted=way == COMPILED):
             ours, label = _kept_pass(source, query, threads), f"{name} pass, {way}"
             yield _row(label, rows, columns, ours, STREAM, stream, repeats, bar)
             yield _row(label, rows, columns, ours, "plain numpy over the whole array", plain, repeats, 0.5)
@@ -154,7 +150,7 @@ def _fit(rows: int, columns: int, repeats: int, threads: int, way: str) -> PassR
         chosen = BlockEngine(source, cache_bytes=ENOUGH, threads=threads) if engine is None else engine
         return run_algorithms({"fit": (algorithm, 10.0)}, engine=chosen, setting=setting)
 
-    with _kernels().compiled_passes(wanted=way == COMPILED):
+    with compiled_passes(wanted=way == COMPILED):
         watched = _Watched(source, cache_bytes=ENOUGH, threads=threads)  # its run also puts the codes into memory
         private(watched)
         plain = PlainPasses(table=table, threads=threads, passes=tuple(watched.passes))

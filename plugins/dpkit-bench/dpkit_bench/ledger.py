@@ -13,10 +13,8 @@ from multiprocessing.pool import Pool
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from dpkit.privacy.events import ZCDPEvent
-from dpkit.privacy.losses import ZCDP
+from dpkit import ZCDP, Ledger, ZCDPEvent
 from dpkit.release.ledger.connection import Durability
-from dpkit.release.ledger.ledger import Ledger
 
 _UNIT = ZCDPEvent(rho=2.0**-40)
 _WAIT = 120.0

@@ -9,14 +9,13 @@ from types import ModuleType
 
 import numpy as np
 
-from dpkit.bench import peers
-from dpkit.bench.timing import versus
+from dpkit import NoiseLaw, exactly_rounded, secure_generator
 from dpkit.numerics.noise.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
-from dpkit.numerics.noise.exact_rounding import NoiseLaw, exactly_rounded
 from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
 from dpkit.numerics.noise.laplace_noise import LAPLACE
 from dpkit.numerics.noise.noise_inputs import IntArray
-from dpkit.numerics.noise.randomness import secure_generator
+from dpkit_bench import peers
+from dpkit_bench.timing import versus
 
 Release = Callable[[], object]
 Values = list[float] | list[int]

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.contracts.query import Block, Query
-from dpkit.contracts.table import Batch, Cells
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance, l2
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Batch, Cells, Citation, Distance, Neighbours, Query, l2
+from dpkit.authoring import Block
 
 STEP = 2.0**-10
 """Every cell is a multiple of it within [-1, 1], so products are multiples of its square."""
