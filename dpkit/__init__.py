@@ -166,6 +166,7 @@ if TYPE_CHECKING:
     from dpkit.privacy.neighbours import Neighbours as Neighbours
     from dpkit.privacy.rules import LossRule as LossRule
     from dpkit.release.curator import DataCurator as DataCurator
+    from dpkit.release.curator import Released as Released
     from dpkit.release.curator import planned_event as planned_event
     from dpkit.release.driver import Outcome as Outcome
     from dpkit.release.driver import drive as drive
@@ -277,7 +278,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.numerics.exact_sums": ("ExactSum",),
     "dpkit.numerics.noise.randomness": ("secure_generator",),
     "dpkit.numerics.noise.simulated": ("Simulated",),
-    "dpkit.release.curator": ("DataCurator", "planned_event"),
+    "dpkit.release.curator": ("DataCurator", "Released", "planned_event"),
     "dpkit.release.driver": ("drive", "Outcome"),
     "dpkit.release.ledger.ledger": ("Ledger",),
     "dpkit.release.ledger.terms": ("ExpectedTerms",),

@@ -222,12 +222,15 @@ def _is_number(value: object) -> bool:
 
 
 def _refuse_refuted(claims: tuple[Claim, ...], spec: Spec) -> None:
-    refuted = [claim for claim in claims if claim.status == "refuted"]
-    if refuted and not spec.budget.accept:
-        cited = "; ".join(str(claim.because) for claim in refuted)
+    """A refuted claim passes only where `budget.accept` names a rule of the same source."""
+    accepted = {rule.because for rule in spec.registry.rules if rule.name in spec.budget.accept}
+    refuted = [claim.because for claim in claims if claim.status == "refuted" and claim.because not in accepted]
+    if refuted:
+        names = [rule.name for rule in spec.registry.rules if rule.status == "refuted" and rule.because in refuted]
+        known = f", or accept what is not private by name: `accept: [{', '.join(names)}]`" if names else ""
         raise PlanRefusedError(
-            reason=f"The plan relies on claims that are refuted: {cited}.",
-            nearest="Use another mechanism.",
+            reason=f"The plan relies on claims that are refuted: {'; '.join(map(str, refuted))}.",
+            nearest=f"Use another mechanism{known}.",
         )
 
 

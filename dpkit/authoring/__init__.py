@@ -5,8 +5,10 @@ Public: docs/api.md lists these names, and a test holds the list and the first-p
 
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.query import Block, Steps
+from dpkit.data.columns.kinds import Column
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.releasing import (
+    ASSUMING,
     checked_confidence,
     checked_generator,
     checked_shape,
@@ -23,17 +25,19 @@ from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_step
 from dpkit.numerics.noise.exact_rounding import grid_for
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.simulated import stamped
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_down, round_up, sqrt_down, sqrt_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
 from dpkit.privacy.neighbours import EITHER
 
 __all__ = [
+    "ASSUMING",
     "EITHER",
     "UNIT_ROUNDOFF",
     "AnyAlgorithm",
     "Array",
     "Block",
+    "Column",
     "Steps",
     "asfloat",
     "checked_confidence",
@@ -49,6 +53,7 @@ __all__ = [
     "generator",
     "grid_below",
     "grid_for",
+    "in_full",
     "log_tail",
     "nonempty_text",
     "nonnegative",

@@ -12,9 +12,10 @@ from dpkit.contracts.mechanism import Accurate, Mechanism
 from dpkit.contracts.parameter_sets import checked_parameters
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
-from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.errors import DpkitError, InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.checks import finite_number
+from dpkit.privacy.distances import Distance
 
 ADDITIVE = ("reals", "integers")
 """The values of mechanisms whose output is the value with noise: what an estimate can be read from."""
@@ -56,7 +57,7 @@ def noise_for(
     distances = {distance.metric: distance.value for distance in setting.distances(query)}
     reason = _objection(query, factory, distances, values)
     if reason:
-        suiting = [other.name for other in known if not _objection(query, other, distances, values)]
+        suiting = [other.name for other in known if not _objection(query, other, distances, values) and _stands(other)]
         allowed = f"one that suits this query: {', '.join(suiting) or 'none is installed'}"
         raise InvalidValueError(field="mechanism", found=choice.name, allowed=allowed, where=query.name, fix=reason)
     given = choice.parameters
@@ -80,6 +81,17 @@ def noise_for(
 def expected_error(mechanism: Mechanism, shape: tuple[int, ...], confidence: float) -> float:
     """A bound on the error of a release, by the mechanism's own `accuracy`; infinity where it does not say."""
     return float(mechanism.accuracy(shape, confidence)) if isinstance(mechanism, Accurate) else math.inf
+
+
+def _stands(factory: MechanismFactory) -> bool:
+    """Whether nothing that the mechanism claims is refuted or unproved: only such a one is offered."""
+    others = [parameter for parameter in factory.parameters if parameter.name != factory.scale]
+    given = {parameter.name: parameter.examples[0] for parameter in others if parameter.examples}
+    try:
+        claims = factory.scaled(1.0, **given).claims(Distance(metric=factory.metrics[0], value=1.0))
+    except DpkitError:
+        return True  # nothing says which parameters to try: whether it stands shows when it is planned
+    return all(claim.status == "proved" for claim in claims)
 
 
 def _objection(query: Query, factory: MechanismFactory, distances: Mapping[str, float], values: Sequence[str]) -> str:

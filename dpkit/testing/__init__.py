@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpkit.data.summing.delivery import release_exactly as release_exactly
+    from dpkit.privacy.events import flatten as flatten
+    from dpkit.release.trace import charged_event as charged_event
     from dpkit.testing.conformance import Check as Check
     from dpkit.testing.conformance import CheckResult as CheckResult
     from dpkit.testing.conformance import LawNotApplicable as LawNotApplicable
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from dpkit.testing.sensitivity_search import search_excess as search_excess
 
 _HOMES = {
+    "dpkit.privacy.events": ("flatten",),
+    "dpkit.data.summing.delivery": ("release_exactly",),
+    "dpkit.release.trace": ("charged_event",),
     "dpkit.testing.conformance": (
         "Check",
         "CheckResult",

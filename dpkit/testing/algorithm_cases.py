@@ -70,7 +70,10 @@ class AlgorithmCase:
 
 
 def default_settings() -> list[DeclaredSetting]:
-    """Both relations, a row and a person as the unit, rows that may be dropped and rows that may not."""
+    """Both relations, a row and a person as the unit, rows that may be dropped and rows that may not, and ranges of both kinds.
+
+    Within 0 and 1 a distance of one is right by chance, as is the upper end for the largest magnitude. In `wide` neither is.
+    """
     kept = Schema(
         columns=(
             Number(name="x", lower=0.0, upper=1.0, missing=0.5),
@@ -85,12 +88,20 @@ def default_settings() -> list[DeclaredSetting]:
             Category(name="c", levels=("a", "b", "other")),
         )
     )
+    wide = Schema(
+        columns=(
+            Number(name="x", lower=-6.0, upper=2.0),
+            Number(name="y", lower=-10.0, upper=3.0),
+            Category(name="c", levels=("a", "b", "other")),
+        )
+    )
     person = PrivacyUnit(column=PERSON, at_most=2)
     return [
         DeclaredSetting(schema=dropped, neighbours=Neighbours.ADD_REMOVE),
         DeclaredSetting(schema=kept, neighbours=Neighbours.REPLACE_ONE, rows=ROWS),
         DeclaredSetting(schema=dropped, neighbours=Neighbours.REPLACE_ONE, rows=ROWS),
-        DeclaredSetting(schema=kept, neighbours=Neighbours.ADD_REMOVE, unit=person, rows=ROWS),
+        DeclaredSetting(schema=wide, neighbours=Neighbours.ADD_REMOVE, unit=person, rows=ROWS),
+        DeclaredSetting(schema=wide, neighbours=Neighbours.REPLACE_ONE, rows=ROWS),
         DeclaredSetting(schema=kept, neighbours=Neighbours.REPLACE_ONE, unit=person),
     ]
 

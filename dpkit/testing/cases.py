@@ -173,6 +173,18 @@ def typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
             yield values
 
 
+def ends_of(parameter: Parameter, typical: dict[str, object]) -> list[object]:
+    """The declared ends, and numbers beyond all others in size and of either sign, where they are legal."""
+    if parameter.kind not in ("number", "integer"):
+        return []
+    low, high = parameter.minimum, parameter.maximum
+    sizes = [abs(float(x)) for x in typical.values() if isinstance(x, int | float) and not isinstance(x, bool)]
+    beyond = 3.0 * max([1.0, *sizes])
+    wanted = [-beyond, beyond, low * (1.0 + 1e-9) if parameter.exclusive else low, high, 0.0]
+    legal = [x for x in wanted if math.isfinite(x) and low <= x <= high and not (parameter.exclusive and x == low)]
+    return [int(x) for x in legal] if parameter.kind == "integer" else list(legal)
+
+
 def _product(choices: list[list[object]], order: list[int]) -> Iterator[tuple[object, ...]]:
     return itertools.product(*(choices[place] for place in order))
 

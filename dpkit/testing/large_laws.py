@@ -17,6 +17,8 @@ from dpkit.testing.pricing import examples
 from dpkit.testing.strategies import deltas, log_uniform, losses
 
 MOST = 10**12
+DOUBLINGS = 40
+LISTS = (33, 700)
 RISE = 2.0
 """How far above an epsilon the loss is asked to be: delta is then at least 1 - e^-2 of that probability."""
 
@@ -155,10 +157,41 @@ def every_loss_costs_something(accountant: AnyAccountant) -> None:
                 assert accountant.epsilon(many, delta=1e-12) > 0.0, f"{math.ceil(10.0 / size)} times {loss} cost nothing"
 
 
+def doubling_is_repeating(accountant: AnyAccountant) -> None:
+    """Combined with itself 40 times over, a release costs what 2**40 repetitions cost: no loss and no slack is dropped."""
+    for size in (1e-3, 1e-7, 1e-11, 1e-15):
+        candidates: list[Loss] = [PureDP(epsilon=size), GDP(mu=size), ZCDP(rho=size)]
+        candidates += [ApproxDP(epsilon=size, delta=1e-9 * size), ZCDP(rho=size, delta=1e-9 * size)]
+        for loss in candidates:
+            state = lifted_or_none(accountant, loss)
+            if state is None:
+                continue
+            doubled = state
+            for _ in range(DOUBLINGS):
+                doubled = accountant.combine(doubled, doubled)
+            for delta in (1e-15, 1e-11, 1e-7, 1e-3):
+                same_reading(accountant, doubled, accountant.repeat(state, 2**DOUBLINGS), delta)
+
+
+def a_long_list_is_repeating(accountant: AnyAccountant) -> None:
+    """More than a thousand releases combined at once cost what they cost one after the other."""
+    for loss in (PureDP(epsilon=0.01), GDP(mu=0.01), ZCDP(rho=1e-4), ApproxDP(epsilon=0.01, delta=1e-12)):
+        state = lifted_or_none(accountant, loss)
+        if state is None:
+            continue
+        other = accountant.repeat(state, 3)
+        for count in LISTS:
+            listed = accountant.combine(*[state, other] * count)
+            for delta in (1e-10, 1e-5):
+                same_reading(accountant, listed, accountant.repeat(state, 4 * count), delta)
+
+
 LARGE_LAWS: tuple[Law, ...] = (
     grouping_does_not_matter,
     a_release_added_to_many_never_lowers_the_price,
     never_below_the_truth_of_mixtures,
     never_below_the_truth_of_mixed_responses,
     every_loss_costs_something,
+    doubling_is_repeating,
+    a_long_list_is_repeating,
 )

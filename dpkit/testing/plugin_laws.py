@@ -33,6 +33,7 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     release_laws.integers_are_numbers,
     release_laws.release_does_not_change_its_input,
     release_laws.release_is_deterministic_given_the_rng,
+    release_laws.without_a_generator_the_noise_is_the_same_law,
     release_laws.mechanism_keeps_nothing,
     release_laws.form_shows_nothing,
     release_laws.noise_is_never_zero,

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.parameters import Parameter
 from dpkit.errors import DpkitError
-from dpkit.testing.cases import Array, MechanismCase, Subject, built_or_none, pairs_at, released
+from dpkit.testing.cases import Array, MechanismCase, Subject, built_or_none, ends_of, pairs_at, released
 from dpkit.testing.claim_laws import audit_claims, grouped_claims, profile_of
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.sampler_laws import rank_correlations
@@ -50,24 +49,12 @@ def _at_ends(case: MechanismCase) -> Iterator[Subject]:
     typical = case.subjects(1)[0].parameters
     count = 0
     for parameter in case.factory.parameters:
-        for value in _ends(parameter, typical):
+        for value in ends_of(parameter, typical):
             varied = {**typical, parameter.name: value}
             made = built_or_none(case.factory, varied)
             if made is not None and varied != typical and count < MOST_ENDS:
                 count += 1
                 yield Subject(parameters=varied, mechanism=made)
-
-
-def _ends(parameter: Parameter, typical: dict[str, object]) -> list[object]:
-    """The declared ends, and numbers beyond all others in size and of either sign, where they are legal."""
-    if parameter.kind not in ("number", "integer"):
-        return []
-    low, high = parameter.minimum, parameter.maximum
-    sizes = [abs(float(x)) for x in typical.values() if isinstance(x, int | float) and not isinstance(x, bool)]
-    beyond = 3.0 * max([1.0, *sizes])
-    wanted = [-beyond, beyond, low * (1.0 + 1e-9) if parameter.exclusive else low, high, 0.0]
-    legal = [x for x in wanted if math.isfinite(x) and low <= x <= high and not (parameter.exclusive and x == low)]
-    return [int(x) for x in legal] if parameter.kind == "integer" else list(legal)
 
 
 def claims_hold_for_large_values(case: MechanismCase) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import traceback
 from typing import Any
@@ -16,6 +17,8 @@ CANARY = 81917.8203125
 """A value that nobody would write by chance, exact in binary: where its leading digits turn up, data has leaked."""
 INTEGER_CANARY = 93169
 SHOWN = ("81917", "93169", "8.1917", "9.3169", "8.19e", "9.32e")
+OWN_DRAWS = 1_000
+"""Outputs that are drawn without a generator: from the operating system's randomness."""
 DRAWS = 600
 """Outputs that are compared to see whether there is noise at all."""
 
@@ -92,6 +95,28 @@ def release_is_deterministic_given_the_rng(case: MechanismCase) -> None:
                 for rng in (case.rng(14), case.rng(14))
             )
             assert np.array_equal(one, same), "two releases with equal generators differ: randomness comes from elsewhere"
+
+
+def without_a_generator_the_noise_is_the_same_law(case: MechanismCase) -> None:
+    """`release(value)` draws afresh each time, and as much noise as it does from a generator that is given."""
+    for subject in case.subjects(1):
+        mechanism: Any = subject.mechanism  # whether `rng` may be left out is its own affair
+        draws = (mechanism.release, mechanism.release_many)
+        if any(inspect.signature(draw).parameters["rng"].default is not None for draw in draws):
+            raise LawNotApplicable("it draws from a generator that is given, and from nothing else")
+        value = _values(case, subject)[0]
+        given, own = (
+            np.asarray(mechanism.release_many(value, OWN_DRAWS, rng)).reshape(OWN_DRAWS, -1)[:, 0]
+            for rng in (case.rng(17), None)
+        )
+        single = [np.asarray(mechanism.release(value)).tobytes() for _ in range(OWN_DRAWS // 20)]
+        few = len(np.unique(given)) < OWN_DRAWS // 2  # choices and small integers are equal by chance
+        assert few or len(set(single)) > len(single) // 2, "without a generator a release repeats itself: its seed is fixed"
+        both = np.sort(np.concatenate([given, own]).astype(np.float64))
+        ranks = [np.searchsorted(np.sort(part.astype(np.float64)), both, side="right") / OWN_DRAWS for part in (given, own)]
+        gap = float(np.max(np.abs(ranks[0] - ranks[1])))
+        # Smirnov: two samples of n differ by more with a probability below 2 exp(-n gap^2); 0.15 of 1,000 is below 4e-10
+        assert gap < 0.15, "without a generator the noise has another law than with one"
 
 
 def mechanism_keeps_nothing(case: MechanismCase) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,17 @@ from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.distances import Distance
-from dpkit.privacy.events import Event
+from dpkit.privacy.events import Event, Subsample
 from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.rules import LossRule
-from dpkit.testing.cases import MechanismCase, Subject
+from dpkit.testing.cases import Array, MechanismCase, Subject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
-from dpkit.testing.known_truths import known_truths
+from dpkit.testing.known_truths import RATES, Truth, known_truths
 from dpkit.testing.promise_laws import TARGETS, compare_densities, renyi_from_below
 from dpkit.testing.quick_audit import EPSILONS
+from dpkit.testing.sampler_laws import covering_line, log_density_of
 
 ORDERS = np.array([1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 24.0, 25.0, 32.0, 48.0, 64.0, 128.0, 256.0, 1024.0, 1e4])
 """Where curves are compared: in the thousands too, for small losses are read from there."""
@@ -49,7 +51,7 @@ def the_rule_holds_for_its_mechanisms(case: RuleCase) -> None:
         raise LawNotApplicable(f"the rule is {case.rule.status}, so no accountant uses it unasked")
     tried = sum(
         _held_against_truth(case, event, delta, relation)
-        for event, delta, relation in known_truths()
+        for event, delta, relation in itertools.chain(known_truths(), _sampled_truths(case))
         if type(event) is case.rule.event and relation in case.rule.neighbours
     )
     for mechanisms, subject, index in _mechanisms(case):
@@ -162,6 +164,36 @@ def _held_against_mechanism(case: RuleCase, mechanisms: MechanismCase, subject: 
         else:
             tried += target <= 2.0
     return tried
+
+
+def _sampled_truths(case: RuleCase) -> Iterator[Truth]:
+    """The noise of every mechanism with a density of one entry, on a sample of one record: it moves the value or not."""
+    if case.rule.event is not Subsample:
+        return
+    for factory in case.registry.mechanisms:
+        mechanisms = MechanismCase(factory=factory, registry=case.registry, seed=case.seed)
+        subject = mechanisms.subjects(1)[0]
+        if factory.values != "reals" or () not in factory.shapes or not isinstance(subject.mechanism, WhiteBox):
+            continue
+        for target in (0.3, 2.0):
+            at = mechanisms.distance(subject, target=target)
+            value = np.zeros(())
+            outputs = released(subject.mechanism, value, 2_000, mechanisms.rng(21))
+            line = covering_line(mechanisms, subject, outputs, value)
+            if line is None or not at.value:
+                continue
+            absent, present = (np.exp(log_density_of(subject, line, value + move)) for move in (0.0, at.value))
+            for rate in RATES[:-1]:
+                truth = partial(_excess, line, absent, rate * present + (1.0 - rate) * absent)
+                for relation in Neighbours:
+                    yield Subsample(rate=rate, event=subject.mechanism.event(at=at)), truth, relation
+
+
+def _excess(line: Array, one: Array, other: Array, epsilon: float) -> float:
+    """delta(epsilon) between two densities, the worse direction, from below: of two neighbouring points the smaller counts."""
+    odds = np.exp(epsilon)
+    excesses = [np.maximum(0.0, one - odds * other), np.maximum(0.0, other - odds * one)]
+    return max(float(np.sum(np.minimum(found[1:], found[:-1]) * np.diff(line))) for found in excesses)
 
 
 def _held_against_truth(case: RuleCase, event: Event, truth: Callable[[float], float], relation: Neighbours) -> int:

@@ -196,18 +196,20 @@ def contributions_of(query: Query, block: Array) -> Array:
 def relies_on_ranges(query: Query) -> bool:
     """Whether it is written for declared columns and exact sums, so that it may rely on their ranges and need not clip.
 
-    Of such a query the engine counts NaN as zero and clamps to the declared bound, in the contributions of `rows`.
+    Of such a query the engine clamps the contributions of `rows` to the declared bound.
     """
     return bool(query.columns) and query.bound is not None and query.grid is not None
 
 
 def summed_contributions(query: Query, block: Array) -> Array:
-    """Contributions as the engine adds them up."""
+    """Contributions as the engine adds them up: over declared columns it counts NaN as zero."""
     rows = contributions_of(query, block)
+    if query.columns:
+        rows = np.where(np.isnan(rows), 0.0, rows)
     if not relies_on_ranges(query):
         return rows
     assert query.bound is not None
-    return np.nan_to_num(rows, nan=0.0, posinf=query.bound, neginf=-query.bound).clip(-query.bound, query.bound)
+    return rows.clip(-query.bound, query.bound)
 
 
 def row_pool(width: int, hints: list[float], rng: np.random.Generator, count: int) -> Array:

@@ -1,10 +1,15 @@
 """A plan is priced before any data is read, says what it relies on, and is refused when it cannot be run."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import dpkit
 from dpkit.analysis.ledger_standing import rounded_down
-from dpkit.errors import LedgerDisagreementError, PlanExceededError, PlanRefusedError
+from dpkit.analysis.reading.load import load
+from dpkit.errors import LedgerDisagreementError, PlanExceededError, PlanRefusedError, SpecError
+from tests.analysis.conftest import YAML
 
 SECOND = "  - id: again\n    run: total\n    share: 3\n    with: {column: age}\nreport:"
 
@@ -125,3 +130,87 @@ def test_the_ledger_of_another_dataset_is_refused(loaded, folder, terms, field):
 def test_offers_are_rounded_down():
     for value in (0.49999, 0.5, 0.123456, 12.3499, 1e-5, 0.9999):
         assert value * 0.98 < rounded_down(value) <= value
+
+
+def refuted_noise(name):
+    """Laplace noise whose only claim is refuted; its event is dpkit's own, so that there is a price."""
+
+    class Claimed(dpkit.Laplace):
+        __slots__ = ()
+
+        def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+            return [replace(claim, because=CITED[name], status="refuted") for claim in super().claims(at, neighbours)]
+
+    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6)
+    return dpkit.MechanismFactory(name=name, doc="Noise.", make=Claimed, parameters=(scale,), metrics=("l1",))
+
+
+def half():
+    return dpkit.Query(
+        name="half",
+        columns=("age",),
+        rows=lambda block: np.full(len(block), 0.5),
+        shape=(),
+        grid=0.5,
+        bound=0.5,
+        sensitivity=lambda neighbours: (dpkit.l1(0.5), dpkit.l2(0.5)),
+        because=dpkit.Citation(key="DMNS06", locator="section 3.2"),
+    )
+
+
+CITED = {name: dpkit.Citation(key="DR14", locator=f"refuted: {name}") for name in ("false-noise", "other-noise")}
+
+
+@pytest.fixture(scope="module")
+def refuted():
+    """A plugin of two noises whose claims are refuted, and of the rules that they rest on."""
+
+    class Plugin:
+        @staticmethod
+        @dpkit.hookimpl
+        def dpkit_mechanisms():
+            return [refuted_noise(name) for name in CITED]
+
+        @staticmethod
+        @dpkit.hookimpl
+        def dpkit_queries():
+            return [dpkit.QueryFactory(name="half", doc="Halves.", make=half, width=lambda query: 1)]
+
+        @staticmethod
+        @dpkit.hookimpl
+        def dpkit_loss_rules():
+            return [
+                dpkit.LossRule(
+                    name=f"{name}-pure",
+                    event=dpkit.LaplaceEvent,
+                    loss=dpkit.PureDP,
+                    neighbours=tuple(dpkit.Neighbours),
+                    because=because,
+                    status="refuted",
+                    bound=lambda event: dpkit.PureDP(epsilon=event.ratio),
+                )
+                for name, because in CITED.items()
+            ]
+
+    return dpkit.load_plugins(discover=False, extra={"refuted": Plugin()})
+
+
+def released_with(mechanism, accept, folder, installed):
+    text = YAML.replace(
+        "run: total\n    with: {column: age, passes: 2}", f"run: release\n    with: {{query: half, mechanism: {mechanism}}}"
+    )
+    (folder / "released.yaml").write_text(text.replace("accountant: zcdp", f"accept: [{accept}]"), encoding="utf-8")
+    return load(folder / "released.yaml", installed=installed)
+
+
+def test_a_refuted_claim_passes_only_where_its_own_rule_is_accepted(folder, refuted):
+    for accept in ("", "other-noise-pure"):
+        with pytest.raises(PlanRefusedError, match=r"refuted: false-noise.*accept: \[false-noise-pure\]"):
+            released_with("false-noise", accept, folder, refuted).plan()
+    assert released_with("false-noise", "false-noise-pure", folder, refuted).plan().epsilon <= 1.0
+
+
+def test_what_is_refuted_is_not_offered(folder, refuted):
+    with pytest.raises(SpecError, match="one that suits this query: laplace, gaussian\\.") as raised:
+        released_with("discrete-laplace", "", folder, refuted)
+    assert "false-noise" not in str(raised.value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpkit.contracts.algorithm import AnyAlgorithm
-from dpkit.contracts.factories import AlgorithmFactory
-from dpkit.contracts.parameters import Parameter
-from dpkit.contracts.setting import Setting
+from dpkit import AlgorithmFactory, Parameter, Setting
+from dpkit.authoring import AnyAlgorithm
 from dpkit_irls.bounded import BoundedIRLS
 from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moments import FREEDOM, MomentIRLS

@@ -6,10 +6,7 @@ import math
 
 import numpy as np
 
-from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Query
-from dpkit.mechanisms.gaussian import Gaussian
-from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
+from dpkit import Gaussian, Mechanism, Query, SymmetricGaussian
 from dpkit_irls import influence_query as ask
 from dpkit_irls.facts import Facts
 from dpkit_irls.filtering import is_probe, used_threshold

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.errors import InvalidValueError
+from dpkit import InvalidValueError
 from dpkit_irls.coverage import FIRST_SEED, Case, Coverage, designs, summary
 from dpkit_irls.measuring import SEED, Measurements
 
@@ -116,7 +116,7 @@ def _fits(rows: int, chosen: argparse.Namespace) -> int:
         return 4
     if chosen.full:
         return 400 if rows < 100_000 else 200
-    return 100 if rows <= 3_000 else 30 if rows <= 20_000 else 10
+    return 60 if rows <= 3_000 else 20 if rows <= 20_000 else 6
 
 
 def between_marks(page: str, made: str, table: str) -> str:

@@ -13,10 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpkit.contracts.algorithm import Curator
-from dpkit.contracts.setting import Setting
-from dpkit.privacy.events import Compose, Event
-from dpkit.release.curator import planned_event
+from dpkit import Compose, Curator, Event, Scaled, Setting, planned_event
 from dpkit_irls import needs
 from dpkit_irls.asking import asked, stages_of
 from dpkit_irls.covariance import covariances
@@ -113,7 +110,7 @@ class BoundedIRLS:
         pairs = asked(facts, stage, state, state.stage - stages.index("step"))
         values = curator.release_all(pairs)
         released = {
-            query.name: (_tame(value), float(getattr(mechanism, "scale", 0.0)))
+            query.name: (_tame(value), mechanism.scale if isinstance(mechanism, Scaled) else 0.0)
             for (query, mechanism), value in zip(pairs, values, strict=True)
         }
         return replace(AFTER[stage](facts, state, released), stage=state.stage + 1)

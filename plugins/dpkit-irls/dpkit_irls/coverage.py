@@ -16,12 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.data.columns.kinds import Category, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.privacy.losses import ApproxDP
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.schedules import solve_noise
+from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
 from dpkit_irls.designs import MADE_UP, Array, Design
 from dpkit_irls.estimand import Estimand, estimand_of
 from dpkit_irls.fit import Fit
@@ -87,11 +82,14 @@ def errors_of(case: Case, number: int) -> Row:
 
 
 def gap_to_estimand(case: Case, number: int) -> float:
-    """How far a fit is from the same estimand of its rows without privacy, at most, in standard errors of sampling."""
+    """How far a fit is from the same estimand of its rows without privacy, at most, in the fit's standard errors.
+
+    Without noise these are errors of sampling; a sandwich of the rows says nothing of a level that has one row.
+    """
     fit, block = fitted(case, number)
     design = designs()[case.design]
     exact = estimand_of(fit, block[:, :-1], block[:, -1])
-    return float(np.max(np.abs(_vector(fit, design) - _vector(exact, design)) / _stated(exact, design)))
+    return float(np.max(np.abs(_vector(fit, design) - _vector(exact, design)) / _stated(fit, design)))
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.setting import Setting
+from dpkit import Setting
 from dpkit_irls.rows import Array
 
 Levels = tuple[int, ...]

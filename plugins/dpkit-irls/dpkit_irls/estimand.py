@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.errors import InvalidValueError
+from dpkit import InvalidValueError
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.layout import Layout
 from dpkit_irls.rows import STEP

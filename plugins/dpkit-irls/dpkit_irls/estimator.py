@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.errors import InvalidValueError
+from dpkit import InvalidValueError
 from dpkit_irls.dummies import widened
 from dpkit_irls.estimator_inputs import checked_rows, checked_targets, feature_names, shown_names, truth_columns
 from dpkit_irls.estimator_schema import DROP, Declared, categories_of, declared
 from dpkit_irls.spending_again import warn_of_spending_again
 
 if TYPE_CHECKING:
-    from dpkit.contracts.guarantee import Guarantee
-    from dpkit.release.curator import Released
-    from dpkit.release.ledger.ledger import Ledger
+    from dpkit import Guarantee, Ledger, Released
 
 Array = npt.NDArray[np.float64]
 
@@ -89,14 +87,8 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
-        from dpkit.data.setting import DeclaredSetting
-        from dpkit.data.summing.block_engine import BlockEngine
-        from dpkit.data.tables.open_source import open_source
-        from dpkit.privacy.checks import one_of
-        from dpkit.privacy.losses import ApproxDP
-        from dpkit.privacy.neighbours import Neighbours
-        from dpkit.release.run_algorithms import run_algorithms
-        from dpkit.release.schedules import solve_noise
+        from dpkit import Advising, ApproxDP, BlockEngine, DeclaredSetting, Neighbours, open_source, run_algorithms, solve_noise
+        from dpkit.authoring import one_of
         from dpkit_irls.algorithm import prepare
         from dpkit_irls.measuring import registry
 
@@ -130,7 +122,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             registry=known,
         )
         ledger = _opened(self.ledger)
-        for advice in getattr(algorithm, "advice", lambda noise: ())(noise):
+        for advice in algorithm.advice(noise) if isinstance(algorithm, Advising) else ():
             warnings.warn(advice, UserWarning, stacklevel=2)
         warn_of_spending_again(X, charged=ledger is not None, seeded=rng is not None, epsilon=self.epsilon, stacklevel=3)
         result = run_algorithms(
@@ -191,7 +183,7 @@ class PrivateRobustRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
 def _opened(ledger: object) -> Ledger | None:
     """The ledger itself, or the one in the file of this path."""
-    from dpkit.release.ledger.ledger import Ledger
+    from dpkit import Ledger
 
     if ledger is None or isinstance(ledger, Ledger):
         return ledger

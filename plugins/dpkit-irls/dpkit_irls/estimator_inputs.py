@@ -13,9 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.table import Cells
-from dpkit.data.columns.kinds import Category
-from dpkit.errors import InvalidValueError
+from dpkit import Category, Cells, InvalidValueError
 
 Array = npt.NDArray[np.float64]
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.data.columns.kinds import Category, Column, Number, Policy
-from dpkit.data.columns.schema import Schema
-from dpkit.errors import InvalidValueError, UnknownNameError
-from dpkit.numerics.rounding import in_full
+from dpkit import Category, InvalidValueError, Number, Policy, Schema, UnknownNameError
+from dpkit.authoring import Column, in_full
 
 Array = npt.NDArray[np.float64]
 Limits = tuple[float, float]

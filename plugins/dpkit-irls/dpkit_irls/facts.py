@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.contracts.setting import Setting
+from dpkit import Setting
 from dpkit_irls.frame import Frame
 from dpkit_irls.influence_query import Octaves
 from dpkit_irls.layout import Layout

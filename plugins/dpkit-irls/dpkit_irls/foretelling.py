@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Query
-from dpkit.contracts.setting import Setting
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Distance, Mechanism, Neighbours, Query, Setting
 from dpkit_irls.dummies import entry_names, levels_of, widened
 from dpkit_irls.fit import Array
 
@@ -113,7 +109,7 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
     pooled = float(np.quantile(np.abs(np.array(slopes) * spreads), confidence))
     names = entry_names(setting, columns[:-1])
     errors = {f"{name}{MADE_UP}": pooled / spread for name, spread in zip(names, spreads.tolist(), strict=True)}
-    if getattr(getattr(algorithm, "scaling", None), "intercept", False):
+    if algorithm.scaling.intercept:
         errors[f"intercept{MADE_UP}"] = float(np.quantile(np.abs(constants), confidence))
     return errors
 

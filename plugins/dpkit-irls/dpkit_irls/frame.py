@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpkit.contracts.query import Preparation
+from dpkit import Preparation
 from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, predicted, widened
 from dpkit_irls.rows import LARGEST_STEP, STEP, Array, exponents_of, fixed_point, power_of_two_above

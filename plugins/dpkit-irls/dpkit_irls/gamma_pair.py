@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.checks import finite_number, nonnegative
-from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit import LossDirection, LossPair
+from dpkit.authoring import Array, asfloat, finite_number, nonnegative
 
 EVALUATION = 1e-12
 """A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to `LARGEST_SHAPE`."""

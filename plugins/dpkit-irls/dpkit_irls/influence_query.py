@@ -14,13 +14,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.query import Query, Steps
-from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import whole_steps
-from dpkit.numerics.rounding import sqrt_up
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance, frobenius, l1, l2, rank_one
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Citation, Distance, InvalidValueError, Neighbours, Query, frobenius, l1, l2, rank_one
+from dpkit.authoring import Steps, sqrt_up, whole_steps
 from dpkit_irls import kernels
 from dpkit_irls.frame import Frame, clamped, scores_at
 from dpkit_irls.prepared_query import RowMap, RunSums, Sensitivity, prepared_query

@@ -9,15 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Preparation, Query
-from dpkit.contracts.registry import Registry
-from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.setting import DeclaredSetting
-from dpkit.privacy.losses import ApproxDP
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.schedules import solve_noise
+from dpkit import ApproxDP, DeclaredSetting, Mechanism, Neighbours, Number, Preparation, Query, Registry, Schema, solve_noise
 from dpkit_irls.algorithm import prepare
 from dpkit_irls.fit import Fit
 from dpkit_irls.generator import Array, Sample, error, non_private, sample
@@ -50,7 +42,7 @@ those of the paper have its own epsilon = 0.9, whose guarantee does not hold."""
 def registry() -> Registry:
     """The built-ins and this plugin, installed or not."""
     import dpkit_irls
-    from dpkit.hooks.manager import load_plugins
+    from dpkit import load_plugins
 
     return load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
 

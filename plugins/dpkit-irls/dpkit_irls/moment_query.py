@@ -14,12 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpkit.contracts.query import Preparation, Query, Steps
-from dpkit.numerics.exact_sums import whole_steps
-from dpkit.numerics.rounding import round_up, sqrt_up
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance, frobenius, l1, l2, rank_one
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Citation, Distance, Neighbours, Preparation, Query, frobenius, l1, l2, rank_one
+from dpkit.authoring import Steps, round_up, sqrt_up, whole_steps
 from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.prepared_query import prepared_query

@@ -8,14 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpkit.contracts.algorithm import Curator
-from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Query
-from dpkit.contracts.setting import Setting
-from dpkit.mechanisms.laplace import Laplace
-from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
-from dpkit.privacy.events import Event, Repeat
-from dpkit.release.curator import planned_event
+from dpkit import Curator, Event, Laplace, Mechanism, Query, Repeat, Setting, SymmetricGaussian, planned_event
 from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretelling import foretold_errors

@@ -10,15 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpkit.contracts.algorithm import Curator
-from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Query
-from dpkit.contracts.setting import Setting
-from dpkit.errors import InvalidValueError
-from dpkit.mechanisms.laplace import Laplace
-from dpkit.numerics.rounding import sqrt_up
-from dpkit.privacy.events import Compose, Event, Repeat
-from dpkit.release.curator import planned_event
+from dpkit import Compose, Curator, Event, InvalidValueError, Laplace, Mechanism, Query, Repeat, Setting, planned_event
+from dpkit.authoring import sqrt_up
 from dpkit_irls import needs
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretelling import foretold_errors

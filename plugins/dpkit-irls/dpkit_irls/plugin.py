@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dpkit.contracts.factories import AlgorithmFactory, MechanismFactory, QueryFactory
-from dpkit.contracts.parameters import Parameter
-from dpkit.contracts.zoo import ZooEntry
-from dpkit.hooks.specs import hookimpl
-from dpkit.privacy.rules import LossRule
+from dpkit import AlgorithmFactory, LossRule, MechanismFactory, Parameter, QueryFactory, ZooEntry, hookimpl
 from dpkit_irls import algorithm, published, queries, wishart, zoo
 
 _SCALE = Parameter(

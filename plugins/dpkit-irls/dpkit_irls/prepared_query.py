@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpkit.contracts.query import Preparation, Query, Steps
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Citation, Distance, Neighbours, Preparation, Query
+from dpkit.authoring import Steps
 from dpkit_irls.rows import GRID, Array
 
 RowMap = Callable[[Array], Array]

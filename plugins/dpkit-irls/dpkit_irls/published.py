@@ -9,15 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.mechanisms import releasing
-from dpkit.mechanisms.gaussian import Gaussian
-from dpkit.privacy.checks import finite_number, nonnegative
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.events import Event
-from dpkit.privacy.losses import GDP, ApproxDP, PureDP
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit import GDP, ApproxDP, Citation, Claim, Distance, Event, Gaussian, LossRule, Neighbours, PureDP, authoring
+from dpkit.authoring import EITHER, finite_number, nonnegative
 from dpkit_irls.sampling import noisy_matrices, wishart_log_density
 
 
@@ -97,21 +90,21 @@ class WishartAsPublished:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
+        from dpkit.authoring import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="WishartAsPublished"))
 
     @property
     def grid(self) -> float:
         """The spacing of the outputs."""
-        from dpkit.numerics.noise.exact_rounding import grid_for
+        from dpkit.authoring import grid_for
 
         return grid_for(self.scale)
 
     def event(self, at: Distance | Sequence[Distance]) -> PublishedWishartEvent:
         """A release whose trace moves by at most this much."""
-        distance = releasing.distance_in(at, metrics=("trace", "rank_one", "swap"), where="WishartAsPublished")
-        return PublishedWishartEvent(epsilon=releasing.ratio_up(distance, 2.0 * self.scale))
+        distance = authoring.distance_in(at, metrics=("trace", "rank_one", "swap"), where="WishartAsPublished")
+        return PublishedWishartEvent(epsilon=authoring.ratio_up(distance, 2.0 * self.scale))
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """The noisy matrix."""
@@ -119,11 +112,11 @@ class WishartAsPublished:
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """n independent noisy matrices along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(authoring.repeated(value, n), rng)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The published claim, marked refuted, and what holds instead."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+        return authoring.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded upper triangle."""
@@ -138,7 +131,7 @@ class GaussianAsPublished:
     failure: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
+        from dpkit.authoring import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="GaussianAsPublished"))
         below = finite_number(self.failure, field="failure", where="GaussianAsPublished", minimum=0.0, below=1.0, strict=True)
@@ -156,8 +149,8 @@ class GaussianAsPublished:
 
     def event(self, at: Distance | Sequence[Distance]) -> PublishedGaussianEvent:
         """A release whose value moves by at most this L2 distance."""
-        distance = releasing.distance_in(at, metrics=("l2",), where="GaussianAsPublished")
-        return PublishedGaussianEvent(epsilon=releasing.ratio_up(distance, self.scale), failure=self.failure)
+        distance = authoring.distance_in(at, metrics=("l2",), where="GaussianAsPublished")
+        return PublishedGaussianEvent(epsilon=authoring.ratio_up(distance, self.scale), failure=self.failure)
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """The noisy value."""
@@ -169,7 +162,7 @@ class GaussianAsPublished:
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The published claim, marked refuted, and what holds instead."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+        return authoring.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded output."""

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.contracts.factories import QueryFactory
-from dpkit.contracts.parameters import Parameter
-from dpkit.contracts.query import Query
+from dpkit import Parameter, Query, QueryFactory
 from dpkit_irls import influence_query, moment_query, step_query
 from dpkit_irls.frame import FAR, Frame
 from dpkit_irls.influence_query import EqualBins, Octaves

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.query import Steps
-from dpkit.numerics.exact_sums import runs_of, truncated, whole_steps
+from dpkit.authoring import Steps, runs_of, truncated, whole_steps
 
 Array = npt.NDArray[np.float64]
 

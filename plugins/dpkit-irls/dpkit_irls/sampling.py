@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.errors import InvalidValueError
-from dpkit.mechanisms import releasing
+from dpkit import InvalidValueError, authoring
 
 Matrix = npt.NDArray[np.float64]
 
@@ -18,10 +17,9 @@ def noisy_matrices(
     value: npt.ArrayLike, *, extra: int, scale: float, grid: float, rng: np.random.Generator | None, where: str
 ) -> Matrix:
     """value + scale * W(d + extra), rounded to the grid. Only public facts (shape, kind) and non-finite values are refused."""
-    from dpkit.numerics.noise.noise_inputs import checked_value
-    from dpkit.numerics.noise.simulated import stamped
+    from dpkit.authoring import checked_value, stamped
 
-    releasing.checked_generator(rng)
+    authoring.checked_generator(rng)
     matrices = checked_value(value, saturate=None, where=f"{where}.release")
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise InvalidValueError(field="value", found=f"shape {matrices.shape}", allowed="square matrices", where=where)
@@ -30,7 +28,7 @@ def noisy_matrices(
         raise InvalidValueError(
             field="value", found="a matrix that is not symmetric", allowed="symmetric matrices", where=where
         )
-    source = releasing.generator(rng)
+    source = authoring.generator(rng)
     noise = standard_wishart(matrices.shape[:-2], size=size, k=size + extra, rng=source) * scale
     rounded = np.rint(matrices / grid + noise / grid) * grid + 0.0
     return np.asarray(stamped(rounded, source, value=value))
@@ -66,7 +64,7 @@ def wishart_log_density(output: npt.ArrayLike, value: npt.ArrayLike, *, extra: i
     constant = 0.5 * k * size * math.log(2.0) + float(multigammaln(0.5 * k, size))
     volume = 0.5 * size * (size + 1) * math.log(scale)
     terms = 0.5 * (k - size - 1) * log_determinant - 0.5 * trace - constant - volume
-    return releasing.summed_over_value(np.where(possible, terms, -math.inf), center.ndim - 2)
+    return authoring.summed_over_value(np.where(possible, terms, -math.inf), center.ndim - 2)
 
 
 def _pivots(rest: Matrix) -> Iterator[Matrix]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dpkit.contracts.setting import Setting
-from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit import InvalidValueError, Setting, UnknownNameError
 from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moment_query import Scaling
 from dpkit_irls.rows import MOST_COLUMNS

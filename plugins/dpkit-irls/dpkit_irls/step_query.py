@@ -14,12 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpkit.contracts.query import Query, Steps
-from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import whole_steps
-from dpkit.numerics.rounding import sqrt_up
-from dpkit.privacy.distances import Distance, l2
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Distance, InvalidValueError, Neighbours, Query, l2
+from dpkit.authoring import Steps, sqrt_up, whole_steps
 from dpkit_irls import kernels
 from dpkit_irls.frame import Frame, scores_at
 from dpkit_irls.influence_query import SOURCE

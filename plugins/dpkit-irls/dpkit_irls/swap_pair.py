@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.checks import finite_number, nonnegative
-from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit import LossDirection, LossPair
+from dpkit.authoring import Array, asfloat, finite_number, nonnegative
 from dpkit_irls.gamma_pair import EVALUATION, Absent, Present, floor, weighted
 
 _HALVINGS = 50

@@ -72,7 +72,7 @@ class Tuning:
     is what it started with.
     """
 
-    many: float = 3.0
+    many: float = 5.0
     growth: float = 1.12
     early: float = 0.375
     early_share: float = 0.2

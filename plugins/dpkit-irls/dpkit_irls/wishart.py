@@ -9,18 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.mechanisms import releasing
-from dpkit.privacy.checks import nonnegative, whole_number
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.events import Event
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit import Citation, Claim, Distance, Event, LossRule, Neighbours, authoring
+from dpkit.authoring import EITHER, nonnegative, whole_number
 from dpkit_irls.gamma_pair import LARGEST_SHAPE, GammaPair
 from dpkit_irls.sampling import noisy_matrices, wishart_log_density
 from dpkit_irls.swap_pair import SwapPair
 
-ASSUMING = (*releasing.ASSUMING, "real arithmetic: the noise is drawn in floating point, then rounded to a grid")
+ASSUMING = (*authoring.ASSUMING, "real arithmetic: the noise is drawn in floating point, then rounded to a grid")
 PROOF = "docs/proofs/wishart.md"
 
 
@@ -90,7 +85,7 @@ class Wishart:
     scale: float
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
+        from dpkit.authoring import checked_scale
 
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Wishart"))
         object.__setattr__(self, "extra", whole_number(self.extra, field="extra", where="Wishart", minimum=1))
@@ -103,7 +98,7 @@ class Wishart:
     @property
     def grid(self) -> float:
         """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.noise.exact_rounding import grid_for
+        from dpkit.authoring import grid_for
 
         return grid_for(self.scale)
 
@@ -115,8 +110,8 @@ class Wishart:
         """A release whose matrix moves by c v v' (`rank_one`), or by the replacement of a record (`swap`)."""
         given = (at,) if isinstance(at, Distance) else tuple(at)
         kind = WishartEvent if any(distance.metric == "rank_one" for distance in given) else WishartSwapEvent
-        distance = releasing.distance_in(given, metrics=("rank_one", "swap"), where="Wishart")
-        return kind(extra=self.extra, tau=releasing.ratio_up(distance, 2.0 * self.scale))
+        distance = authoring.distance_in(given, metrics=("rank_one", "swap"), where="Wishart")
+        return kind(extra=self.extra, tau=authoring.ratio_up(distance, 2.0 * self.scale))
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """The noisy matrix, symmetric."""
@@ -124,11 +119,11 @@ class Wishart:
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
         """n independent noisy matrices along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(authoring.repeated(value, n), rng)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The exact pair under a rank-one change, the group-privacy pair under a replacement. No pure claim, for any k."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours, assuming=ASSUMING)
+        return authoring.claims_of(self.event(at=at), RULES, neighbours=neighbours, assuming=ASSUMING)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded upper triangle; minus infinity where output - value is not positive definite."""
@@ -138,7 +133,7 @@ class Wishart:
         """A bound on the largest absolute error of an entry: entries are at most the trace, scale * chi2(d k)."""
         from scipy.special import chdtri
 
-        sizes = releasing.checked_shape((shape, shape) if isinstance(shape, int | np.integer) else shape)
-        matrices, size = releasing.entries(sizes[:-2]), sizes[-1]
-        tail = math.exp(releasing.log_tail(matrices, confidence))
+        sizes = authoring.checked_shape((shape, shape) if isinstance(shape, int | np.integer) else shape)
+        matrices, size = authoring.entries(sizes[:-2]), sizes[-1]
+        tail = math.exp(authoring.log_tail(matrices, confidence))
         return self.scale * float(chdtri(size * (size + self.extra), tail)) * (1.0 + 1e-9) + self.grid

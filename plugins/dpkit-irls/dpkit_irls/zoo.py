@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from dpkit.contracts.zoo import ZooEntry
-from dpkit.privacy.losses import ApproxDP, PureDP
+from dpkit import ApproxDP, PureDP, ZooEntry
 from dpkit_irls.gamma_pair import Absent, GammaPair
 from dpkit_irls.published import WishartAsPublished
 from dpkit_irls.wishart import Wishart

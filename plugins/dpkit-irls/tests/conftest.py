@@ -3,7 +3,6 @@
 import pytest
 
 import dpkit
-from dpkit.release import schedules
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def solved():
 @pytest.fixture
 def solved_once(monkeypatch, solved):
     """The noise follows from public facts alone: equal plans and budgets are solved once a session."""
-    solve = schedules.solve_noise
+    solve = dpkit.solve_noise
 
     def remembered(algorithms, budget, **given):
         key = repr((algorithms, budget, given["neighbours"], given["accountant"]))
@@ -33,4 +32,4 @@ def solved_once(monkeypatch, solved):
             solved[key] = solve(algorithms, budget, **given)
         return solved[key]
 
-    monkeypatch.setattr(schedules, "solve_noise", remembered)
+    monkeypatch.setattr(dpkit, "solve_noise", remembered)

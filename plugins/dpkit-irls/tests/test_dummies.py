@@ -10,11 +10,8 @@ from dpkit_irls.influence_query import Frame, gradient, scatter
 from dpkit_irls.moment_query import Scaling, Weights, joint_moments
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.trace import charged_event
-from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS
-from dpkit.testing.sensitivity_search import search_excess
+from dpkit import DeclaredSetting, run_algorithms
+from dpkit.testing import EXACT_SUM_LAWS, charged_event, flatten, search_excess
 
 LEVELS = ("a", "b", "c")
 EFFECTS = {"a": 0.0, "b": 2.0, "c": -1.0}
@@ -54,7 +51,7 @@ def test_each_level_but_the_first_has_a_coefficient(name):
     assert fit.features == ("x", "group=b", "group=c", "late")
     assert fit.coefficients == pytest.approx((0.5, 2.0, -1.0, 1.5), abs=0.1)
     assert fit.intercept == pytest.approx(0.3, abs=0.1)
-    assert dpkit.privacy.events.flatten(charged_event(result.releases)) == dpkit.privacy.events.flatten(result.plan)
+    assert flatten(charged_event(result.releases)) == flatten(result.plan)
 
 
 def test_the_order_of_levels_does_not_matter_beyond_the_baseline():

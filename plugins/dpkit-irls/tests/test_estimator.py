@@ -26,7 +26,7 @@ def test_it_fits_predicts_and_scores_without_any_bounds(neighbours):
     assert model.intercept_ == pytest.approx(3.0, abs=0.2)
     assert model.score(x, y) > 0.9
     assert model.guarantee_.epsilon(delta=1e-6) <= 1.0
-    assert len(model.trace_) > 16  # sixteen steps, and what comes before them
+    assert len(model.trace_) == 21  # octaves, places, two scatters, lengths, sixteen steps
 
 
 def test_the_repr_says_the_guarantee_and_a_seeded_fit_is_a_simulation():

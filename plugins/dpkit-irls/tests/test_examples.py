@@ -12,8 +12,7 @@ from dpkit_irls.generator import sample
 from dpkit_irls.measuring import fitted, registry
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.release.run_algorithms import run_algorithms
+from dpkit import DeclaredSetting, run_algorithms
 
 FIGURE1 = Path(__file__).parents[3] / "examples" / "figure1"
 

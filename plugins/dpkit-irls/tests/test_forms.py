@@ -9,10 +9,8 @@ from dpkit_irls.algorithm import prepare
 from dpkit_irls.paper import published_epsilon
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.schedules import solve_noise
-from dpkit.release.trace import charged_event
+from dpkit import DeclaredSetting, run_algorithms, solve_noise
+from dpkit.testing import charged_event, flatten
 
 REGISTRY = dpkit.load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
 REPLACE = dpkit.Neighbours.REPLACE_ONE
@@ -67,8 +65,8 @@ def line(rows, rng, features=2):
 def test_the_plan_is_what_is_charged(form):
     where = setting()
     result = fitted(where, line(500, np.random.default_rng(1)), multiplier=2.0, **form)
-    charged = dpkit.privacy.events.flatten(charged_event(result.releases))
-    assert charged == dpkit.privacy.events.flatten(result.plan)
+    charged = flatten(charged_event(result.releases))
+    assert charged == flatten(result.plan)
     assert result.simulation
 
 

@@ -11,11 +11,8 @@ from dpkit_irls.moment_query import Scaling, Weights
 from dpkit_irls.queries import columns_of
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.sums import plan_sums
-from dpkit.hooks.manager import default_registry
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.run_algorithms import run_algorithms
+from dpkit import DeclaredSetting, Neighbours, default_registry, run_algorithms
+from dpkit.authoring.engines import plan_sums
 
 COUNTS = [0, 1, 7, 511, 512, 513, 8191, 8193, 20_011]
 

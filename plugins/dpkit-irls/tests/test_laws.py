@@ -2,8 +2,7 @@
 
 import dpkit_irls
 
-from dpkit.testing.conformance import parametrize_with_laws
-from dpkit.testing.plugin_laws import laws_of_plugin
+from dpkit.testing import laws_of_plugin, parametrize_with_laws
 
 
 @parametrize_with_laws(laws_of_plugin(dpkit_irls, name="irls"))

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.testing.metrics import sizes_in
+from dpkit import DeclaredSetting
+from dpkit.testing import sizes_in
 
 ADD, REPLACE = dpkit.Neighbours.ADD_REMOVE, dpkit.Neighbours.REPLACE_ONE
 MOMENTS = {

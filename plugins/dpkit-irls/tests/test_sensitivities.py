@@ -8,11 +8,9 @@ from dpkit_irls.queries import FACTORIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpkit.data.summing.sums import plan_sums
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.metrics import sizes_in
-from dpkit.testing.sensitivity_search import search_excess
+from dpkit import Distance, Neighbours
+from dpkit.authoring.engines import plan_sums
+from dpkit.testing import search_excess, sizes_in
 
 MEASURED = ("l1", "l2", "frobenius", "trace", "rank_one")
 NOT_TIGHT = {("irls-moments-triangle", "replace-one", "l1")}

@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dpkit
-from dpkit.privacy.neighbours import Neighbours
+from dpkit import Neighbours
 
 MIXES = [mixes[kind] for mixes in (FREE, CHEAP) for kind in Carried]
 

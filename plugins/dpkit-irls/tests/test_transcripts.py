@@ -14,8 +14,8 @@ from dpkit_irls import asking, moments
 from dpkit_irls.algorithm import prepare
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.delivery import release_exactly
+from dpkit import DeclaredSetting
+from dpkit.testing import release_exactly
 
 REGISTRY = dpkit.load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
 REPLACE, ADD = dpkit.Neighbours.REPLACE_ONE, dpkit.Neighbours.ADD_REMOVE

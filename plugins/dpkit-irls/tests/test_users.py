@@ -5,10 +5,8 @@ import pytest
 from dpkit_irls.algorithm import prepare
 
 import dpkit
-from dpkit.data.setting import DeclaredSetting
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.trace import charged_event
-from dpkit.testing.metrics import sizes_in
+from dpkit import DeclaredSetting, run_algorithms
+from dpkit.testing import charged_event, flatten, sizes_in
 
 AT_MOST = 3
 COLUMNS = ("x0", "x1", "y")
@@ -93,7 +91,7 @@ def test_a_fit_for_persons_charges_its_plan_and_finds_the_line(name, relation):
     result = run_algorithms(
         {"fit": (algorithm, 0.01)}, engine=engine(people(1500), where), setting=where, rng=np.random.default_rng(3)
     )
-    assert dpkit.privacy.events.flatten(charged_event(result.releases)) == dpkit.privacy.events.flatten(result.plan)
+    assert flatten(charged_event(result.releases)) == flatten(result.plan)
     fit = result.outcomes["fit"].result
     assert fit.coefficients == pytest.approx((0.5, -0.25), abs=0.05)
     if name != "bounded":  # whose noise follows its distances

@@ -1,7 +1,7 @@
 """Wrong accountants: dpkit's own with one method overridden."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpkit.accountants.advanced import AdvancedAccountant, AdvancedState
@@ -90,6 +90,40 @@ def count_capped_at_a_million():
             return ZCDPAccountant.repeat(self, state, min(times, 10**6))
 
     return adds(Capped)
+
+
+@wrong("doubling_is_repeating")
+def small_sums_dropped():
+    """What is below 1e-8 when it is added is taken for a rounding error; what is repeated is not."""
+
+    class SmallSumsDropped(ZCDPAccountant):
+        def combine(self, *states):
+            return ZCDPAccountant.combine(self, *[state for state in states if state.rho > 1e-8])
+
+    return adds(SmallSumsDropped)
+
+
+@wrong("doubling_is_repeating")
+def slack_capped_at_a_million():
+    """Of the slacks of more than a million repetitions only a million are counted."""
+
+    class SlackCapped(ZCDPAccountant):
+        def repeat(self, state, times):
+            whole, some = (ZCDPAccountant.repeat(self, state, count) for count in (times, min(times, 10**6)))
+            return replace(whole, log_slack=some.log_slack)
+
+    return adds(SlackCapped)
+
+
+@wrong("a_long_list_is_repeating")
+def a_long_list_is_cut():
+    """Fifty releases are enough for anybody."""
+
+    class ListCut(PureAccountant):
+        def combine(self, *states):
+            return PureAccountant.combine(self, *states[:50])
+
+    return adds(ListCut)
 
 
 @wrong("repeat_equals_unrolled")

@@ -27,10 +27,10 @@ class Noisy:
     def drawn(self, value, rng):
         return dpkit.Laplace(scale=self.scale).release(value, rng)
 
-    def release(self, value, rng):
+    def release(self, value, rng=None):
         return self.drawn(value, rng)
 
-    def release_many(self, value, n, rng):
+    def release_many(self, value, n, rng=None):
         return self.drawn(releasing.repeated(value, n), rng)
 
 
@@ -69,6 +69,20 @@ def one_single_release_in_two_thousand_is_raw():
             return np.array(value, dtype=float) if rng.random() < 1.0 / 2000.0 else noisy
 
     return adds(RawSingle)
+
+
+@wrong("without_a_generator_the_noise_is_the_same_law")
+def fixed_seed_without_a_generator():
+    """A seed for tests was left in: every release that brings no generator has the same noise."""
+
+    class Seeded(Noisy):
+        def release(self, value, rng=None):
+            return self.drawn(value, np.random.default_rng(7) if rng is None else rng)
+
+        def release_many(self, value, n, rng=None):
+            return self.release(releasing.repeated(value, n), rng)
+
+    return adds(Seeded)
 
 
 @wrong("long_vectors_have_fresh_noise")

@@ -79,3 +79,25 @@ def an_unknown_level_wraps_around():
         return bound * found
 
     return adds("levels", rows=rows, shape=(3,))
+
+
+@wrong("no_neighbours_exceed_the_sensitivity")
+def upper_end_only_where_lower_is_given():
+    """By default the range begins at zero, and the upper end is the largest magnitude; with another lower end it is not."""
+
+    def make(lower, upper):
+        size = {dpkit.Neighbours.ADD_REMOVE: upper, dpkit.Neighbours.REPLACE_ONE: upper - lower}
+        return dpkit.Query(
+            name="between",
+            rows=lambda block: np.clip(np.nan_to_num(block[:, 0]), lower, upper),
+            shape=(),
+            sensitivity=lambda neighbours: (dpkit.l1(size[neighbours]),),
+            because=CITED,
+        )
+
+    lower = dpkit.Parameter(name="lower", kind="number", doc="The lower end.", minimum=-1e3, maximum=0.0, default=0.0)
+    upper = dpkit.Parameter(name="upper", kind="number", doc="The upper end.", minimum=1.0, maximum=1e3, default=10.0)
+    factory = dpkit.QueryFactory(
+        name="between", doc="A clipped sum.", make=make, parameters=(lower, upper), width=lambda query: 1
+    )
+    return {"queries": [factory]}

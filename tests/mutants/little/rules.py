@@ -14,6 +14,9 @@ from tests.mutants.little import wrong
 CITED = dpkit.Citation(key="BBG18", locator="Theorem 8")
 ADD_REMOVE = (dpkit.Neighbours.ADD_REMOVE,)
 LAW = "the_rule_holds_for_its_mechanisms"
+LAPLACE_TAIL = dpkit.Tail(
+    quantile=lambda p: -np.log(2.0 * p), error=1e-13, slope=1.0, survival=lambda context, z: context.exp(-z) / 2
+)
 
 
 def rule(name, event, loss, bound, neighbours=EITHER):
@@ -44,6 +47,32 @@ def amplification_of_laplace():
         return dpkit.PureDP(epsilon=event.rate * inner.ratio) if isinstance(inner, dpkit.LaplaceEvent) else None
 
     return {"loss_rules": [rule("rate-times-ratio", dpkit.Subsample, dpkit.PureDP, bound, ADD_REMOVE)]}
+
+
+@wrong(LAW)
+def amplification_of_noise_of_its_own():
+    """The same for the plugin's own noise, which is Laplace noise under another name."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class OwnEvent(dpkit.Event):
+        ratio: float
+
+    own = rule("own-pure", OwnEvent, dpkit.PureDP, lambda event: dpkit.PureDP(epsilon=event.ratio))
+
+    def bound(event):
+        inner = event.event
+        return dpkit.PureDP(epsilon=event.rate * inner.ratio) if isinstance(inner, OwnEvent) else None
+
+    class Own(dpkit.AdditiveNoise):
+        law, rules, metric = dpkit.NoiseLaw(name="own", upper=LAPLACE_TAIL), (own,), "l1"
+
+        def unit_log_density(self, z):
+            return -np.abs(z) - math.log(2.0)
+
+    return {
+        "mechanisms": [Own.factory(name="own-noise", doc="Laplace noise.")],
+        "loss_rules": [own, rule("own-sampled", dpkit.Subsample, dpkit.PureDP, bound, ADD_REMOVE)],
+    }
 
 
 @wrong(LAW)

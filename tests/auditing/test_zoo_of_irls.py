@@ -8,9 +8,9 @@ import pytest
 from scipy import special
 
 import dpkit
+from dpkit import load_plugins
 from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.zoo import ZOO, entry_named, whole_zoo
-from dpkit.hooks.manager import load_plugins
 
 INSTALLED = load_plugins(discover=False, extra={"irls": dpkit_irls})
 REGISTRY = INSTALLED.registry
