@@ -11,15 +11,15 @@ PACKAGE = Path(__file__).parent.parent.parent / "dpkit"
 
 # Where what a hook brings is put to use, and by which name of the registry.
 CONSUMERS = {
-    "dpkit_mechanisms": ("running/noise.py", "mechanisms"),
-    "dpkit_loss_rules": ("core/assess.py", "rules_for"),
+    "dpkit_mechanisms": ("release/noise.py", "mechanisms"),
+    "dpkit_loss_rules": ("pricing/assess.py", "rules_for"),
     "dpkit_accountants": ("accounting.py", "accountant"),
-    "dpkit_algorithms": ("analysis/load.py", "algorithms"),
-    "dpkit_queries": ("running/one_query.py", "queries"),
+    "dpkit_algorithms": ("analysis/reading/load.py", "algorithms"),
+    "dpkit_queries": ("release/one_query.py", "queries"),
     "dpkit_auditors": ("auditing/arguments.py", "auditors"),
-    "dpkit_neighbour_pairs": ("auditing/pairs.py", "neighbour_pairs"),
-    "dpkit_engines": ("analysis/engines.py", "engine"),
-    "dpkit_sources": ("analysis/run.py", "source"),
+    "dpkit_neighbour_pairs": ("auditing/search/pairs.py", "neighbour_pairs"),
+    "dpkit_engines": ("analysis/reading/declared_engine.py", "engine"),
+    "dpkit_sources": ("analysis/run_plan.py", "source"),
     "dpkit_zoo": ("auditing/zoo/__init__.py", "zoo"),
     "dpkit_commands": ("cli/plugin_verbs.py", "commands"),
 }
