@@ -87,7 +87,7 @@ class Result:
         try:
             import pandas as pd
         except ImportError:
-            raise MissingExtraError(package="pandas", purpose="A data frame", extra="dev") from None
+            raise MissingExtraError(package="pandas", purpose="A data frame", extra="frames") from None
         return pd.DataFrame(rows_of(jsonable(self[step])), columns=["name", "value"])
 
     def as_json(self) -> dict[str, object]:

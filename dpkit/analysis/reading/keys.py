@@ -25,7 +25,7 @@ DATA = {
 }
 UNIT = {
     "column": "The column that names persons.",
-    "at_most": "So many rows of one person are used, at most.",
+    "at_most": "The largest number of rows of one person that are used.",
 }
 NAMED = {
     "run": "The name of what a plugin adds.",
@@ -95,7 +95,7 @@ LOWER = Parameter(name="lower", kind="number", doc=COLUMNS["number"]["lower"])
 UPPER = Parameter(name="upper", kind="number", doc=COLUMNS["number"]["upper"])
 WHOLE = Parameter(name="whole", kind="boolean", doc=COLUMNS["number"]["whole"], default=False)
 
-# Who has heard of what: which distribution to install for an algorithm that is not there. Names alone; nothing is imported.
+# Which distribution to install for an algorithm or an engine that is missing. Names alone; nothing is imported.
 KNOWN_ENGINES = {"dask": "dpkit-dask"}
 KNOWN_PLUGINS = {
     **dict.fromkeys(("irls", "irls-moments", "irls-paper"), "dpkit-irls"),
