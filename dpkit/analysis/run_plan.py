@@ -42,7 +42,7 @@ __all__ = ["Progress", "Result", "check_writable", "open_data", "rows_of", "run_
 Progress = Callable[[str, int], None]
 
 KEPT_BYTES = 1 << 28
-"""Up to so many bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
+"""Up to this number of bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

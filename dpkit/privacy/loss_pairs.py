@@ -29,7 +29,7 @@ Moments = tuple[Complex, Array]
 """Values of a log moment, and bounds on their absolute errors."""
 
 MANY = 64
-"""From so many copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
+"""From this number of copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class LossDirection(ABC):
         return None if known is None else asfloat(known.real)
 
     def repeated_profile(self, count: int) -> Profile | None:
-        """The profile of so many independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
+        """The profile of `count` independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
 
         Its errors may be large: where they are, the copies are composed.
         """

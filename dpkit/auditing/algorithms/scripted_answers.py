@@ -98,7 +98,7 @@ class Path:
 
 
 def walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int) -> Path:
-    """Every state from the first to the last, or until so many steps are done."""
+    """Every state from the first to the last, or until the given number of steps is done."""
     states = [algorithm.init(noise)]
     with silence():
         while not algorithm.finished(states[-1]) and len(states) <= most:

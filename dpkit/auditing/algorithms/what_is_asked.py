@@ -32,7 +32,7 @@ SUMMED = (0, 1, 3, 300, 1_025)
 POOL = 512
 CLIMBS = 24
 MOST_QUERIES = 12
-"""Of one algorithm so many queries are tried: of each name and shape the first and the last ones of every script."""
+"""How many queries of one algorithm are tried: of each name and shape the first and the last ones of every script."""
 _SLACK = 1e-9
 
 

@@ -15,7 +15,7 @@ from dpkit.privacy.gauges import Amounts, plus
 from dpkit.release.ledger.terms import LedgerTerms, fingerprint
 
 _REMEMBERED = 4096
-"""So many prices are kept: a run asks for the same few events over and over."""
+"""How many prices are kept: a run asks for the same few events over and over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
