@@ -1,4 +1,4 @@
-"""Carrying out a plan: open the data, reserve, charge, release; and what came of it."""
+"""Carrying out a plan: open the data, reserve, charge, release; and the result."""
 
 from __future__ import annotations
 

@@ -356,7 +356,7 @@ def _missing_weight(losses: tuple[float, ...], masses: tuple[float, ...]) -> Fra
     """1 less the sum of masses e^-loss, to 40 digits: in float64, what is left of 1 would be rounding error."""
     import mpmath  # type: ignore[import-untyped]
 
-    context = mpmath.mp.clone()  # a context of its own: the caller's precision is the caller's affair
+    context = mpmath.mp.clone()  # a context of its own: the caller's precision stays as it is
     context.dps = 40
     weight = context.fsum(
         context.mpf(mass) * context.exp(-context.mpf(loss)) for loss, mass in zip(losses, masses, strict=True)

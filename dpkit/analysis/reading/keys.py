@@ -8,7 +8,7 @@ VERSION = 1
 
 ROOT = {
     "dpkit": "The version of this format: 1.",
-    "plugins": "The plugins that may run, by name. Nothing else is so much as imported. Without it: all that are installed.",
+    "plugins": "The plugins that may run, by name. No other plugin is imported. Without this key: all that are installed.",
     "data": "Where the rows are, what they look like, and who is protected.",
     "budget": "What this run may cost.",
     "engine": "Where the data is read and added up: the name of an engine, or {NAME: {...}} with its parameters.",
@@ -36,8 +36,8 @@ BUDGET = {
     "delta": "The delta of this run; 0 is pure differential privacy.",
     "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
     "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
-    "accept": "Names of rules that are refuted, unproved, or a plugin's about an event of somebody else, and shall price all "
-    "the same: plan and result say so.",
+    "accept": "Names of loss rules to use although they are refuted, unproved, or of a plugin about an event that is not its own. "
+    "Plan and result say so.",
 }
 STEP = {
     "id": "A name of your own for this step: letters, digits, dots, dashes and underscores.",

@@ -53,7 +53,7 @@ def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float,
     kinds: dict[tuple[object, ...], list[Asked]] = {}
     for name, player in players(rng).items():
         curator = PlayedCurator(setting, None, player)
-        with contextlib.suppress(Exception):  # numbers made up by an adversary; that it raises is another law's affair
+        with contextlib.suppress(Exception):  # numbers made up by an adversary; another law checks that it does not raise
             walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
         by_kind: dict[tuple[object, ...], list[Asked]] = {}
         for query, mechanism in curator.asked:
