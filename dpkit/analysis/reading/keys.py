@@ -36,7 +36,7 @@ BUDGET = {
     "delta": "The delta of this run; 0 is pure differential privacy.",
     "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
     "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
-    "accept": "Names of loss rules to use although they are refuted, unproved, or of a plugin about an event that is not its own. "
+    "accept": "Names of loss rules to use although they are refuted, unproved, or a plugin's about an event of others. "
     "Plan and result say so.",
 }
 STEP = {
