@@ -46,6 +46,14 @@ def test_no_line_of_a_page_is_longer_than_160_characters(page):
             assert len(line) <= 160, f"{page.name}:{number} has {len(line)} characters"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_files_that_a_page_names_exist(page):
+    if page.name == "CHANGELOG.md":
+        return  # it tells of files that were there
+    for name in re.findall(r"`((?:dpkit|tests|examples|plugins|docs)/[\w/.-]*)`", page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
 def places(node):
     """Every page that a part of the navigation names."""
     if isinstance(node, str):
