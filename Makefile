@@ -31,17 +31,17 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/pytest -n 2 -m "not slow"
 
-# The site, in site/; a broken link is an error.
+# The site, in site/, from mkdocs.yml; a broken link is an error.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet "mkdocs-material>=9.5"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f .ci/mkdocs.yml
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # The long statistical suites, too slow for every commit, and an hour of broken files for the readers.
 DPKIT_FUZZ_MINUTES ?= 60
 audit-all: $(STAMP)
 	DPKIT_FUZZ_MINUTES=$(DPKIT_FUZZ_MINUTES) $(BIN)/pytest -n 2
 
-# Analyses that are killed, interrupted and resumed on shared ledgers, for so many minutes; SOAK_SEED repeats the choices of another time.
+# Analyses that are killed, interrupted and resumed on shared ledgers, for SOAK_MINUTES minutes; SOAK_SEED repeats the choices of another time.
 SOAK_MINUTES ?= 60
 soak: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/soak/soak.py --minutes $(SOAK_MINUTES) $(if $(SOAK_SEED),--seed $(SOAK_SEED))

@@ -1,6 +1,8 @@
 """Imports go downward only, and each special package is imported where the design says and nowhere else."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "matplotlib": "report", "click": "cli"}
+ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "click": "cli"}
 
 
 # A guarantee explains itself by comparing accountants, which is pricing.
@@ -105,6 +107,30 @@ def test_the_layers_stand_in_the_architecture_page():
         name = path.stem
         if name in RANK and name != "_version":
             assert name in page, f"docs/architecture.md does not mention {name}"
+
+
+def extras():
+    """The packages that each extra installs itself."""
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {name: {re.split(r"[<>=\[]", one)[0] for one in given} for name, given in project["optional-dependencies"].items()}
+
+
+def test_what_an_extra_for_users_installs_is_imported():
+    loaded = {name.split(".")[0] for path in modules() for name in imported(path)}
+    for extra in ("arrow", "frames", "testing"):
+        assert extras()[extra] <= loaded, f"nothing imports what {extra} installs"
+
+
+def test_an_error_about_a_missing_package_names_an_extra_that_installs_it():
+    said = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "MissingExtraError":
+                given = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
+                said.append((given["package"], given["extra"]))
+    assert said
+    for package, extra in said:
+        assert package in extras()[extra]
 
 
 def test_yaml_is_imported_in_one_file():

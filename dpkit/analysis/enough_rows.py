@@ -52,7 +52,7 @@ def advice_on_rows(step: RowsOfStep, price: Price) -> tuple[str, ...]:
     if step.needed is None:
         return ()
     if step.size is None:
-        return (f"about {step.needed} rows are needed at this budget; no number is declared, so nobody checked.",)
+        return (f"about {step.needed} rows are needed at this budget; `rows` is not declared, so this is not checked.",)
     if step.size >= step.needed:
         return ()
     more = _epsilon(price, step.size / step.needed)

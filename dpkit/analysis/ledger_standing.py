@@ -17,7 +17,7 @@ from dpkit.release.ledger.ledger import Balance, Ledger
 from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
 
 _MOST_NOISE = 1e6
-"""A plan with so many times the noise that was asked for is not offered."""
+"""A plan with more than this multiple of the noise that was asked for is not offered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,5 +114,5 @@ def _nearest(ledger: Ledger, rescaled: Callable[[float], tuple[Event, float]]) -
 
 
 def rounded_down(value: float, digits: int = 3) -> float:
-    """A number with so many digits that is not larger."""
+    """The largest number with this many digits that is not larger."""
     return float(format_down(value, digits=digits))

@@ -1,4 +1,4 @@
-"""Carrying out a plan: open the data, reserve, charge, release; and what came of it."""
+"""Carrying out a plan: open the data, reserve, charge, release; and the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["Progress", "Result", "check_writable", "open_data", "rows_of", "run_
 Progress = Callable[[str, int], None]
 
 KEPT_BYTES = 1 << 28
-"""Up to so many bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
+"""Up to this number of bytes, by the number of rows where it is public, the codes of a file are kept after the first pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Result:
         try:
             import pandas as pd
         except ImportError:
-            raise MissingExtraError(package="pandas", purpose="A data frame", extra="dev") from None
+            raise MissingExtraError(package="pandas", purpose="A data frame", extra="frames") from None
         return pd.DataFrame(rows_of(jsonable(self[step])), columns=["name", "value"])
 
     def as_json(self) -> dict[str, object]:

@@ -67,7 +67,7 @@ def audit(
     of the error probability over campaigns and bounds. `rng` is a seed or a generator that one is drawn from; the certificate
     holds the seed, and `replay` reruns it. `registry` brings the auditors and neighbour pairs of plugins: what is installed,
     where it is not given. `search` draws pairs of neighbours (a function of a generator, a list, or a hypothesis strategy that
-    dpkit.testing wrapped): of so many `tries` the one at which the claim looks worst, made simple, is audited on fresh samples.
+    dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
     again, where the target itself does not tell.
     """

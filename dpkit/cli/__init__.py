@@ -18,7 +18,7 @@ VERBS = {
     "explain": ("dpkit.cli.explain", "explain", "Where epsilon goes, theorem by theorem, for the plan of an analysis."),
     "compare": ("dpkit.cli.compare", "compare", "What each accountant charges for the plan of an analysis."),
     "schema": ("dpkit.cli.schema", "schema", "Print the JSON Schema of an analysis, for editors."),
-    "audit": ("dpkit.cli.audit", "audit_group", "Try to refute a claim, and write a certificate of what came of it."),
+    "audit": ("dpkit.cli.audit", "audit_group", "Try to refute a claim, and write a certificate of the result."),
     "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one file, which many runs share."),
     "plugins": ("dpkit.cli.plugins", "plugins", "List the installed plugins, and check one."),
     "new-plugin": ("dpkit.cli.plugins", "new_plugin", "Write a complete plugin."),

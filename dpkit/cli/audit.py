@@ -32,7 +32,7 @@ class _Targets(click.Group):
 
 @click.group(cls=_Targets, name="audit")
 def audit_group() -> None:
-    """Try to refute a claim, and write a certificate of what came of it.
+    """Try to refute a claim, and write a certificate of the result.
 
     \b
     dpkit audit --zoo                                        the self-test

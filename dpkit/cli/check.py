@@ -20,6 +20,7 @@ def check(file: str, outside: bool, as_json: bool) -> None:
     """
     from dpkit.analysis.ledger_standing import schema_fingerprint
     from dpkit.analysis.reading.load import load
+    from dpkit.analysis.showing.text import counted
 
     spec = load(file, outside=outside)
     if as_json:
@@ -31,4 +32,4 @@ def check(file: str, outside: bool, as_json: bool) -> None:
         }
         click.echo(json.dumps(document, indent=2))
     else:
-        click.echo(f"{file}: fine. {len(spec.steps)} steps, {len(spec.data.schema.columns)} columns.")
+        click.echo(f"{file}: fine. {counted(len(spec.steps), 'step')}, {counted(len(spec.data.schema.columns), 'column')}.")

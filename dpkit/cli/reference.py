@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -47,12 +49,16 @@ def _pages(command: click.Command, name: str) -> Iterator[str]:
 
 
 def _prose(command: click.Command) -> str:
-    """The help, with its example as code."""
-    paragraphs = (command.help or "").replace("\b\n", "").split("\n\n")
+    """The help in lines of at most 120 characters; examples as code, one in a line and several in a block."""
     shown = []
-    for paragraph in paragraphs:
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         words = " ".join(paragraph.split())
-        shown.append(f"Example: `{words.removeprefix('Example: ')}`" if words.startswith("Example: ") else words)
+        before, example, code = words.partition("Example: ")
+        if paragraph.startswith("\b\n"):
+            shown.append("\n".join(["```", paragraph.removeprefix("\b\n"), "```"]))
+        else:
+            words = before + (f"Example: `{code}`" if example else "")
+            shown.append(textwrap.fill(words, 120, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(shown)
 
 

@@ -1,4 +1,4 @@
-"""`dpkit run`: carry an analysis out, and write what came of it."""
+"""`dpkit run`: carry an analysis out, and write the result."""
 
 from __future__ import annotations
 

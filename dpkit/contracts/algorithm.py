@@ -57,7 +57,7 @@ class IterativeAlgorithm(Protocol[State]):
 
 
 AnyAlgorithm = IterativeAlgorithm[Any]
-"""An algorithm whose state is its own affair."""
+"""An algorithm with a state of any type, which nobody else reads."""
 
 
 @runtime_checkable

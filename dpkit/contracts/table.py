@@ -22,7 +22,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
-    """So many rows, as cells by column name."""
+    """A number of rows, as cells by column name."""
 
     rows: int = field(repr=False)
     cells: Mapping[str, Cells] = field(repr=False)

@@ -47,7 +47,7 @@ def built_in() -> Candidate:
 
 
 def installed(only: Collection[str] | None) -> Iterator[Candidate]:
-    """The plugins of the entry-point group; with an allow-list, no other module is so much as imported."""
+    """The plugins of the entry-point group; with an allow-list, no other module is imported."""
     points = sorted(entry_points(group=PROJECT), key=lambda point: (point.name, _distribution(point)))
     if only is not None:
         names = {point.name for point in points}

@@ -71,8 +71,8 @@ def _kinds() -> str:
         rows.append(f"| `{kind}` | {words} | {_ARRIVES[kind]} |")
     head = "## The kinds of `Parameter`\n\n| kind | what an analysis may say | what `make` gets |\n|---|---|---|\n"
     tail = (
-        "\nA parameter without a `default` is required; one whose default is None may be left out or be null. `examples` are"
-        " what the kit tries first: give those at which your code branches, and such as work together."
+        "\nA parameter without a `default` is required; one whose default is None may be left out or be null.\n`examples` are"
+        " what the kit tries first: give those at which your code branches, in combinations that are valid together."
     )
     return head + "\n".join(rows) + "\n" + tail + "\n"
 

@@ -27,7 +27,7 @@ _UNDERFLOW = 1e-200
 
 
 def repeated_laplace(ratio: float, count: int) -> RepeatedLaplace | None:
-    """The profile of so many releases of this ratio; None where the closed form is of no use."""
+    """The profile of `count` releases of this ratio; None where the closed form is of no use."""
     if count > MOST_REPEATS or not 0.0 < ratio * count <= _LONGEST_LOSS:
         return None
     return RepeatedLaplace(ratio=ratio, count=count)

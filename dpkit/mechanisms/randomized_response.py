@@ -86,7 +86,7 @@ class RandomizedResponse:
         return odds / (1.0 + odds)
 
     def event(self, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
-        """The answers of which at most so many change: `records(n)`; n entries cost n times epsilon."""
+        """The answers of which at most n change: `records(n)`; n entries cost n times epsilon."""
         changed = releasing.distance_in(at, metrics=("records",), where="RandomizedResponse")
         total = changed * self.epsilon
         return RandomizedResponseEvent(epsilon=next_up(total) if changed > 1 else total, categories=self.categories)

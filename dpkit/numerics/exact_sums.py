@@ -89,7 +89,7 @@ def whole_steps(sums: FloatArray) -> IntArray:
 
 
 def runs_of(columns: FloatArray, rows: int) -> tuple[FloatArray, ...]:
-    """Values that lie along the last axis, in runs of so many: views with the run as the first axis, the last run apart."""
+    """Values that lie along the last axis, in runs of one length: views with the run as the first axis, the last run apart."""
     length = columns.shape[-1]
     whole = length // rows * rows
     parts = []

@@ -119,22 +119,22 @@ _LARGEST = math.ldexp(1.0 - 2.0**-53, 1024)
 
 
 def format_up(value: float, *, digits: int = 6) -> str:
-    """An upper bound in so many significant digits: never below the value, in decimal, exactly."""
+    """An upper bound in `digits` significant digits: never below the value, in decimal, exactly."""
     return _formatted(value, digits, decimal.ROUND_CEILING)
 
 
 def format_down(value: float, *, digits: int = 6) -> str:
-    """A lower bound in so many significant digits: never above the value, in decimal, exactly."""
+    """A lower bound in `digits` significant digits: never above the value, in decimal, exactly."""
     return _formatted(value, digits, decimal.ROUND_FLOOR)
 
 
 def percent_up(share: float, *, places: int = 1) -> str:
-    """An upper bound as a percentage with so many decimals."""
+    """An upper bound as a percentage with `places` decimals."""
     return _percent(math.ceil(Fraction(share) * 100 * 10**places), places)
 
 
 def percent_down(share: float, *, places: int = 1) -> str:
-    """A lower bound as a percentage with so many decimals."""
+    """A lower bound as a percentage with `places` decimals."""
     return _percent(math.floor(Fraction(share) * 100 * 10**places), places)
 
 

@@ -33,7 +33,7 @@ _PARALLEL_REPLACE = Citation(
 )
 _AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
 _EXACT_PAIRS = 8
-"""Up to so many different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
+"""Up to this number of different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
 
 
 def assess(

@@ -14,7 +14,7 @@ from dpkit.privacy.events import Event, Parallel, Subsample, flatten
 from dpkit.privacy.neighbours import Neighbours
 
 _SHOWN = 20
-"""So many parts are printed one by one; the rest are summed up. The value holds them all."""
+"""How many parts are printed one by one; the rest are summed up. The value holds them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

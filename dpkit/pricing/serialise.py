@@ -225,4 +225,4 @@ def _finite(text: str) -> float:
 
 
 _FRACTION = re.compile(r"-?[0-9]{1,4300}/0*[1-9][0-9]{0,4299}")
-"""Python reads and writes whole numbers of up to so many digits."""
+"""Python reads and writes whole numbers of up to this number of digits."""

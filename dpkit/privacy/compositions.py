@@ -22,7 +22,7 @@ Terms = Sequence[tuple[float, int]]
 """(epsilon, count) pairs."""
 
 OPTIMAL_COUNT_LIMIT = 1_000_000
-"""Above so many identical mechanisms the exact sum is not taken; the other theorems still hold."""
+"""Above this number of identical mechanisms the exact sum is not taken; the other theorems still hold."""
 
 _LOG_SMALLEST = -744.0
 """A mass below exp of this is at most two of the smallest floats, and is counted as such."""

@@ -29,7 +29,7 @@ Moments = tuple[Complex, Array]
 """Values of a log moment, and bounds on their absolute errors."""
 
 MANY = 64
-"""From so many copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
+"""From this number of copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class LossDirection(ABC):
         return None if known is None else asfloat(known.real)
 
     def repeated_profile(self, count: int) -> Profile | None:
-        """The profile of so many independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
+        """The profile of `count` independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
 
         Its errors may be large: where they are, the copies are composed.
         """
@@ -356,7 +356,7 @@ def _missing_weight(losses: tuple[float, ...], masses: tuple[float, ...]) -> Fra
     """1 less the sum of masses e^-loss, to 40 digits: in float64, what is left of 1 would be rounding error."""
     import mpmath  # type: ignore[import-untyped]
 
-    context = mpmath.mp.clone()  # a context of its own: the caller's precision is the caller's affair
+    context = mpmath.mp.clone()  # a context of its own: the caller's precision stays as it is
     context.dps = 40
     weight = context.fsum(
         context.mpf(mass) * context.exp(-context.mpf(loss)) for loss, mass in zip(losses, masses, strict=True)

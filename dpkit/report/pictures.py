@@ -142,7 +142,7 @@ def _ticks(low: float, high: float, height: float) -> list[Markup]:
 
 
 def _round_numbers(low: float, high: float, *, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, at most so many, that reach over what is between the ends."""
+    """Multiples of 1, 2 or 5 times a power of ten, at most `most` of them, that reach over what is between the ends."""
     width = (high - low) or abs(high) or 1.0
     for step in (size * 10.0**power for power in range(math.floor(math.log10(width)) - 1, 400) for size in (1, 2, 5)):
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

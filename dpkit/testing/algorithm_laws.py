@@ -105,7 +105,7 @@ def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
                         for state in path.states:
                             subject.algorithm.result(state)
                 except PlanExceededError:
-                    continue  # another law's affair
+                    continue  # another law checks this
                 except Exception as error:  # noqa: BLE001 - a third party's code may raise anything
                     kind = type(error).__name__
                     raise AssertionError(f"{kind} on a dataset of {name}: degenerate data must give an answer") from None

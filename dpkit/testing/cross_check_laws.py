@@ -176,7 +176,7 @@ def _pure_delta(ratio: float, count: int, epsilon: float) -> Any:
 
 
 def _gaussian_delta(ratio: float, count: int, epsilon: float) -> Any:
-    """BW18, Theorem 5, for the one Gaussian that so many are."""
+    """BW18, Theorem 5, for the one Gaussian release that equals all of them."""
     mp = _digits()
     mu, at = mp.mpf(ratio) * mp.sqrt(count), mp.mpf(epsilon)
     return mp.ncdf(mu / 2 - at / mu) - mp.exp(at) * mp.ncdf(-mu / 2 - at / mu)

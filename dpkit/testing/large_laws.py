@@ -147,7 +147,7 @@ def _reached(size: float, times: int, tail: float) -> tuple[float, float]:
 
 
 def every_loss_costs_something(accountant: AnyAccountant) -> None:
-    """No loss above zero is free, however small: so many of them are not."""
+    """No loss above zero is free, however small: a large number of them is not."""
     for size in (1e-4, 1e-7, 1e-10, 1e-13):
         candidates: list[Loss] = [PureDP(epsilon=size), GDP(mu=size), ZCDP(rho=size), ApproxDP(epsilon=size, delta=1e-9)]
         for loss in candidates:

@@ -32,12 +32,12 @@ UNIT = ZCDPEvent(rho=1.0 / 1024.0)
 
 
 def times(count: int) -> Event:
-    """A plan of so many releases."""
+    """A plan of a number of releases."""
     return Repeat(event=UNIT, times=count)
 
 
 def new_ledger(kind: type[Ledger], folder: Path, *, releases: int, name: str = "law.ledger") -> Path:
-    """A ledger with room for exactly so many releases."""
+    """A ledger with room for exactly this number of releases."""
     path = folder / name
     Ledger.create(path, budget=ZCDP(rho=releases / 1024.0), dataset="law").close()
     return path

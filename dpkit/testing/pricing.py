@@ -65,7 +65,7 @@ PricingLaw = Callable[[Account, str], None]
 
 
 def examples(count: int) -> settings:
-    """So many examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides."""
+    """A number of examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides."""
     return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 

@@ -26,7 +26,7 @@ SINGLE_RELEASES = 2_000
 TARGETS = (0.5, 2.0, 12.0)
 """Epsilons at whose distances densities are compared: some theorems end at 1, and are used beyond."""
 THINNED = 8
-"""A bound from below needs no finer line than one point in so many."""
+"""A bound from below needs no finer line than one point in this number."""
 SLACK = 1e-9
 """What the rounding of a log density explains, relatively."""
 

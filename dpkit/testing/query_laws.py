@@ -1,4 +1,4 @@
-"""The laws of a plugin's queries, on any numbers at all: no neighbours exceed a sensitivity, and a row is its own affair.
+"""The laws of a plugin's queries, on any numbers: sensitivities hold, and a contribution depends on its row alone.
 
 Whether sums are exact to the bit within the declared ranges of columns is the subject of `exact_sum_laws`.
 """

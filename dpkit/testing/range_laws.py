@@ -118,7 +118,7 @@ def _entry(subject: Subject, value: Array, rng: np.random.Generator) -> npt.NDAr
 
 
 def _repeats(noise: npt.NDArray[np.float64]) -> bool:
-    """Whether so many entries in a row occur again elsewhere; rows of few different values may, by chance."""
+    """Whether a run of entries of this length occurs again elsewhere; rows of few different values may, by chance."""
     starts = np.arange(0, len(noise) - WINDOW, 1)
     ranks = np.unique(noise, return_inverse=True)[1].astype(np.float64)
     weights = np.random.default_rng(5).random(WINDOW)

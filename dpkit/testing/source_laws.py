@@ -44,7 +44,7 @@ def names_are_distinct_texts(case: SourceCase) -> None:
 
 
 def batches_hold_what_was_asked_for(case: SourceCase) -> None:
-    """At most so many rows, the columns that were named and no others, each with as many cells as there are rows."""
+    """At most `rows` rows, the columns that were named and no others, each with as many cells as there are rows."""
     for table in case.tables():
         for names, rows in itertools.product(_selections(tuple(table.names)), SIZES):
             for batch in table.batches(names, rows):

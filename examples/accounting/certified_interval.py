@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder for the picture")
     parser.add_argument("--points", type=int, default=19, help="deltas, from 1e-30 to 1e-3")
-    parser.add_argument("--limit", type=int, default=None, help="draw only so many workloads")
+    parser.add_argument("--limit", type=int, default=None, help="draw only the first LIMIT workloads")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     target = arguments.out / "certified.png"

@@ -257,7 +257,7 @@ def test_an_interrupted_run_is_exit_code_1_and_keeps_what_it_has(analysis, monke
 
     monkeypatch.setattr(driver, "is_finite", press)
     text = run("run", analysis, code=1)
-    assert "cancelled after 1 steps" in text
+    assert "cancelled after 1 step)" in text
 
 
 def test_compare_draws_a_picture(analysis, tmp_path):

@@ -320,7 +320,7 @@ READERS = ("analyses", "values", "certificates", "traces", "ledgers")
 
 
 def fuzz(reader, folder, right, examples, number=None):
-    """Run one reader over so many broken inputs; with a number, over those of that number."""
+    """Run one reader over a number of broken inputs; with a number, over those of that number."""
     strategies = {
         "analyses": lambda: (broken_yaml(), lambda text: read_analysis(folder, text)),
         "values": lambda: (broken_json(right["written"]), read_value),

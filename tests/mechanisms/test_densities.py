@@ -143,7 +143,7 @@ def test_randomised_response_speaks_of_changed_answers_and_says_so():
 
 @pytest.mark.parametrize("changed", [1, 2])
 def test_answers_that_change_cost_what_the_claim_says(changed):
-    """Exact, over every transcript of three answers and every pair of values that differ in so many entries."""
+    """Exact, over every transcript of three answers and every pair of values that differ in `changed` entries."""
     mechanism = RandomizedResponse(epsilon=0.8, categories=3)
     every = np.stack(np.meshgrid(*[np.arange(3)] * 3), axis=-1).reshape(-1, 3)
     (claim,) = mechanism.claims(at=dpkit.records(changed))

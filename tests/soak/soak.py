@@ -186,7 +186,7 @@ def _waited(process):
 
 
 def soak(folder, *, seconds, seed, shells):
-    """Until the time is over, but at least so many ledgers, and turns of the loop to tell growth from; what was done."""
+    """Until the time is over, but at least a number of ledgers, and turns of the loop to tell growth from; what was done."""
     began = time.monotonic()
     (folder / "loop").mkdir()
     beside = folder / "loop.out"

@@ -22,7 +22,7 @@ from dpkit.numerics.rounding import exp_up
 from dpkit.privacy.loss_pairs import LossDirection
 
 _SINGLES = 64
-"""So many single releases are looked at for a lower bound where nothing better is known."""
+"""How many single releases are looked at for a lower bound where nothing better is known."""
 
 
 def reader(terms: Terms, *, delta: float, width: float) -> Reader:

@@ -68,7 +68,7 @@ _CONTOUR_WORK = 40_000_000
 """Nodes times distinct mechanisms that a contour may cost; above, the lattice is tried."""
 
 _REACHES = 8
-"""So many heights are tried as the end of where moments are known to fall."""
+"""How many heights are tried as the end of where moments are known to fall."""
 
 
 def contour_reader(
@@ -107,7 +107,7 @@ def contour_reader(
 
 
 def _contour_size(terms: Terms, *, tilt: float, period: float, most: int) -> tuple[int, float]:
-    """So many nodes that what is left out is below rounding, or that more would not help; and a bound on what is."""
+    """Enough nodes for what is left out to be below rounding, or for more not to help; and a bound on what is left out."""
     falls = _Falls(terms, tilt)
     goal = math.exp(-30.0) / (1.0 + tilt * period)
     found: list[tuple[int, float]] = []

@@ -31,10 +31,10 @@ _FALL = 600.0
 """How far, in logarithms, the weights of a suffix sum may have fallen where it is read: e^-600 is a normal number."""
 
 _MANY = 1 << 16
-"""So many frequencies are summed over once more where suffix sums do not reach; with more, nothing is read there."""
+"""Up to how many frequencies are summed once more where suffix sums do not reach; with more, nothing is read there."""
 
 _FEW = 2048
-"""Up to so many frequencies a reading sums over them; with more, the law is transformed back."""
+"""Up to how many frequencies a reading sums over them; with more, the law is transformed back."""
 
 
 def transform_rounding(size: int) -> float:
@@ -123,7 +123,7 @@ class LatticeSum:
         )
 
     def _turn(self, steps: int) -> Array:
-        """The phases of a shift by so many steps, reduced exactly before they become floats."""
+        """The phases of a shift by `steps` steps, reduced exactly before they become floats."""
         return np.asarray(2.0 * math.pi / self.size * ((steps % self.size) * self._kept % self.size), dtype=np.float64)
 
 

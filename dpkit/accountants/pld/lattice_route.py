@@ -18,7 +18,7 @@ _LATTICE_SIZE = 1 << 21
 """The longest transform: 16 MB of floats, and a few times that in passing."""
 
 _ALIGNMENTS = 20_000
-"""So many steps are tried for the one on which the atoms of the losses lie best."""
+"""How many steps are tried for the one on which the atoms of the losses lie best."""
 
 _LOWER_WORK = 1 << 20
 """Distinct mechanisms times transform length for a lower bound whose atoms fit no lattice: a second, at most."""

@@ -86,7 +86,7 @@ def real_moments(terms: Terms, *, tail: float) -> RealMoments:
 
 
 def _law_error(law: LatticeLaw, step: float, tilts: Array) -> Array:
-    """How far `log_moments` may be off: a sum of so many positive terms, each an exponential."""
+    """How far `log_moments` may be off: a sum of this number of positive terms, each an exponential."""
     span = step * (abs(law.first) + law.masses.size)
     return asfloat(UNIT_ROUNDOFF * (64.0 + law.masses.size + 8.0 * tilts * span))
 

@@ -51,7 +51,7 @@ def binomial_holds(terms: Sequence[tuple[LossPair, int]]) -> bool:
 
 
 def profile_holds(count: int, relative_error: float) -> bool:
-    """Whether the profile of so many copies is taken as it is: that of one release always, others where they are near."""
+    """Whether the profile of `count` copies is taken as it is: that of one release always, others where they are near."""
     return count == 1 or relative_error <= SMALL_ERROR
 
 

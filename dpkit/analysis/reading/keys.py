@@ -8,7 +8,7 @@ VERSION = 1
 
 ROOT = {
     "dpkit": "The version of this format: 1.",
-    "plugins": "The plugins that may run, by name. Nothing else is so much as imported. Without it: all that are installed.",
+    "plugins": "The plugins that may run, by name. No other plugin is imported. Without this key: all that are installed.",
     "data": "Where the rows are, what they look like, and who is protected.",
     "budget": "What this run may cost.",
     "engine": "Where the data is read and added up: the name of an engine, or {NAME: {...}} with its parameters.",
@@ -25,7 +25,7 @@ DATA = {
 }
 UNIT = {
     "column": "The column that names persons.",
-    "at_most": "So many rows of one person are used, at most.",
+    "at_most": "The largest number of rows of one person that are used.",
 }
 NAMED = {
     "run": "The name of what a plugin adds.",
@@ -36,8 +36,8 @@ BUDGET = {
     "delta": "The delta of this run; 0 is pure differential privacy.",
     "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
     "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
-    "accept": "Names of rules that are refuted, unproved, or a plugin's about an event of somebody else, and shall price all "
-    "the same: plan and result say so.",
+    "accept": "Names of loss rules to use although they are refuted, unproved, or a plugin's about an event of others. "
+    "Plan and result say so.",
 }
 STEP = {
     "id": "A name of your own for this step: letters, digits, dots, dashes and underscores.",
@@ -95,7 +95,7 @@ LOWER = Parameter(name="lower", kind="number", doc=COLUMNS["number"]["lower"])
 UPPER = Parameter(name="upper", kind="number", doc=COLUMNS["number"]["upper"])
 WHOLE = Parameter(name="whole", kind="boolean", doc=COLUMNS["number"]["whole"], default=False)
 
-# Who has heard of what: which distribution to install for an algorithm that is not there. Names alone; nothing is imported.
+# Which distribution to install for an algorithm or an engine that is missing. Names alone; nothing is imported.
 KNOWN_ENGINES = {"dask": "dpkit-dask"}
 KNOWN_PLUGINS = {
     **dict.fromkeys(("irls", "irls-moments", "irls-paper"), "dpkit-irls"),

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def guarantee_sentence(plan: Plan) -> str:
     """The guarantee in one sentence, or that there is none."""
     found, unit, explained = plan.guarantee, plan.spec.data.unit, plan.explanation
-    who = "one row" if unit.column is None else f"one person (`{one_line(unit.column)}`, at most {unit.at_most} rows)"
+    who = (
+        "one row" if unit.column is None else f"one person (`{one_line(unit.column)}`, at most {counted(unit.at_most, 'row')})"
+    )
     how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
     claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {in_full(plan.delta)})-differentially private"
     if not found.holds:
@@ -77,6 +79,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 step, 2 steps."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def one_line(text: str) -> str:
     """A text that cannot begin a line of its own."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
@@ -88,7 +95,7 @@ def plan_text(plan: Plan) -> str:
     lines = [
         *(f"ACCEPTED    {one_line(text)}" for text in accepted_lines(plan)),
         f"analysis    {spec.path}",
-        f"data        {one_line(spec.data.name)}: {len(spec.data.schema.columns)} columns, {spec.data.neighbours}, "
+        f"data        {one_line(spec.data.name)}: {counted(len(spec.data.schema.columns), 'column')}, {spec.data.neighbours}, "
         + (
             "unit row"
             if spec.data.unit.column is None
@@ -228,7 +235,7 @@ def result_text(result: Result) -> str:
         if outcome is None:
             lines.append(f"{step.id}: not reached")
             continue
-        lines.append(f"{step.id} ({step.run}, {outcome.ending} after {outcome.steps} steps)")
+        lines.append(f"{step.id} ({step.run}, {outcome.ending} after {counted(outcome.steps, 'step')})")
         answer = jsonable(outcome.result)
         found = coefficients_of(answer)
         if found:

@@ -86,7 +86,7 @@ class RowSpace:
         return np.where(self.whole, np.rint(block), block).clip(self.lower, self.upper)
 
     def rows(self, count: int, rng: np.random.Generator) -> Block:
-        """So many rows: corners, ends, middles, zeros and ordinary ones, mixed; corners first."""
+        """The given number of rows: corners, ends, middles, zeros and ordinary ones, mixed; corners first."""
         width = len(self.lower)
         shares = rng.random((count, width))
         kinds = rng.integers(0, 4, size=(count, 1))

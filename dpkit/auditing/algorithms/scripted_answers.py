@@ -73,7 +73,7 @@ class Path:
 
 
 def walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int) -> Path:
-    """Every state from the first to the last, or until so many steps are done."""
+    """Every state from the first to the last, or until the given number of steps is done."""
     with silence():
         states = tuple(states_of(algorithm, curator, noise=noise, most=most))
     return Path(states=states, done=bool(algorithm.finished(states[-1])))

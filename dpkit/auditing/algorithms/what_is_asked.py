@@ -33,7 +33,7 @@ SUMMED = (0, 1, 3, 300, 1_025)
 POOL = 512
 CLIMBS = 24
 MOST_QUERIES = 12
-"""Of one algorithm so many queries are tried: of each name and shape the first and the last ones of every script."""
+"""How many queries of one algorithm are tried: of each name and shape the first and the last ones of every script."""
 _SLACK = 1e-9
 
 
@@ -54,7 +54,7 @@ def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float,
     kinds: dict[tuple[object, ...], list[Asked]] = {}
     for name, player in players(rng).items():
         curator = played(player, setting=setting)
-        with contextlib.suppress(Exception):  # numbers made up by an adversary; that it raises is another law's affair
+        with contextlib.suppress(Exception):  # numbers made up by an adversary; another law checks that it does not raise
             walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
         by_kind: dict[tuple[object, ...], list[Asked]] = {}
         for query, mechanism in curator.asked:

@@ -145,7 +145,7 @@ def cuts_of(first: Array, second: Array) -> Array:
 
 @lru_cache(maxsize=512)
 def _ladder(size: int) -> npt.NDArray[np.int64]:
-    """Ranks by which tails are cut, among so many."""
+    """Ranks by which tails are cut, among `size` samples."""
     steps = np.geomspace(2.0, size / 2.0, _CUTS).astype(np.int64)
     return np.asarray(np.clip(np.unique(np.concatenate([steps, size - steps])), 0, size - 1), dtype=np.int64)
 

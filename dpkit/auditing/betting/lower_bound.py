@@ -124,7 +124,7 @@ class Freezer:
 
 
 def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> Tail | None:
-    """The tail whose bound from so many fresh samples would be largest, judged by these scores, less their own error."""
+    """The tail whose bound from this number of fresh samples would be largest, judged by these scores, less their own error."""
     best: tuple[float, int, bool, float, bool] | None = None
     for column in range(len(bank.names)):
         one, two = np.sort(first[:, column]), np.sort(second[:, column])

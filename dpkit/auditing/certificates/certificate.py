@@ -1,4 +1,4 @@
-"""The certificate: what was claimed, how it was attacked, and what came of it, in one versioned and sealed value."""
+"""The certificate: what was claimed, how it was attacked, and the result, in one versioned and sealed value."""
 
 from __future__ import annotations
 

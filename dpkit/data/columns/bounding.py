@@ -1,4 +1,4 @@
-"""Bounded contributions: which rows of each person are kept, at most so many.
+"""Bounded contributions: which rows of each person are kept, up to a limit.
 
 Promise: which of a person's rows are kept depends on that person's rows and on the key alone: not on other persons, nor on
 the order of rows, nor on how they are batched. So a person more or less changes at most `at_most` rows, whatever the key is.

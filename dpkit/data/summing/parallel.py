@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 MOST_THREADS = 16
 _INLINE = 3
-"""So many blocks are done before threads are started: small data never pays for them."""
+"""How many blocks are done before threads are started: small data never pays for them."""
 
 
 def usable_threads() -> int:

@@ -18,7 +18,7 @@ from dpkit.numerics.rounding import round_up, sqrt_up
 from dpkit.privacy.distances import Distance, frobenius
 from dpkit.privacy.neighbours import Neighbours
 
-# What one step in every one of so many coordinates adds to a norm. Only norms obey the triangle inequality and never grow
+# What one step in each of a number of coordinates adds to a norm. Only norms obey the triangle inequality and never grow
 # when a coordinate shrinks; other metrics survive only where nothing has to be widened.
 _STEP_IN: dict[str, Callable[[int], Fraction]] = {
     "l1": Fraction,

@@ -125,7 +125,7 @@ class CsvPiece:
 
 
 def _grouped(runs: Iterable[Run], count: int, *, skipping: int) -> Iterator[list[bytes | None]]:
-    """The records after the first few, so many at a time."""
+    """The records after the first few, a fixed number at a time."""
     waiting: list[bytes | None] = []
     for run in runs:
         waiting += run.records()

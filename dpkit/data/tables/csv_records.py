@@ -22,14 +22,14 @@ from typing import BinaryIO
 from dpkit.errors import SourceError, raise_alone
 
 LONGEST_RECORD = 1 << 20
-"""So many bytes, without the line feed. A longer record is not kept in memory: it is malformed, as a whole."""
+"""The largest record in bytes, without the line feed. A longer one is not kept in memory: it is malformed, as a whole."""
 
 CHUNK = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _BODY = rb'[^"]*+(?:""[^"]*+)*+'
 _SETTLES = 4
-"""So many bytes after a closing quote say whether it is one: no delimiter is longer in UTF-8."""
+"""How many bytes after a closing quote say whether it is one: no delimiter is longer in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

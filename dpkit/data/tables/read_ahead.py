@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 DEPTH = 2
-"""So many blocks wait at most, beside the one that is used and the one that is read."""
+"""The largest number of blocks that wait, beside the one that is used and the one that is read."""
 
 _LOOK = 0.05
 

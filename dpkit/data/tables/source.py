@@ -28,7 +28,7 @@ from dpkit.privacy.neighbours import Neighbours
 
 
 class DataSource:
-    """Rows as codes within declared bounds, at most so many a person. It prices queries without reading a row."""
+    """Rows as codes within declared bounds, with a limit on those of one person. It prices queries without reading a row."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from dpkit.privacy.losses import ZCDP, MeanCDP
 from dpkit.privacy.renyi_curves import LinearCurve
 
 _BEYOND = 1e100
-"""So many standard deviations away, every tail is below the smallest float."""
+"""At this number of standard deviations, every tail is below the smallest float."""
 
 
 def mean_cdp_to_renyi(loss: MeanCDP) -> LinearCurve:

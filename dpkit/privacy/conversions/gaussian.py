@@ -17,7 +17,7 @@ from dpkit.privacy.renyi_curves import LinearCurve
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 _UNDERFLOWS = 39.0
-"""So many standard deviations out, exp(-t^2/2) is below the smallest float."""
+"""At this number of standard deviations, exp(-t^2/2) is below the smallest float."""
 
 _WIDENINGS = (*(1e-9,) * 4, 1e-6, 1e-3, 1.0)
 """By how much an upper end of the search is moved, relatively, when rounding left it on the wrong side."""

@@ -129,7 +129,7 @@ class ExpectedTerms:
 
 
 def checked_unit(unit: object) -> Unit:
-    """ "row", or a column with at most so many rows a person."""
+    """ "row", or a column with the limit on the rows of one person."""
     if unit == "row":
         return "row"
     if isinstance(unit, Mapping) and unit.keys() == {"column", "at_most"}:

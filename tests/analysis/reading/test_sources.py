@@ -29,7 +29,7 @@ steps:
 
 
 class Halves:
-    """A table of a plugin's own: so many rows, every other one missing."""
+    """A table of a plugin's own: a number of rows, every other one missing."""
 
     names = ("age", "sex")
 

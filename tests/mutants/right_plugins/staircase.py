@@ -33,7 +33,7 @@ class Staircase:
     epsilon: float
 
     def event(self, at):
-        # a shift by less than a step may still cross one: so many steps are paid for as are begun
+        # a shift by less than a step may still cross one: every step that is begun is paid for
         return StaircaseEvent(ratio=float(np.ceil(at.value)) * self.epsilon)
 
     def release(self, value, rng):
