@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from dpkit.release.ledger.ledger import Ledger
 
 
-from collections.abc import Iterator
-
-from dpkit.release.ledger.chain import Head, canonical
-from dpkit.release.ledger.ledger import Ledger
-
 _FILE = click.Path(dir_okay=False)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -172,6 +167,7 @@ def export(path: str, to: str | None, head_only: bool, as_json: bool) -> None:
     Example: dpkit ledger export flights.ledger --head-only --to flights.head
     """
     from dpkit.analysis.outputs import check_replaceable, write_output
+    from dpkit.release.ledger.verify import export_lines
 
     if to is not None:
         check_replaceable(Path(to), "export of a ledger")
@@ -236,16 +232,3 @@ def _summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] | None
         state = f" -> {entry.state}" if entry.state else ""
         lines.append(f"{entry.seq:>6}  {entry.when}  {entry.who}  {entry.kind}{state}  {entry.run} {entry.key}".rstrip())
     return "\n".join(lines)
-
-
-def export_lines(ledger: Ledger) -> Iterator[str]:
-    """One line an entry: its body as it was hashed, its hash, and the released value where there is one; then the head.
-
-    Who has these lines can recompute the chain without dpkit: hash = SHA-256(previous hash, newline, body).
-    """
-    last = Head(ledger=ledger.id, seq=-1, hash="")
-    for entry in ledger.entries():
-        value = None if entry.value is None else json.loads(entry.value)
-        yield canonical({"body": entry.text, "hash": entry.hash, "value": value})
-        last = Head(ledger=ledger.id, seq=entry.seq, hash=entry.hash)
-    yield last.as_json()

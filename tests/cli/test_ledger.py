@@ -6,12 +6,12 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from laws.ledger_laws import UNIT, tamper
 
 from dpkit.cli import main
 from dpkit.errors import RunStateError
 from dpkit.privacy.events import Repeat
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.testing.ledger_laws import UNIT, tamper
 
 
 def run(*arguments, code=0):

@@ -1,9 +1,9 @@
 """`account`, `calibrate` and JSON obey every law of pricing, under every accountant that the law speaks of."""
 
 import pytest
+from laws.pricing_laws import PRICING_LAWS, pricing_cases
 
 import dpkit
-from dpkit.testing.pricing_laws import PRICING_LAWS, pricing_cases
 
 CASES = pricing_cases(dpkit.default_registry())
 

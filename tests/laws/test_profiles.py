@@ -2,10 +2,10 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 
 from dpkit.privacy.compositions import optimal_delta
 from dpkit.privacy.conversions import gaussian_delta
-from dpkit.testing.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 from dpkit.testing.strategies import log_uniform
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from laws import ledger_laws as laws
 
 from dpkit.release.ledger import chain as ledger_chain
 from dpkit.release.ledger import connection as ledger_connection
@@ -16,7 +17,6 @@ from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.protocol import LedgerProtocol
 from dpkit.release.ledger.runs import RunAmounts
 from dpkit.release.ledger.verify import _Replay
-from dpkit.testing import ledger_laws as laws
 
 
 def caught(law, kind, folder):

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws import loss_laws as laws
 
 from dpkit.accountants.pld import accountant as loss_distribution
 from dpkit.accountants.pld import composition as loss_composition
@@ -20,7 +21,6 @@ from dpkit.privacy.gaussian_pair import GaussianPair
 from dpkit.privacy.loss_pairs import PLD, PurePair
 from dpkit.privacy.losses import ApproxDP
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing import loss_laws as laws
 
 SKEWED = PLD(
     losses=(-0.2, 0.1, 1.3),

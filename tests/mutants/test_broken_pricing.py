@@ -8,6 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from laws import composition_laws as composition
+from laws import cross_check_laws as cross_check
+from laws import pricing_laws as laws
 
 import dpkit
 from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
@@ -21,9 +24,6 @@ from dpkit.pricing import assess
 from dpkit.privacy.events import as_event, flatten
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.rules import LossRule
-from dpkit.testing import composition_laws as composition
-from dpkit.testing import cross_check_laws as cross_check
-from dpkit.testing import pricing_laws as laws
 from dpkit.testing import sampling_laws as sampling
 
 

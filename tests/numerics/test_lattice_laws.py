@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from laws import loss_laws as laws
 
 from dpkit import Compose, LaplaceEvent, PureEvent, Repeat, account
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.numerics import lattice_laws
 from dpkit.privacy.loss_pairs import PurePair
-from dpkit.testing import loss_laws as laws
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laws import ledger_laws
+from laws.ledger_laws import UNIT, new_ledger, times
 
 from dpkit import Ledger
-from dpkit.testing import ledger_laws
-from dpkit.testing.ledger_laws import UNIT, new_ledger, times
 
 sys.path.insert(0, str(Path(__file__).parent))
 import growth

@@ -1,4 +1,5 @@
-"""Verifying a ledger: the chain is recomputed, every event priced again, and the whole protocol replayed from the log alone."""
+"""Verifying a ledger: the chain is recomputed, every event priced again, and the whole protocol replayed from the log
+alone. And its export, by which others can do so."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from os import PathLike
@@ -17,7 +19,7 @@ from dpkit.pricing.serialise import parse
 from dpkit.privacy.events import Event
 from dpkit.privacy.gauges import Amounts, within
 from dpkit.release.ledger import chain as ledger_chain
-from dpkit.release.ledger.chain import START, Head, digest, read_amounts
+from dpkit.release.ledger.chain import START, Head, canonical, digest, read_amounts
 from dpkit.release.ledger.entries import Entry, read_entry
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.log import run_record
@@ -264,3 +266,16 @@ def verify_file(
     except LedgerCorruptError as error:
         nowhere = Head(ledger="", seq=-1, hash=START)
         return Verification(entries=0, head=nowhere, problems=(Problem(seq=None, what=str(error)),), cannot_find=CANNOT_FIND)
+
+
+def export_lines(ledger: Ledger) -> Iterator[str]:
+    """One line an entry: its body as it was hashed, its hash, and the released value where there is one; then the head.
+
+    Who has these lines can recompute the chain without dpkit: hash = SHA-256(previous hash, newline, body).
+    """
+    last = Head(ledger=ledger.id, seq=-1, hash="")
+    for entry in ledger.entries():
+        value = None if entry.value is None else json.loads(entry.value)
+        yield canonical({"body": entry.text, "hash": entry.hash, "value": value})
+        last = Head(ledger=ledger.id, seq=entry.seq, hash=entry.hash)
+    yield last.as_json()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from laws import loss_laws as laws
 
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld.contour_route import ContourSum, kernel_beyond
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.privacy.gaussian_pair import GaussianDirection
 from dpkit.privacy.loss_pairs import PurePair
-from dpkit.testing import loss_laws as laws
 
 EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as peer
+from laws import loss_laws as laws
 from scipy.special import gammainc, gammaincc
 
 from dpkit import Compose, GaussianEvent, LaplaceEvent, Neighbours, PureEvent, Repeat, Subsample, account
@@ -16,7 +17,6 @@ from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.errors import UnpricedLossError
 from dpkit.privacy.loss_pairs import PLD, LossDirection, LossPair
 from dpkit.privacy.losses import RDP, ZCDP, ApproxDP
-from dpkit.testing import loss_laws as laws
 
 PLD_ACCOUNTANT = LossDistributionAccountant()
 SKEWED = PLD(losses=(-0.2, 0.1, 1.3), masses=tuple(np.linalg.solve(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from laws import loss_laws as laws
 
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld.lattice import LatticeSum
@@ -14,7 +15,6 @@ from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
 from dpkit.privacy.gaussian_pair import GaussianPair
 from dpkit.privacy.loss_pairs import PLD, PurePair, SymmetricPair
-from dpkit.testing import loss_laws as laws
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

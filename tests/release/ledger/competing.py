@@ -11,10 +11,9 @@ import traceback
 from pathlib import Path
 
 from dpkit import ZCDP, ZCDPEvent
-from dpkit.cli.ledger import export_lines
 from dpkit.errors import BudgetExceededError
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.verify import verify, verify_file
+from dpkit.release.ledger.verify import export_lines, verify, verify_file
 
 UNIT = ZCDPEvent(rho=1.0 / 1024.0)
 

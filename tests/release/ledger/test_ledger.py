@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws.ledger_laws import LEDGER_LAWS, UNIT, new_ledger, times
 
 import dpkit
 from dpkit import GDP, ZCDP, ApproxDP, ApproxEvent, Compose, GaussianEvent, LaplaceEvent, Neighbours, PureDP, Repeat
@@ -17,7 +18,6 @@ from dpkit.release.ledger.entries import value_of, value_text
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
 from dpkit.release.ledger.verify import verify
-from dpkit.testing.ledger_laws import LEDGER_LAWS, UNIT, new_ledger, times
 
 UNIT_PRICE = 1 / 1024
 

@@ -10,13 +10,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from laws.ledger_laws import UNIT, new_ledger, times
 
 import dpkit
 from dpkit import ZCDP
 from dpkit.release.ledger import file as ledger_file
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify, verify_file
-from dpkit.testing.ledger_laws import UNIT, new_ledger, times
 
 BEFORE = Path(__file__).parent.parent / "written_before"
 SOME = ZCDP(rho=1 / 1024)

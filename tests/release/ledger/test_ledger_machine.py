@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from laws.ledger_laws import new_ledger
 
 import dpkit
 from dpkit import ZCDP, Repeat, ZCDPEvent
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
-from dpkit.testing.ledger_laws import new_ledger
 
 BUDGET = 12
 RUNS, KEYS, SIZES = st.sampled_from("abc"), st.sampled_from(["0", "1", "2", "3"]), st.integers(1, 4)

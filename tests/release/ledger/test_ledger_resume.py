@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from laws import ledger_laws
+from laws.ledger_laws import UNIT, new_ledger, times
 
 from dpkit.errors import LedgerCorruptError
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.testing import ledger_laws
-from dpkit.testing.ledger_laws import UNIT, new_ledger, times
 
 
 def tamper(path, statement, *arguments):

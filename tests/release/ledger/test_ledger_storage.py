@@ -5,6 +5,7 @@ import sqlite3
 import threading
 
 import pytest
+from laws.ledger_laws import UNIT, new_ledger, tamper, times
 
 import dpkit
 from dpkit import ZCDP
@@ -12,7 +13,6 @@ from dpkit.release.ledger.connection import LedgerConnection
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.tables import APPLICATION, VERSION
 from dpkit.release.ledger.verify import verify, verify_file
-from dpkit.testing.ledger_laws import UNIT, new_ledger, tamper, times
 
 
 @pytest.fixture

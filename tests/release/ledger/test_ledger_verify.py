@@ -6,14 +6,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from laws.ledger_laws import UNIT, new_ledger, tamper, times
 
 from dpkit import GaussianEvent, default_registry
-from dpkit.cli.ledger import export_lines
 from dpkit.errors import LedgerCorruptError, SerialisationError
 from dpkit.release.ledger.chain import START, Head, canonical, chained
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.verify import verify, verify_file
-from dpkit.testing.ledger_laws import UNIT, new_ledger, tamper, times
+from dpkit.release.ledger.verify import export_lines, verify, verify_file
 
 
 @pytest.fixture(scope="module")

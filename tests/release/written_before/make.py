@@ -27,7 +27,7 @@ from dpkit import (
     Repeat,
     ZCDPEvent,
 )
-from dpkit.cli.ledger import export_lines
+from dpkit.release.ledger.verify import export_lines
 
 CHANGED = 1_700_000_000 * 10**9
 """When the data file was changed: part of the stamp by which a run is resumed."""

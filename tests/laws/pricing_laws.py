@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from laws import composition_laws, cross_check_laws
 
 from dpkit import accounting, interchange
 from dpkit.accountants.zcdp import ZCDPAccountant
@@ -28,7 +29,7 @@ from dpkit.privacy.events import Event, Parallel, PureEvent, Repeat
 from dpkit.privacy.losses import ApproxDP, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
 from dpkit.privacy.rules import LossRule
-from dpkit.testing import composition_laws, cross_check_laws, sampling_laws
+from dpkit.testing import sampling_laws
 from dpkit.testing.pricing import (
     CLOSE,
     Account,
