@@ -196,6 +196,7 @@ def analysis(tmp_path, stranger, monkeypatch):
 
 
 def dpkit(*arguments, code=0):
+    main.__dict__.pop("_of_plugins", None)  # what is installed has changed since it was asked
     answer = CliRunner().invoke(main, list(arguments))
     assert answer.exit_code == code, answer.output
     return answer.output

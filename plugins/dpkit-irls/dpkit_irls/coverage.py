@@ -28,8 +28,8 @@ FIRST_SEED = 90_000
 """Seeds of measurements start here; those below were used while tuning."""
 AT_ONCE = 10
 """Fits a task of a process."""
-MANY_ROWS, SOME_ROWS = 600_000, 40_000
-"""What a population's value is computed on where the line does not tell: many rows once, some for each fit."""
+MANY_ROWS, SOME_ROWS = 1_500_000, 40_000
+"""What a population's value is computed on where the line does not tell: many rows once a case, some for each fit."""
 
 Row = tuple[list[float], list[float], list[bool]]
 """Of one fit, by coefficient (the intercept last): errors, stated standard errors, and whether a note calls it hidden."""
@@ -76,7 +76,7 @@ def errors_of(case: Case, number: int) -> Row:
     fit, _ = fitted(case, number)
     design = designs()[case.design]
     found, stated = _vector(fit, design), _stated(fit, design)
-    off = found - (_line(design, fit) if design.line else _population(case.design, fit))
+    off = found - (_line(design, fit) if design.line else _population(case, fit))
     hidden = [any(note.startswith("Hidden") and f" {name}" in note for note in fit.notes) for name in _names(fit, design)]
     return [float(f"{each:.4g}") for each in off], [float(f"{each:.4g}") for each in stated], hidden
 
@@ -135,18 +135,18 @@ def _line(design: Design, fit: Fit) -> Array:
     return truth
 
 
-_shifts: dict[str, tuple[Array, Array]] = {}
+_shifts: dict[Case, tuple[Array, Array]] = {}
 
 
-def _population(name: str, fit: Fit) -> Array:
-    """The estimand of this fit on some rows, moved by what it differs on many rows for the first fit (a control variate)."""
-    design = designs()[name]
-    if name not in _shifts:
-        many = design.rows(MANY_ROWS, np.random.default_rng([77_001, *name.encode()]))
-        some = many[:SOME_ROWS]
+def _population(case: Case, fit: Fit) -> Array:
+    """The estimand of this fit on some rows, moved by what the case's first fit differs by on many (a control variate)."""
+    design = designs()[case.design]
+    if case not in _shifts:
+        many = design.rows(MANY_ROWS, np.random.default_rng([77_001, *case.design.encode()]))
+        some = many[:SOME_ROWS].copy()
         of = [_vector(estimand_of(fit, rows[:, :-1], rows[:, -1]), design) for rows in (many, some)]
-        _shifts[name] = some, of[0] - of[1]
-    some, shift = _shifts[name]
+        _shifts[case] = some, of[0] - of[1]
+    some, shift = _shifts[case]
     return _vector(estimand_of(fit, some[:, :-1], some[:, -1]), design) + shift
 
 
