@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.nodes import Reading, joined, nearest
+from dpkit.analysis.reading.nodes import NodeReader, joined, nearest
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number
 from dpkit.data.columns.schema import Schema
@@ -14,7 +14,7 @@ from dpkit.errors import InvalidValueError
 _ALLOWED = "[lower, upper], `boolean`, or a mapping with `lower` and `upper`, with `levels`, or with `type: boolean`"
 
 
-def read_columns(reading: Reading, node: Node, path: str) -> Schema | None:
+def read_columns(reading: NodeReader, node: Node, path: str) -> Schema | None:
     """The schema; None when any column is wrong."""
     found = reading.mapping(node, path, "a mapping from the names of columns to what they hold")
     if found is None:
@@ -27,7 +27,7 @@ def read_columns(reading: Reading, node: Node, path: str) -> Schema | None:
     return Schema(columns=tuple(good)) if len(good) == len(columns) else None
 
 
-def _column(reading: Reading, name: str, node: Node, path: str) -> Column | None:
+def _column(reading: NodeReader, name: str, node: Node, path: str) -> Column | None:
     if isinstance(node, Scalar) and node.value == "boolean":
         return Boolean(name=name)
     if isinstance(node, Items) and len(node.items) == 2:
@@ -44,7 +44,7 @@ def _column(reading: Reading, name: str, node: Node, path: str) -> Column | None
     return {"number": _number, "category": _category, "boolean": _boolean}[kind](reading, name, node, path)
 
 
-def _kind(reading: Reading, node: Entries, path: str) -> str | None:
+def _kind(reading: NodeReader, node: Entries, path: str) -> str | None:
     if "type" not in node.entries:
         if "levels" in node.entries:
             return "category"
@@ -61,7 +61,7 @@ def _kind(reading: Reading, node: Entries, path: str) -> str | None:
     return str(kind)
 
 
-def _number(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _number(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     for end in ("lower", "upper"):
         if end not in node.entries:
             hint = "Bounds are public knowledge about what values can be; they are never read from the data."
@@ -78,7 +78,7 @@ def _number(reading: Reading, name: str, node: Entries, path: str) -> Column | N
     )
 
 
-def _category(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _category(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     levels = node.entries.get("levels")
     if not isinstance(levels, Items):
         reading.problem(levels or node, joined(path, "levels"), "a category needs its levels", "a list of texts that differ")
@@ -88,12 +88,12 @@ def _category(reading: Reading, name: str, node: Entries, path: str) -> Column |
     return _with_policies(reading, node, path, ("missing", "unknown"), Category, declared) if made else None
 
 
-def _boolean(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _boolean(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     return _with_policies(reading, node, path, ("missing", "unknown"), Boolean, {"name": name})
 
 
 def _with_policies(
-    reading: Reading,
+    reading: NodeReader,
     node: Entries,
     path: str,
     policies: tuple[str, ...],
@@ -106,7 +106,7 @@ def _with_policies(
     return kind(**declared, **given) if all(good) else None
 
 
-def _made(reading: Reading, make: Callable[[], Column], node: Entries, path: str) -> Column | None:
+def _made(reading: NodeReader, make: Callable[[], Column], node: Entries, path: str) -> Column | None:
     try:
         return make()
     except InvalidValueError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.nodes import Reading, described, joined, nearest, parameters
+from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Node, Scalar, plain
 from dpkit.analysis.reading.spec import EngineSpec, Spec
 from dpkit.contracts.engine import Closing, Engine
@@ -19,7 +19,7 @@ DEFAULT_ENGINE = EngineSpec(name=DEFAULT, parameters={})
 _ALLOWED = "the name of an engine, or a mapping from one name to its parameters"
 
 
-def read_engine(reading: Reading, node: Node, registry: Registry) -> EngineSpec | None:
+def read_engine(reading: NodeReader, node: Node, registry: Registry) -> EngineSpec | None:
     """`NAME`, or `{NAME: {parameters}}`."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         name, at, given = node.value, node.place, None
