@@ -28,7 +28,7 @@ _SEARCH_STREAM = 0x5EA2C4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AuditPlan:
     """An audit before it starts."""
 
     target: str
@@ -67,7 +67,7 @@ def planned(
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[Pair] | None = None,
     tries: int = TRIES,
-) -> Plan:
+) -> AuditPlan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
@@ -106,7 +106,7 @@ def planned(
         "checks": [one.name.replace(" ", "_") for one in taking_part if one.stage == "exact"],
         "auditors": [auditor.name for auditor in auditors],
     }
-    return Plan(
+    return AuditPlan(
         target=name_of(target, at) if name is None else name,
         subjects=subjects,
         confidence=level,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpkit.auditing.arguments import Plan, planned
+from dpkit.auditing.arguments import AuditPlan, planned
 from dpkit.auditing.betting.campaign import Budget, Finding, Watch, investigate
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate
@@ -83,7 +83,7 @@ def audit(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Audit:
-    plan: Plan
+    plan: AuditPlan
     deadline: float | None
     watch: Watch | None
 

@@ -7,8 +7,7 @@ from dpkit.data.columns.bounding import FoundRows, first_of_each, found_rows, ga
 from dpkit.data.silence import quietly
 from dpkit.data.summing.block_engine import READ_BYTES
 from dpkit.data.summing.sums import QuerySums, Totals, dry_run, plan_sums
-from dpkit.data.tables.parts import Bounding, SourcePart
-from dpkit.data.tables.source import DataSource
+from dpkit.data.tables.source import Bounding, DataSource, SourcePart
 from dpkit.errors import kind_of
 
 __all__ = [

@@ -8,7 +8,7 @@ from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import GDP, ApproxDP, PureDP
-from dpkit.testing.cases import MechanismCase, Subject, pairs_at
+from dpkit.testing.cases import MechanismCase, MechanismSubject, pairs_at
 from dpkit.testing.conformance import LawNotApplicable
 
 CONFIDENCE = 1.0 - 1e-9
@@ -34,7 +34,7 @@ def claims_survive_the_audit(case: MechanismCase) -> None:
 
 def audit_subject(
     case: MechanismCase,
-    subject: Subject,
+    subject: MechanismSubject,
     *,
     confidence: float,
     samples: int,

@@ -34,7 +34,7 @@ QUICK_ACCOUNTANTS = ("pure", "gdp", "zcdp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class MechanismSubject:
     """One mechanism, made from these parameters."""
 
     parameters: dict[str, object]
@@ -55,7 +55,7 @@ class MechanismCase:
         """A generator of its own for each use: laws are deterministic given the seed."""
         return np.random.default_rng([self.seed, *salt])
 
-    def subjects(self, limit: int = 4) -> list[Subject]:
+    def subjects(self, limit: int = 4) -> list[MechanismSubject]:
         """Mechanisms with typical parameters: the declared examples and defaults first. Flags and words each add some."""
         branches = [max(2, len(p.choices)) for p in self.factory.parameters if p.kind in ("boolean", "choice")]
         limit = min(MOST_SUBJECTS, limit * math.prod(branches)) if branches else limit
@@ -63,7 +63,7 @@ class MechanismCase:
         for values in itertools.islice(typical_parameters(self.factory), 4 * limit):
             mechanism = built_or_none(self.factory, values)
             if mechanism is not None:
-                found.append(Subject(parameters=values, mechanism=mechanism))
+                found.append(MechanismSubject(parameters=values, mechanism=mechanism))
             if len(found) == limit:
                 break
         assert found, "no typical parameters build this mechanism: declare `examples` for its parameters"
@@ -104,7 +104,7 @@ class MechanismCase:
         priced = assess(event, accountant=chosen, registry=self.registry, neighbours=relation, accept=frozenset())
         return priced.epsilon(delta=delta)
 
-    def distance(self, subject: Subject, *, target: float = 1.0, delta: float = DELTA) -> Distance:
+    def distance(self, subject: MechanismSubject, *, target: float = 1.0, delta: float = DELTA) -> Distance:
         """The distance in the natural metric at which a release costs about this epsilon at this delta, and not more."""
         key = (repr(subject.parameters), target, delta)
         found = self.remembered(key, lambda: self._searched(subject.mechanism, target, delta))
@@ -219,7 +219,7 @@ def released(mechanism: Mechanism, value: Array, n: int, rng: np.random.Generato
     return outputs
 
 
-def base_values(case: MechanismCase, subject: Subject, shape: tuple[int, ...], size: float) -> list[Array]:
+def base_values(case: MechanismCase, subject: MechanismSubject, shape: tuple[int, ...], size: float) -> list[Array]:
     """Values to start from: zero, an odd fraction, and the numbers among the parameters."""
     if case.factory.values in ("integers", "categories"):
         return [np.zeros(shape, dtype=np.int64)]
@@ -230,7 +230,7 @@ def base_values(case: MechanismCase, subject: Subject, shape: tuple[int, ...], s
 
 
 def pairs_at(
-    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, *, most: int = 1_000
+    case: MechanismCase, subject: MechanismSubject, at: Distance, claim: Claim, *, most: int = 1_000
 ) -> list[tuple[Array, Array]]:
     """Values at this distance from each other: in one coordinate, spread over all, in both directions; plugins' own first.
 
@@ -260,7 +260,9 @@ def pairs_at(
     return found_pairs
 
 
-def _moves(case: MechanismCase, subject: Subject, shape: tuple[int, ...], at: Distance, claim: Claim) -> Sequence[Array]:
+def _moves(
+    case: MechanismCase, subject: MechanismSubject, shape: tuple[int, ...], at: Distance, claim: Claim
+) -> Sequence[Array]:
     size, count = at.value, max(1, math.prod(shape))
     unit = np.zeros(count)
     unit[-1] = 1.0

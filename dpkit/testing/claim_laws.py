@@ -16,7 +16,7 @@ from dpkit.privacy.claims import Claim
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
 from dpkit.testing.quick_audit import CHOSEN, DECIDING, Violation, quick_audit
 
 MOST_PAIRS = 24
@@ -64,7 +64,7 @@ def price_grows_with_distance(case: MechanismCase) -> None:
         )
 
 
-def _price_or_infinity(case: MechanismCase, subject: Subject, at: Distance) -> float:
+def _price_or_infinity(case: MechanismCase, subject: MechanismSubject, at: Distance) -> float:
     """The price, where it is a number."""
     try:
         with np.errstate(all="ignore"):
@@ -89,7 +89,7 @@ def claims_survive_a_quick_audit(case: MechanismCase) -> None:
 
 def audit_claims(
     case: MechanismCase,
-    subject: Subject,
+    subject: MechanismSubject,
     at: Distance,
     claims: Sequence[Claim],
     *,
@@ -118,7 +118,7 @@ def audit_claims(
 
 
 def charged_profile(
-    case: MechanismCase, subject: Subject, at: Distance, relation: Neighbours
+    case: MechanismCase, subject: MechanismSubject, at: Distance, relation: Neighbours
 ) -> Callable[[float], float] | None:
     """delta(epsilon) of what the curator charges for a release at this distance, whatever the mechanism claims."""
     event = subject.mechanism.event(at=at)
@@ -159,7 +159,7 @@ def several_distances_are_one_of_them(case: MechanismCase) -> None:
             )
 
 
-def _price_at(case: MechanismCase, subject: Subject, distance: Distance) -> float | None:
+def _price_at(case: MechanismCase, subject: MechanismSubject, distance: Distance) -> float | None:
     try:
         return case.priced(subject.mechanism.event(at=distance))
     except (DpkitError, TypeError, AttributeError, ValueError):
@@ -187,7 +187,7 @@ def profile_of(loss: Loss, case: MechanismCase) -> Callable[[float], float] | No
     return profile
 
 
-def grouped_claims(case: MechanismCase, subject: Subject, at: Distance) -> list[list[Claim]]:
+def grouped_claims(case: MechanismCase, subject: MechanismSubject, at: Distance) -> list[list[Claim]]:
     """The claims by relation; where both relations claim the same, once: the pairs of replace-one are at least as hard."""
     by_relation: dict[object, list[Claim]] = {}
     for claim in case.claims(subject.mechanism, at):
@@ -206,7 +206,7 @@ DRAWS = 24
 KEPT = 3
 
 
-def steepest_pairs(case: MechanismCase, subject: Subject, at: Distance) -> list[tuple[Array, Array]]:
+def steepest_pairs(case: MechanismCase, subject: MechanismSubject, at: Distance) -> list[tuple[Array, Array]]:
     """Neighbours at this distance whose outputs differ most when they are given the same random bits.
 
     With equal bits, honest additive noise moves as its value does. Where the value is rounded, clipped or transformed before

@@ -14,7 +14,7 @@ from dpkit.contracts.mechanism import Accurate
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.distances import Distance
-from dpkit.testing.cases import Array, MechanismCase, Subject, base_values, pairs_at, released
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at, released
 from dpkit.testing.claim_laws import MOST_PAIRS, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.quick_audit import EPSILONS
@@ -63,7 +63,7 @@ def density_keeps_the_claims(case: MechanismCase) -> None:
         raise LawNotApplicable("the kit knows no pair of values with one output each, at which densities can be compared")
 
 
-def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claims: list[Claim], salt: int) -> int:
+def compare_densities(case: MechanismCase, subject: MechanismSubject, at: Distance, claims: list[Claim], salt: int) -> int:
     """Hold the declared densities of neighbours against the claims; how many pairs there were to compare."""
     allowed = [
         (claim.loss, epsilon, profile(epsilon))
@@ -85,7 +85,7 @@ def compare_densities(case: MechanismCase, subject: Subject, at: Distance, claim
 
 
 def _densities(
-    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, salt: int
+    case: MechanismCase, subject: MechanismSubject, at: Distance, claim: Claim, salt: int
 ) -> Iterator[tuple[Array, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
     """Points that cover the outputs of two neighbours, and the declared log densities of both there."""
     for value, neighbour in pairs_at(case, subject, at, claim, most=MOST_PAIRS):
@@ -103,7 +103,7 @@ def _densities(
 
 
 def renyi_from_below(
-    case: MechanismCase, subject: Subject, at: Distance, claim: Claim, orders: npt.NDArray[np.float64], salt: int
+    case: MechanismCase, subject: MechanismSubject, at: Distance, claim: Claim, orders: npt.NDArray[np.float64], salt: int
 ) -> Iterator[npt.NDArray[np.float64]]:
     """Rényi divergences of neighbours by the declared densities, not above the truth where those are monotone between points.
 
@@ -119,7 +119,7 @@ def renyi_from_below(
                 yield np.maximum(0.0, logsumexp(logs, axis=1) / (orders - 1.0))
 
 
-def _line_at(case: MechanismCase, subject: Subject, value: Array, salt: int) -> Array | None:
+def _line_at(case: MechanismCase, subject: MechanismSubject, value: Array, salt: int) -> Array | None:
     outputs = released(subject.mechanism, value, 2_000, case.rng(32, salt))
     line = covering_line(case, subject, outputs.reshape(len(outputs)), value)
     return line if line is None or np.issubdtype(line.dtype, np.integer) else line[::THINNED]
@@ -150,7 +150,7 @@ def accuracy_covers_the_error(case: MechanismCase) -> None:
             assert any(held), f"the error exceeds accuracy{shape} more often than promised, with {subject.parameters}"
 
 
-def _covered(case: MechanismCase, subject: Subject, value: Array, salt: int) -> bool:
+def _covered(case: MechanismCase, subject: MechanismSubject, value: Array, salt: int) -> bool:
     mechanism: Any = subject.mechanism
     outputs = released(mechanism, value, 4_000, case.rng(33, salt))
     if outputs.shape[1:] != value.shape:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import DpkitError
-from dpkit.testing.cases import Array, MechanismCase, Subject, built_or_none, ends_of, pairs_at, released
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, built_or_none, ends_of, pairs_at, released
 from dpkit.testing.claim_laws import audit_claims, grouped_claims, profile_of
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.sampler_laws import rank_correlations
@@ -45,7 +45,7 @@ def claims_hold_at_the_ends_of_parameters(case: MechanismCase) -> None:
         raise LawNotApplicable("no parameter has an end at which a release costs between 0 and 4")
 
 
-def _at_ends(case: MechanismCase) -> Iterator[Subject]:
+def _at_ends(case: MechanismCase) -> Iterator[MechanismSubject]:
     typical = case.subjects(1)[0].parameters
     count = 0
     for parameter in case.factory.parameters:
@@ -54,7 +54,7 @@ def _at_ends(case: MechanismCase) -> Iterator[Subject]:
             made = built_or_none(case.factory, varied)
             if made is not None and varied != typical and count < MOST_ENDS:
                 count += 1
-                yield Subject(parameters=varied, mechanism=made)
+                yield MechanismSubject(parameters=varied, mechanism=made)
 
 
 def claims_hold_for_large_values(case: MechanismCase) -> None:
@@ -113,7 +113,7 @@ def long_vectors_have_fresh_noise(case: MechanismCase) -> None:
         assert fresh, f"of {LONG} entries of a long vector {LONG - distinct} have noise that others have"
 
 
-def _entry(subject: Subject, value: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _entry(subject: MechanismSubject, value: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     return released(subject.mechanism, value, LONG, rng).reshape(LONG).astype(np.float64)
 
 
@@ -183,7 +183,7 @@ def _moved(case: MechanismCase, shape: tuple[int, ...], size: float) -> Array:
     return move
 
 
-def _single(subject: Subject, value: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _single(subject: MechanismSubject, value: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     return np.asarray(subject.mechanism.release(value, rng), dtype=np.float64)
 
 
@@ -197,7 +197,9 @@ def _ties(outputs: Array, value: Array) -> int:
     return int(np.sum(_tied(outputs, value)))
 
 
-def _decide_on_ties(case: MechanismCase, subject: Subject, value: Array, other: Array, losses: list[object], salt: int) -> None:
+def _decide_on_ties(
+    case: MechanismCase, subject: MechanismSubject, value: Array, other: Array, losses: list[object], salt: int
+) -> None:
     hits = [
         _ties(released(subject.mechanism, x, DECIDED_ON, case.rng(73, salt, k)), value) for k, x in enumerate((value, other))
     ]

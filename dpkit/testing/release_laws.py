@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.testing.cases import Array, MechanismCase, Subject, base_values
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values
 from dpkit.testing.conformance import LawNotApplicable
 
 CANARY = 81917.8203125
@@ -157,7 +157,7 @@ def noise_is_never_zero(case: MechanismCase) -> None:
         mechanism = built_or_none(case.factory, parameters)
         if mechanism is None:
             return
-        subject = Subject(parameters=parameters, mechanism=mechanism)
+        subject = MechanismSubject(parameters=parameters, mechanism=mechanism)
         try:
             at = case.distance(subject, target=1.5)
             claims = case.claims(mechanism, at)
@@ -190,7 +190,7 @@ def noise_is_never_zero(case: MechanismCase) -> None:
         raise LawNotApplicable("no parameters were found that cost an epsilon between 0 and 3")
 
 
-def _values(case: MechanismCase, subject: Subject, shape: tuple[int, ...] | None = None) -> list[Array]:
+def _values(case: MechanismCase, subject: MechanismSubject, shape: tuple[int, ...] | None = None) -> list[Array]:
     """Fresh arrays of ordinary and odd magnitudes."""
     form = case.factory.shapes[-1] if shape is None else shape
     values = [np.array(value) for value in base_values(case, subject, form, 1.0)]
@@ -203,7 +203,7 @@ def _values(case: MechanismCase, subject: Subject, shape: tuple[int, ...] | None
     return [value for value in values if _is_taken(case, subject, value)]
 
 
-def _is_taken(case: MechanismCase, subject: Subject, value: Array) -> bool:
+def _is_taken(case: MechanismCase, subject: MechanismSubject, value: Array) -> bool:
     """A mechanism may refuse large values; zero it must take."""
     try:
         subject.mechanism.release(value.copy(), case.rng(10))
@@ -223,7 +223,7 @@ def bad_values(case: MechanismCase) -> list[Any]:
     return [spoilt, np.full(shape, CANARY) * np.inf, [[CANARY], [CANARY, 1.0]], [CANARY, "x"], np.full((2, 3, 4), CANARY)]
 
 
-def _state(subject: Subject) -> object:
+def _state(subject: MechanismSubject) -> object:
     """Everything that the mechanism and its classes hold."""
     of_classes = [
         (kind.__qualname__, name, repr(item))
@@ -235,7 +235,7 @@ def _state(subject: Subject) -> object:
     return of_classes, _own_state(subject)
 
 
-def _own_state(subject: Subject) -> object:
+def _own_state(subject: MechanismSubject) -> object:
     """What the mechanism holds, as bytes; where it cannot be pickled, as a deep copy of its attributes."""
     try:
         return pickle.dumps(subject.mechanism)

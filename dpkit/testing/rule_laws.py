@@ -24,7 +24,7 @@ from dpkit.privacy.events import Event, Subsample
 from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.rules import LossRule
-from dpkit.testing.cases import Array, MechanismCase, Subject, released
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.known_truths import RATES, Truth, known_truths
@@ -77,7 +77,7 @@ def a_curve_holds_at_every_order(case: RuleCase) -> None:
         )
 
 
-def _mechanisms(case: RuleCase) -> Iterator[tuple[MechanismCase, Subject, int]]:
+def _mechanisms(case: RuleCase) -> Iterator[tuple[MechanismCase, MechanismSubject, int]]:
     """Two typical subjects of every mechanism that makes an event of the rule's class."""
     for factory in case.registry.mechanisms:
         mechanisms = MechanismCase(factory=factory, registry=case.registry, seed=case.seed)
@@ -86,7 +86,7 @@ def _mechanisms(case: RuleCase) -> Iterator[tuple[MechanismCase, Subject, int]]:
                 yield mechanisms, subject, index
 
 
-def _held_at_orders(case: RuleCase, mechanisms: MechanismCase, subject: Subject, salt: int) -> int:
+def _held_at_orders(case: RuleCase, mechanisms: MechanismCase, subject: MechanismSubject, salt: int) -> int:
     if not isinstance(subject.mechanism, WhiteBox):
         return 0
     tried = 0
@@ -146,7 +146,7 @@ def _costs_no_more(case: RuleCase, mechanisms: MechanismCase, less: Event, more:
     return 1
 
 
-def _held_against_mechanism(case: RuleCase, mechanisms: MechanismCase, subject: Subject, salt: int) -> int:
+def _held_against_mechanism(case: RuleCase, mechanisms: MechanismCase, subject: MechanismSubject, salt: int) -> int:
     rule, mechanism = case.rule, subject.mechanism
     hardest = Neighbours.REPLACE_ONE if Neighbours.REPLACE_ONE in case.rule.neighbours else Neighbours.ADD_REMOVE
     tried = 0

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.mechanism import WhiteBox
-from dpkit.testing.cases import Array, MechanismCase, Subject, base_values, released
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, released
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.statistics import uniformity_gap
 
@@ -121,13 +121,13 @@ def outputs_lie_on_a_fixed_grid(case: MechanismCase) -> None:
     assert at_least_one
 
 
-def white_box(subject: Subject) -> None:
+def white_box(subject: MechanismSubject) -> None:
     """Skip the law where no density is declared."""
     if not isinstance(subject.mechanism, WhiteBox):
         raise LawNotApplicable("the mechanism declares no log_density")
 
 
-def log_density_of(subject: Subject, outputs: Array, value: Array) -> npt.NDArray[np.float64]:
+def log_density_of(subject: MechanismSubject, outputs: Array, value: Array) -> npt.NDArray[np.float64]:
     """The declared log density, as floats."""
     mechanism: Any = subject.mechanism
     with np.errstate(all="ignore"):
@@ -139,7 +139,7 @@ def _coordinates(case: MechanismCase, shape: tuple[int, ...]) -> list[tuple[int,
     return [index for index in indices if index[0] <= index[1]] if case.factory.values == "symmetric" else indices
 
 
-def covering_line(case: MechanismCase, subject: Subject, sample: Array, value: Array) -> Array | None:
+def covering_line(case: MechanismCase, subject: MechanismSubject, sample: Array, value: Array) -> Array | None:
     """Points that cover the law of one coordinate, as seen in a sample; None where there are too many whole numbers."""
     if np.issubdtype(sample.dtype, np.integer):
         if case.factory.values == "categories":
@@ -166,7 +166,12 @@ def _weights(line: Array, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
 
 
 def _conditional_ranks(
-    case: MechanismCase, subject: Subject, value: Array, outputs: Array, coordinate: tuple[int, ...], rng: np.random.Generator
+    case: MechanismCase,
+    subject: MechanismSubject,
+    value: Array,
+    outputs: Array,
+    coordinate: tuple[int, ...],
+    rng: np.random.Generator,
 ) -> npt.NDArray[np.float64] | None:
     """The distribution function of one coordinate given the others, at the outputs; randomised within atoms."""
     at_coordinate: tuple[Any, ...] = (..., *coordinate)

@@ -30,7 +30,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excess:
+class RowExcess:
     """Rows that move the sum further than declared; `other` is None where a row comes or goes."""
 
     metric: str
@@ -44,7 +44,7 @@ class Excess:
         return f"{change} give a {self.metric} distance of {self.found:.6g}, declared {self.declared:.6g}"
 
 
-def search_excess(query: Query, width: int, relation: Neighbours, *, hints: list[float], seed: int = 0) -> Excess | None:
+def search_excess(query: Query, width: int, relation: Neighbours, *, hints: list[float], seed: int = 0) -> RowExcess | None:
     """Neighbours whose sums are further apart than declared, or None where the search finds none.
 
     Distances in a metric that the kit cannot measure are left out; where there are no others, the law does not apply.
@@ -139,14 +139,14 @@ class _Worst:
 
         search()
 
-    def excess(self) -> Excess | None:
+    def excess(self) -> RowExcess | None:
         if self.row is None or self.size <= self.limit * (1.0 + SLACK):
             return None
         other = None if self.other is None else tuple(float(x) for x in self.other)
         row = tuple(float(x) for x in self.row)
-        return Excess(metric=self.metric, declared=self.limit, found=self.size, row=row, other=other)
+        return RowExcess(metric=self.metric, declared=self.limit, found=self.size, row=row, other=other)
 
-    def shrunk(self) -> Excess | None:
+    def shrunk(self) -> RowExcess | None:
         """The same violation with simpler numbers: each is replaced by 0, 1 or its leading digit where that still exceeds."""
         for which in ("row", "other"):
             array = getattr(self, which)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.distances import Distance
-from dpkit.testing.cases import Array, MechanismCase, Subject, pairs_at
+from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.release_laws import CANARY, INTEGER_CANARY, SHOWN, bad_values
 
@@ -54,7 +54,7 @@ def refusals_tell_no_neighbours_apart(case: MechanismCase) -> None:
             )
 
 
-def _pairs_across(case: MechanismCase, subject: Subject, at: Distance, claim: Claim) -> Iterator[tuple[Array, Array]]:
+def _pairs_across(case: MechanismCase, subject: MechanismSubject, at: Distance, claim: Claim) -> Iterator[tuple[Array, Array]]:
     """The known pairs; and, where values are refused from some size on, the neighbours on both sides of that limit."""
     yield from pairs_at(case, subject, at, claim, most=24)
     step = float(round(at.value)) if _whole(case) else at.value
@@ -78,7 +78,7 @@ def _whole(case: MechanismCase) -> bool:
     return case.factory.values == "integers"
 
 
-def _is_taken(case: MechanismCase, subject: Subject, value: Array) -> bool:
+def _is_taken(case: MechanismCase, subject: MechanismSubject, value: Array) -> bool:
     try:
         subject.mechanism.release(value.copy(), case.rng(42))
     except Exception:  # noqa: BLE001 - a third party's code may refuse in any way

@@ -10,7 +10,7 @@ from dpkit.data.columns.kinds import Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.tables import csv as csv_lines
 from dpkit.data.tables import csv_records
-from dpkit.data.tables.csv_records import Run
+from dpkit.data.tables.csv_records import RecordRun
 from dpkit.data.tables.open_source import open_source
 from dpkit.privacy.neighbours import Neighbours
 
@@ -60,17 +60,17 @@ def a_long_record_ends_at_its_line_feed(monkeypatch):
 
 
 def a_long_record_is_no_row(monkeypatch):
-    whole = Run.records
-    monkeypatch.setattr(Run, "records", lambda run: [record for record in whole(run) if record is not None])
+    whole = RecordRun.records
+    monkeypatch.setattr(RecordRun, "records", lambda run: [record for record in whole(run) if record is not None])
 
 
 def a_carriage_return_ends_a_record(monkeypatch):
-    whole = Run.records
+    whole = RecordRun.records
 
     def torn(run):
         return [line for record in whole(run) for line in (record.split(b"\r") if record is not None else [None])]
 
-    monkeypatch.setattr(Run, "records", torn)
+    monkeypatch.setattr(RecordRun, "records", torn)
 
 
 def parts_begin_after_a_line_feed(monkeypatch):

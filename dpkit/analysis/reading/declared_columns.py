@@ -1,20 +1,26 @@
-"""Declared columns, from the YAML of an analysis: `[lower, upper]`, `boolean`, or a mapping of what a column declares."""
+"""Declared columns, `[lower, upper]`, `boolean` or a mapping, and the declared engine, from the YAML of an analysis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.nodes import Reading, joined, nearest
+from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain
+from dpkit.analysis.reading.spec import EngineSpec, Spec
+from dpkit.contracts.engine import Closing, Engine
+from dpkit.contracts.registry import Registry
+from dpkit.contracts.table import Source
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number
 from dpkit.data.columns.schema import Schema
+from dpkit.data.summing.named_engines import DEFAULT
 from dpkit.errors import InvalidValueError
 
 _ALLOWED = "[lower, upper], `boolean`, or a mapping with `lower` and `upper`, with `levels`, or with `type: boolean`"
 
 
-def read_columns(reading: Reading, node: Node, path: str) -> Schema | None:
+def read_columns(reading: NodeReader, node: Node, path: str) -> Schema | None:
     """The schema; None when any column is wrong."""
     found = reading.mapping(node, path, "a mapping from the names of columns to what they hold")
     if found is None:
@@ -27,7 +33,7 @@ def read_columns(reading: Reading, node: Node, path: str) -> Schema | None:
     return Schema(columns=tuple(good)) if len(good) == len(columns) else None
 
 
-def _column(reading: Reading, name: str, node: Node, path: str) -> Column | None:
+def _column(reading: NodeReader, name: str, node: Node, path: str) -> Column | None:
     if isinstance(node, Scalar) and node.value == "boolean":
         return Boolean(name=name)
     if isinstance(node, Items) and len(node.items) == 2:
@@ -44,7 +50,7 @@ def _column(reading: Reading, name: str, node: Node, path: str) -> Column | None
     return {"number": _number, "category": _category, "boolean": _boolean}[kind](reading, name, node, path)
 
 
-def _kind(reading: Reading, node: Entries, path: str) -> str | None:
+def _kind(reading: NodeReader, node: Entries, path: str) -> str | None:
     if "type" not in node.entries:
         if "levels" in node.entries:
             return "category"
@@ -61,7 +67,7 @@ def _kind(reading: Reading, node: Entries, path: str) -> str | None:
     return str(kind)
 
 
-def _number(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _number(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     for end in ("lower", "upper"):
         if end not in node.entries:
             hint = "Bounds are public knowledge about what values can be; they are never read from the data."
@@ -78,7 +84,7 @@ def _number(reading: Reading, name: str, node: Entries, path: str) -> Column | N
     )
 
 
-def _category(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _category(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     levels = node.entries.get("levels")
     if not isinstance(levels, Items):
         reading.problem(levels or node, joined(path, "levels"), "a category needs its levels", "a list of texts that differ")
@@ -88,12 +94,12 @@ def _category(reading: Reading, name: str, node: Entries, path: str) -> Column |
     return _with_policies(reading, node, path, ("missing", "unknown"), Category, declared) if made else None
 
 
-def _boolean(reading: Reading, name: str, node: Entries, path: str) -> Column | None:
+def _boolean(reading: NodeReader, name: str, node: Entries, path: str) -> Column | None:
     return _with_policies(reading, node, path, ("missing", "unknown"), Boolean, {"name": name})
 
 
 def _with_policies(
-    reading: Reading,
+    reading: NodeReader,
     node: Entries,
     path: str,
     policies: tuple[str, ...],
@@ -106,9 +112,52 @@ def _with_policies(
     return kind(**declared, **given) if all(good) else None
 
 
-def _made(reading: Reading, make: Callable[[], Column], node: Entries, path: str) -> Column | None:
+def _made(reading: NodeReader, make: Callable[[], Column], node: Entries, path: str) -> Column | None:
     try:
         return make()
     except InvalidValueError as error:
         reading.refusal(error, node, path)
         return None
+
+
+DEFAULT_ENGINE = EngineSpec(name=DEFAULT, parameters={})
+
+_ALLOWED_ENGINE = "the name of an engine, or a mapping from one name to its parameters"
+
+
+def read_engine(reading: NodeReader, node: Node, registry: Registry) -> EngineSpec | None:
+    """`NAME`, or `{NAME: {parameters}}`."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        name, at, given = node.value, node.place, None
+    elif isinstance(node, Entries) and len(node.entries) == 1:
+        ((name, given),) = node.entries.items()
+        at = node.keys[name]
+    else:
+        found = f"{len(node.entries)} engines" if isinstance(node, Entries) else described(node)
+        reading.problem(node, "engine", f"found {found}", _ALLOWED_ENGINE)
+        return None
+    known = {factory.name: factory for factory in registry.engines}
+    if name not in known:
+        brings = keys.KNOWN_ENGINES.get(name)
+        hint = f"Install the plugin that brings it: pip install {brings}" if brings else nearest(name, known)
+        reading.problem(at, "engine", f"there is no engine named {name!r}", ", ".join(known), hint)
+        return None
+    path = joined("engine", name)
+    inner = None
+    if given is not None and plain(given) is not None:
+        inner = reading.mapping(given, path)
+        if inner is None:
+            return None
+    values = parameters(reading, inner, path, known[name], node)
+    return None if values is None else EngineSpec(name=name, parameters=values)
+
+
+@contextmanager
+def opened_engine(spec: Spec, source: Source) -> Iterator[Engine]:
+    """The engine over a source; what it holds is given back at the end, however that comes."""
+    engine = spec.registry.engine(spec.engine.name).over(source, **spec.engine.parameters)
+    try:
+        yield engine
+    finally:
+        if isinstance(engine, Closing):
+            engine.close()

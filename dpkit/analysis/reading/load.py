@@ -11,9 +11,8 @@ from typing import Any
 
 from dpkit.analysis.outputs import leads_outside, objection, outputs_of
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.declared_columns import read_columns
-from dpkit.analysis.reading.declared_engine import DEFAULT_ENGINE, read_engine
-from dpkit.analysis.reading.nodes import Reading, described, joined, nearest, parameters
+from dpkit.analysis.reading.declared_columns import DEFAULT_ENGINE, read_columns, read_engine
+from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.contracts.registry import Registry
@@ -35,7 +34,7 @@ def load(path: str | os.PathLike[str], *, installed: Installed | None = None, ou
     """
     file = Path(path)
     root = read_yaml(file)
-    reading = Reading(str(path), folder=file.absolute().parent)
+    reading = NodeReader(str(path), folder=file.absolute().parent)
     spec = _read(reading, root, file, installed, outside=outside)
     if spec is not None:
         _check_report(reading, root, spec)
@@ -44,7 +43,7 @@ def load(path: str | os.PathLike[str], *, installed: Installed | None = None, ou
     return spec
 
 
-def _read(reading: Reading, root: Node, file: Path, installed: Installed | None, *, outside: bool) -> Spec | None:
+def _read(reading: NodeReader, root: Node, file: Path, installed: Installed | None, *, outside: bool) -> Spec | None:
     top = reading.mapping(root, "", "a mapping that begins with `dpkit: 1`")
     if top is None or not _version(reading, top):
         return None
@@ -83,7 +82,7 @@ def _read(reading: Reading, root: Node, file: Path, installed: Installed | None,
     )
 
 
-def _check_report(reading: Reading, root: Node, spec: Spec) -> None:
+def _check_report(reading: NodeReader, root: Node, spec: Spec) -> None:
     """Results must not replace what the analysis reads, nor what dpkit did not write, nor leave its folder."""
     place = root.entries.get("report", root) if isinstance(root, Entries) else root
     allowed = "a file in the folder of the analysis, or below it, that is not there or that dpkit wrote"
@@ -100,7 +99,7 @@ def _check_report(reading: Reading, root: Node, spec: Spec) -> None:
         reading.problem(place, "report", f"{spec.report.name!r} is written beside the report", "another name for the report")
 
 
-def _version(reading: Reading, top: Entries) -> bool:
+def _version(reading: NodeReader, top: Entries) -> bool:
     """An unknown version is refused before anything else is judged: its keys may mean something else."""
     node = top.entries.get("dpkit")
     if node is None:
@@ -112,7 +111,7 @@ def _version(reading: Reading, top: Entries) -> bool:
     return False
 
 
-def _plugins(reading: Reading, top: Entries, installed: Installed | None) -> Installed | None:
+def _plugins(reading: NodeReader, top: Entries, installed: Installed | None) -> Installed | None:
     """What may run: with an allow-list, no other plugin is imported."""
     names = reading.value(top, "", keys.PLUGINS)
     if not isinstance(names, tuple):
@@ -155,7 +154,7 @@ def _restricted(installed: Installed, names: tuple[str, ...]) -> Installed:
     return Installed(plugins=plugins, registry=registry)
 
 
-def _data(reading: Reading, node: Node, registry: Registry | None, folder: Path) -> DataSpec | None:
+def _data(reading: NodeReader, node: Node, registry: Registry | None, folder: Path) -> DataSpec | None:
     data = reading.mapping(node, "data")
     if data is None:
         return None
@@ -183,7 +182,7 @@ def _data(reading: Reading, node: Node, registry: Registry | None, folder: Path)
 
 
 def _source(
-    reading: Reading, node: Node, registry: Registry | None, folder: Path
+    reading: NodeReader, node: Node, registry: Registry | None, folder: Path
 ) -> tuple[str | tuple[str, ...], Mapping[str, object] | None] | None:
     path = "data.source"
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
@@ -209,7 +208,7 @@ def _source(
     return None if values is None else (name, values)
 
 
-def _unit(reading: Reading, node: Node) -> PrivacyUnit | None:
+def _unit(reading: NodeReader, node: Node) -> PrivacyUnit | None:
     if isinstance(node, Scalar) and node.value == "row":
         return ROW
     if not isinstance(node, Entries):
@@ -221,7 +220,7 @@ def _unit(reading: Reading, node: Node) -> PrivacyUnit | None:
     return PrivacyUnit(column=column, at_most=at_most) if isinstance(column, str) and isinstance(at_most, int) else None
 
 
-def _budget(reading: Reading, node: Node, registry: Registry | None, folder: Path) -> BudgetSpec | None:
+def _budget(reading: NodeReader, node: Node, registry: Registry | None, folder: Path) -> BudgetSpec | None:
     budget = reading.mapping(node, "budget")
     if budget is None:
         return None
@@ -248,7 +247,7 @@ def _budget(reading: Reading, node: Node, registry: Registry | None, folder: Pat
 
 
 def _steps(
-    reading: Reading, node: Node, installed: Installed, setting: DeclaredSetting | None, *, listed: bool
+    reading: NodeReader, node: Node, installed: Installed, setting: DeclaredSetting | None, *, listed: bool
 ) -> tuple[StepSpec, ...] | None:
     if not isinstance(node, Items) or not node.items:
         reading.problem(node, "steps", f"found {described(node)}", "a list of at least one step")
@@ -276,7 +275,7 @@ def _steps(
 
 
 def _step(
-    reading: Reading,
+    reading: NodeReader,
     node: Entries,
     path: str,
     name: object,

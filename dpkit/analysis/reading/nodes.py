@@ -18,7 +18,7 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
 
 
-class Reading:
+class NodeReader:
     """Collects problems; `None` stands for whatever could not be read, and later readers skip it."""
 
     def __init__(self, file: str, *, folder: Path | None = None) -> None:
@@ -136,7 +136,7 @@ class Reading:
 
 
 def parameters(
-    reading: Reading, node: Entries | None, path: str, owner: Factory[Any], at: Node, *, complete: bool = True
+    reading: NodeReader, node: Entries | None, path: str, owner: Factory[Any], at: Node, *, complete: bool = True
 ) -> Mapping[str, object] | None:
     """Values of the parameters that a factory declares; None when one is wrong, or missing where all must be there."""
     known = owner.parameters

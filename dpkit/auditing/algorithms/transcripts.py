@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.accounting import account
-from dpkit.auditing.arguments import Plan, planned, seed_of
+from dpkit.auditing.arguments import AuditPlan, planned, seed_of
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import Event as Witnessed
+from dpkit.auditing.betting.processes import OutputEvent as Witnessed
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.certificates.writing import written
@@ -99,7 +99,7 @@ def audit_algorithm(
         return [_overspent(checked, error, runs)]
 
 
-def _overspent(plan: Plan, error: PlanExceededError, runs: int) -> AuditCertificate:
+def _overspent(plan: AuditPlan, error: PlanExceededError, runs: int) -> AuditCertificate:
     """Refuted by plan coverage: one run is enough, and no dataset makes it right."""
     event = Witnessed(
         words=f"run {runs} asked for {error.asked}, where its plan holds {error.plan}",

@@ -23,6 +23,7 @@ from dpkit.contracts.query import Block, Query
 from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.neighbours import Neighbours
@@ -146,7 +147,9 @@ def _out_of_bound(query: Query, space: RowSpace, seed: int) -> str | None:
     if not np.isfinite(found).all():
         return "a contribution is not finite"
     if query.bound is not None and not (np.abs(found) <= query.bound * (1.0 + _SLACK)).all():
-        return f"a contribution of {np.max(np.abs(found)):.6g} exceeds the declared bound {query.bound:.6g}"
+        return (
+            f"a contribution of {format_down(float(np.max(np.abs(found))))} exceeds the declared bound {in_full(query.bound)}"
+        )
     if query.grid is not None and not (found / query.grid == np.rint(found / query.grid)).all():
         return "a contribution is no multiple of the declared grid"
     return None
@@ -161,7 +164,7 @@ def _too_far(query: Query, space: RowSpace, needed: Neighbours, seed: int) -> st
             if is_measured(distance.metric):
                 size = _furthest(query, space, distance, relation, np.random.default_rng([seed, 4]))
                 if not size <= distance.value * (1.0 + _SLACK):
-                    return f"under {relation} neighbours move it by {size:.6g}, declared {distance}"
+                    return f"under {relation} neighbours move it by {format_down(size)}, declared {distance}"
     return None
 
 

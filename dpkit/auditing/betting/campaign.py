@@ -11,7 +11,7 @@ import numpy as np
 
 from dpkit.auditing.betting.lower_bound import Bound, bound_of
 from dpkit.auditing.betting.power import smallest_violation
-from dpkit.auditing.betting.processes import Event, Process
+from dpkit.auditing.betting.processes import OutputEvent, Process
 from dpkit.auditing.falsifiers.black_box import BlackBox
 from dpkit.auditing.falsifiers.white_box import LikelihoodRatio
 from dpkit.auditing.outputs import Source
@@ -44,7 +44,7 @@ class Finding:
     verdict: str
     log_e: float = 0.0
     samples: int = 0
-    event: Event | None = None
+    event: OutputEvent | None = None
     bound: Bound | None = None
     bound_samples: int = 0
     power: float | None = None

@@ -14,7 +14,7 @@ from dpkit.numerics.special import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class TailEvent:
     """A fixed event: a tail of one column of a bank that learns no more."""
 
     bank: Bank
@@ -62,7 +62,7 @@ def epsilon_lower(hits: tuple[int, int], trials: int, *, delta: float, alpha: fl
     return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
 
 
-def bound_of(tail: Tail, hits: tuple[int, int], trials: int, *, alpha: float) -> Bound:
+def bound_of(tail: TailEvent, hits: tuple[int, int], trials: int, *, alpha: float) -> Bound:
     """The bound from counts of one fixed event."""
     epsilon = epsilon_lower(hits, trials, delta=tail.delta, alpha=alpha)
     return Bound(epsilon=epsilon, delta=tail.delta, hits=hits, trials=trials, forward=tail.forward, code=tail.code)
@@ -83,7 +83,7 @@ class Freezer:
         self._next = self._FIRST
         self._seen = 0
         self._choosing: tuple[Bank, int, list[tuple[Array, Array]]] | None = None
-        self._events: list[tuple[Tail, int, list[int]]] = []
+        self._events: list[tuple[TailEvent, int, list[int]]] = []
 
     def count(self, first: Array, second: Array) -> None:
         """Count a batch for the events that were fixed before it; choose by it where one is being chosen."""
@@ -109,7 +109,9 @@ class Freezer:
             best = best_tail(bank, one, two, delta=self._delta, trials=self._seen)
             # where nothing looks telling, everything is the event: which event is counted must not depend on its own counts
             chosen = (
-                Tail(bank=bank, column=0, upper=True, cut=-math.inf, forward=True, delta=self._delta) if best is None else best
+                TailEvent(bank=bank, column=0, upper=True, cut=-math.inf, forward=True, delta=self._delta)
+                if best is None
+                else best
             )
             self._events = [*self._events[-1:], (chosen, self._seen, [0, 0])]
             self._choosing = None
@@ -123,7 +125,7 @@ class Freezer:
         return bound_of(tail, (counts[0], counts[1]), self._seen - start, alpha=alpha)
 
 
-def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> Tail | None:
+def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> TailEvent | None:
     """The tail whose bound from this number of fresh samples would be largest, judged by these scores, less their own error."""
     best: tuple[float, int, bool, float, bool] | None = None
     for column in range(len(bank.names)):
@@ -146,4 +148,4 @@ def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: 
     if best is None or not math.isfinite(best[0]):
         return None
     _, column, upper, cut, forward = best
-    return Tail(bank=bank, column=column, upper=upper, cut=cut, forward=forward, delta=delta)
+    return TailEvent(bank=bank, column=column, upper=upper, cut=cut, forward=forward, delta=delta)

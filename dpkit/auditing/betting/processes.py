@@ -11,7 +11,7 @@ from dpkit.numerics.special import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class OutputEvent:
     """A set of outputs in words and as code, and in which direction it speaks against the claim."""
 
     words: str
@@ -46,7 +46,7 @@ class Process(ABC):
         """ln of the e-value now."""
 
     @abstractmethod
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The event that speaks loudest so far."""
 
     def telling(self) -> float | None:
@@ -54,7 +54,7 @@ class Process(ABC):
         return None
 
 
-def event_of(bet: Bet, names: tuple[str, ...]) -> Event:
+def event_of(bet: Bet, names: tuple[str, ...]) -> OutputEvent:
     """A bet's set in words and code."""
     sign = ">=" if bet.upper else "<="
     one, two = ("first", "second") if bet.forward else ("second", "first")
@@ -63,4 +63,4 @@ def event_of(bet: Bet, names: tuple[str, ...]) -> Event:
         f"e^{in_full(bet.point.epsilon)} times their probability under the {two}"
         + (f" plus {in_full(bet.point.delta)}" if bet.point.delta else "")
     )
-    return Event(words=words, code=f"lambda y: {names[bet.column]} {sign} {bet.cut!r}", forward=bet.forward)
+    return OutputEvent(words=words, code=f"lambda y: {names[bet.column]} {sign} {bet.cut!r}", forward=bet.forward)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 import numpy as np
 
 from dpkit._version import __version__
-from dpkit.auditing.arguments import Plan
+from dpkit.auditing.arguments import AuditPlan
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
 from dpkit.auditing.subject import Subject
@@ -17,7 +17,7 @@ from dpkit.privacy.losses import ApproxDP, PureDP
 _SHOWN = 400
 
 
-def written(plan: Plan, subject: Subject, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
+def written(plan: AuditPlan, subject: Subject, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
     """The certificate of one hypothesis."""
     bound, event = found.bound, found.event
     loss = subject.claim.loss

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpkit.auditing.betting.bank import Bank, columns_for
-from dpkit.auditing.betting.lower_bound import Freezer, Tail
+from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
 from dpkit.auditing.betting.prequential import Prequential
-from dpkit.auditing.betting.processes import Event, Process, event_of
+from dpkit.auditing.betting.processes import OutputEvent, Process, event_of
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Rounder
 from dpkit.numerics.special import Array
@@ -54,17 +54,17 @@ class BlackBox(Process):
         """How likely the event is that tells the datasets apart best."""
         return None if self._inner is None else self._inner.telling()
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The winning bet's."""
         bet = None if self._inner is None else self._inner.winner
         return None if bet is None or self._inner is None else event_of(bet, self._inner.bank.names)
 
-    def tail(self) -> Tail | None:
+    def tail(self) -> TailEvent | None:
         """The winning bet's set, frozen with the columns as they are now, for a bound on fresh samples."""
         bet = None if self._inner is None else self._inner.winner
         if bet is None or self._inner is None:
             return None
-        return Tail(
+        return TailEvent(
             bank=self._inner.bank.frozen(),
             column=bet.column,
             upper=bet.upper,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import Event
+from dpkit.auditing.betting.processes import OutputEvent
 from dpkit.auditing.betting.profile import implied_delta
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
 from dpkit.auditing.subject import Subject
@@ -87,7 +87,7 @@ def accountants_agree(subject: Subject) -> Finding | None:
             if upper < lower:
                 said = f"the accountant {name} says epsilon = {upper!r} at delta = {in_full(delta)}"
                 words = f"{said}; the truth is at least {lower!r}"
-                event_found = Event(
+                event_found = OutputEvent(
                     words=words, code=f"account(event, accountant={name!r}).epsilon(delta={delta!r})", forward=True
                 )
                 return Finding(falsifier="accountant cross-check", verdict="refuted", log_e=math.inf, event=event_found)
@@ -107,7 +107,7 @@ def _compared(subject: Subject, name: str, masses: list[Array], *, margin: float
         return Finding(falsifier=name, verdict="not refuted")
     _, epsilon, delta, forward = worst
     one, two = ("d1", "d2") if forward else ("d2", "d1")
-    found = Event(
+    found = OutputEvent(
         words=f"the declared law has delta = {format_down(delta)} at epsilon = {in_full(epsilon)}, more than is claimed there",
         code=f"lambda y: log_density(y, {one}) - log_density(y, {two}) >= {epsilon!r}",
         forward=forward,

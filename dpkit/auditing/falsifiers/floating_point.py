@@ -7,7 +7,7 @@ import numpy as np
 from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.columns import Columns
 from dpkit.auditing.betting.prequential import Prequential
-from dpkit.auditing.betting.processes import Event, Process, event_of
+from dpkit.auditing.betting.processes import OutputEvent, Process, event_of
 from dpkit.auditing.outputs import as_value, flat
 from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array
@@ -87,7 +87,7 @@ class FloatingPoint(Process):
         """How likely the event is that tells the datasets apart best."""
         return None if self._inner is None else self._inner.telling()
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The winning bet's."""
         bet = None if self._inner is None else self._inner.winner
         return None if bet is None or self._inner is None else event_of(bet, self._inner.bank.names)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpkit.auditing.betting.processes import Event, Process
+from dpkit.auditing.betting.processes import OutputEvent, Process
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
 from dpkit.auditing.outputs import Source, as_value, flat
 from dpkit.auditing.subject import Subject
@@ -64,10 +64,10 @@ class DiscreteNoiseLaw(Process):
         """ln of the e-value."""
         return float(np.logaddexp.reduce(self._logs) - math.log(len(POWERS)))
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The power that fits best."""
         power = POWERS[int(np.argmax(self._logs))]
-        return Event(
+        return OutputEvent(
             words=f"the samples fit the power {power:g} of the declared probabilities (made to sum to 1) better than these",
             code=f"({power!r} - 1) * log_density(y, d1) - log(sum(exp({power!r} * log_density(outcomes, d1))))",
             forward=True,
@@ -91,7 +91,7 @@ _LEAN = 2e-6
 """What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
 
 
-class NoiseLaw(Process):
+class NoiseLawProcess(Process):
     """A likelihood-ratio e-process: the declared law against the same law shrunk about the value, averaged over scales.
 
     Each alternative is a density, so its ratio to the declared one has mean 1 when the samples follow the declared law.
@@ -133,10 +133,10 @@ class NoiseLaw(Process):
         """ln of the e-value."""
         return float(np.logaddexp.reduce(self._logs) - math.log(len(SCALES)))
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The scale that fits best."""
         scale = SCALES[int(np.argmax(self._logs))]
-        return Event(
+        return OutputEvent(
             words=f"the samples fit the declared law with {scale:g} of its noise better than the declared law itself",
             code=f"log_density(d1 + (y - d1) / {scale!r}, d1) - dimension * log({scale!r}) - log_density(y, d1)",
             forward=True,
@@ -160,7 +160,7 @@ def noise_law_of(subject: Subject, source: Source) -> Process | None:
         return None
     noise = flat(np.concatenate([outputs[0], source.draw(size)[0]]) - values[0])
     widest = np.abs(noise).max(axis=0)
-    return NoiseLaw(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
+    return NoiseLawProcess(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
 
 
 def _moves_with_the_value(subject: Subject, outputs: Array, shift: Array) -> bool:

@@ -10,9 +10,9 @@ from os import PathLike
 from pathlib import Path
 
 from dpkit.accounting import account
-from dpkit.auditing.arguments import Plan
+from dpkit.auditing.arguments import AuditPlan
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import Event as Witnessed
+from dpkit.auditing.betting.processes import OutputEvent as Witnessed
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.writing import written
@@ -151,7 +151,9 @@ def _event(node: object, registry: Registry) -> Event:
 
 
 def _certificate(target: str, claim: Claim, falsifier: str, words: str, code: str, note: str) -> AuditCertificate:
-    plan = Plan(target=target, subjects=(), confidence=1.0, samples=0, seed=0, floating_point=False, falsifiers=(falsifier,))
+    plan = AuditPlan(
+        target=target, subjects=(), confidence=1.0, samples=0, seed=0, floating_point=False, falsifiers=(falsifier,)
+    )
     found = Finding(
         falsifier=falsifier,
         verdict="refuted" if words else "not refuted",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpkit.auditing.betting.processes import Event, Process
+from dpkit.auditing.betting.processes import OutputEvent, Process
 from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array, asfloat
 
@@ -72,12 +72,12 @@ class Support(Process):
         """ln of the e-value."""
         return self._last
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """Impossible outputs."""
         if self.output is None:
             return None
         other = "d2" if self._forward else "d1"
-        return Event(
+        return OutputEvent(
             words=f"an output whose declared density under {other} is zero was seen",
             code=f"lambda y: log_density(y, {other}) == -np.inf",
             forward=self._forward,

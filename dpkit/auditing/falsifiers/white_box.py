@@ -9,9 +9,9 @@ import numpy as np
 from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet
 from dpkit.auditing.betting.columns import Columns
-from dpkit.auditing.betting.lower_bound import Freezer, Tail
+from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
 from dpkit.auditing.betting.prequential import Prequential
-from dpkit.auditing.betting.processes import Event, Process, event_of
+from dpkit.auditing.betting.processes import OutputEvent, Process, event_of
 from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array
 
@@ -89,17 +89,17 @@ class LikelihoodRatio(Process):
         """How likely the event is that tells the datasets apart best."""
         return self._inner.telling()
 
-    def event(self) -> Event | None:
+    def event(self) -> OutputEvent | None:
         """The winning bet's."""
         bet = self._inner.winner
         return None if bet is None else event_of(bet, self._inner.bank.names)
 
-    def tail(self) -> Tail | None:
+    def tail(self) -> TailEvent | None:
         """The winning bet's set, for a bound on fresh samples."""
         bet = self._inner.winner
         if bet is None:
             return None
-        return Tail(
+        return TailEvent(
             bank=self._inner.bank.frozen(),
             column=0,
             upper=bet.upper,

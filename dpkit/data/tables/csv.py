@@ -14,7 +14,7 @@ import numpy as np
 
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.tables.csv_arrow import plain_cells
-from dpkit.data.tables.csv_records import Run, beginnings, runs_of, split
+from dpkit.data.tables.csv_records import RecordRun, beginnings, runs_of, split
 from dpkit.data.tables.objects import objects
 from dpkit.errors import SourceError
 
@@ -124,7 +124,7 @@ class CsvPiece:
         return Batch(rows=len(raw), cells=columns)
 
 
-def _grouped(runs: Iterable[Run], count: int, *, skipping: int) -> Iterator[list[bytes | None]]:
+def _grouped(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterator[list[bytes | None]]:
     """The records after the first few, a fixed number at a time."""
     waiting: list[bytes | None] = []
     for run in runs:

@@ -33,7 +33,7 @@ _SETTLES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class RecordRun:
     """Some records of a file, one after another, from a place on; `data` is None for one record that is too long."""
 
     begins: int
@@ -71,7 +71,7 @@ class Run:
         return self.begins + length if 0 < length < len(self.data) else None
 
 
-def runs_of(path: str, delimiter: str, start: int = 0, stop: int | None = None) -> Iterator[Run]:
+def runs_of(path: str, delimiter: str, start: int = 0, stop: int | None = None) -> Iterator[RecordRun]:
     """Every record of a file that begins in a range of bytes; at `start` and `stop` a record must begin."""
     try:
         with open(path, "rb") as file:
@@ -178,7 +178,7 @@ def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     return re.compile(rf'(?:\A|{between})(?:"({body})"(?={between}|\Z)|([^{between}]*+))')
 
 
-def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> Iterator[Run]:
+def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> Iterator[RecordRun]:
     file.seek(start)
     data, begins, ended = b"", start, False  # what is read and not yet told, and its place: a record begins there
     while not ended and (stop is None or begins < stop):
@@ -192,29 +192,29 @@ def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> It
         begins += length
         data = data[length:]
         if len(data) > LONGEST_RECORD and (stop is None or begins < stop):
-            yield Run(begins=begins, data=None)
+            yield RecordRun(begins=begins, data=None)
             begins = _after_long_record(file, data, grammar)
             file.seek(begins)
             data = b""
 
 
-def _decided(data: bytes, begins: int, grammar: _Grammar, *, ended: bool) -> Run:
+def _decided(data: bytes, begins: int, grammar: _Grammar, *, ended: bool) -> RecordRun:
     """The records at the beginning of these bytes whose ends are decided by them."""
     if b'"' not in data:
-        return Run(begins=begins, data=data if ended else data[: data.rfind(b"\n") + 1])
+        return RecordRun(begins=begins, data=data if ended else data[: data.rfind(b"\n") + 1])
     quoted = grammar.records(data, ended=ended)
-    return Run(begins=begins, data=data[: sum(map(len, quoted))], quoted=quoted)
+    return RecordRun(begins=begins, data=data[: sum(map(len, quoted))], quoted=quoted)
 
 
-def _shortened(run: Run, stop: int) -> Run:
+def _shortened(run: RecordRun, stop: int) -> RecordRun:
     """The records of a run up to a place."""
     assert run.data is not None, "a record that is too long is not shortened"
     data = run.data[: stop - run.begins]
     if run.quoted is None:
-        return Run(begins=run.begins, data=data)
+        return RecordRun(begins=run.begins, data=data)
     ends = accumulate(map(len, run.quoted))
     kept = [record for record, end in zip(run.quoted, ends, strict=True) if end <= len(data)]
-    return Run(begins=run.begins, data=data, quoted=kept)
+    return RecordRun(begins=run.begins, data=data, quoted=kept)
 
 
 def _after_long_record(file: BinaryIO, data: bytes, grammar: _Grammar) -> int:

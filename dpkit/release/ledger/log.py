@@ -20,7 +20,7 @@ _ROW = "SELECT seq, body, value, hash FROM entries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class LogTail:
     """The end of the log, and the totals that it states."""
 
     seq: int
@@ -46,7 +46,7 @@ class Log:
         # what this process wrote last of a run; used only while the file still ends that run with the same hash
         self._written: dict[str, tuple[str, RunRecord]] = {}
 
-    def tail(self, raw: sqlite3.Connection) -> Tail:
+    def tail(self, raw: sqlite3.Connection) -> LogTail:
         """The last entry, checked against its predecessor's hash and against the head: a few look-ups, however long the log.
 
         Every step begins here, so it also finds tables that would not keep what is written.
@@ -63,7 +63,7 @@ class Log:
             totals = Totals.from_json(read_entry(seq, body, None, hash).body.get("totals"))
         except SerialisationError as error:
             raise self._broken(error.reason) from None
-        return Tail(seq=seq, hash=hash, totals=totals)
+        return LogTail(seq=seq, hash=hash, totals=totals)
 
     def run(self, raw: sqlite3.Connection, run: str) -> RunRecord | None:
         """What the run's latest entry says of it; None for a run that the log does not know."""
@@ -124,7 +124,7 @@ class Log:
     def append(
         self,
         raw: sqlite3.Connection,
-        tail: Tail,
+        tail: LogTail,
         kind: Kind,
         *,
         run: str,
@@ -133,7 +133,7 @@ class Log:
         totals: Totals,
         more: dict[str, object],
         value: str | None = None,
-    ) -> Tail:
+    ) -> LogTail:
         """One more entry. It states the totals and the run's account after it, so that the chain covers them."""
         body = {
             "seq": tail.seq + 1,
@@ -154,7 +154,7 @@ class Log:
         if len(self._written) >= _REMEMBERED:
             self._written.clear()
         self._written[run] = (hash, record)
-        return Tail(seq=tail.seq + 1, hash=hash, totals=totals)
+        return LogTail(seq=tail.seq + 1, hash=hash, totals=totals)
 
     def _checked(
         self, raw: sqlite3.Connection, row: tuple[int, str, str | None, str], run: str | None = None, key: str | None = None

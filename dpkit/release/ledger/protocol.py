@@ -23,7 +23,7 @@ from dpkit.privacy.events import Event
 from dpkit.privacy.gauges import Amounts, plus
 from dpkit.release.ledger.chain import digest, read_amounts, written_amounts
 from dpkit.release.ledger.entries import Charge, Entry, Run, value_of
-from dpkit.release.ledger.log import Log, RunRecord, Tail
+from dpkit.release.ledger.log import Log, LogTail, RunRecord
 from dpkit.release.ledger.runs import RunAmounts, Totals
 from dpkit.release.ledger.terms import LedgerTerms, fingerprint
 
@@ -169,7 +169,9 @@ class LedgerProtocol:
         """What is known of a run."""
         return _seen(run, self._known(raw, run))
 
-    def _pay(self, raw: sqlite3.Connection, tail: Tail, record: RunRecord, run: str, key: str, priced: PricedEvent) -> Tail:
+    def _pay(
+        self, raw: sqlite3.Connection, tail: LogTail, record: RunRecord, run: str, key: str, priced: PricedEvent
+    ) -> LogTail:
         account = record.account
         if not account.covers(priced.amounts):
             asked = account.charged(priced.amounts).live
@@ -180,8 +182,8 @@ class LedgerProtocol:
         return self._log.append(raw, tail, "charge", run=run, key=key, record=paid, totals=totals, more=more)
 
     def _give_up(
-        self, raw: sqlite3.Connection, tail: Tail, record: RunRecord, charge: Entry, reason: str
-    ) -> tuple[Tail, RunRecord]:
+        self, raw: sqlite3.Connection, tail: LogTail, record: RunRecord, charge: Entry, reason: str
+    ) -> tuple[LogTail, RunRecord]:
         lost = replace(record, account=record.account.failed(read_amounts(charge.body.get("price"))))
         totals = tail.totals.after(record.account, lost.account)
         more: dict[str, object] = {"charge": charge.seq, "reason": reason}

@@ -37,7 +37,7 @@ _ROUNDING = 1 + Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class LedgerProblem:
     """Something that is not as it was written; `seq` is the entry's number, None where it is the file's."""
 
     seq: int | None
@@ -56,7 +56,7 @@ class Verification:
 
     entries: int
     head: Head
-    problems: tuple[Problem, ...]
+    problems: tuple[LedgerProblem, ...]
     cannot_find: str
     since: int | None = None
 
@@ -134,10 +134,10 @@ class _Replay:
     latest: dict[tuple[str, str], Entry] = field(default_factory=dict)
     prices: dict[int, Amounts] = field(default_factory=dict)
     hashes: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LedgerProblem] = field(default_factory=list)
 
     def report(self, seq: int | None, what: str) -> None:
-        self.problems.append(Problem(seq=seq, what=what))
+        self.problems.append(LedgerProblem(seq=seq, what=what))
 
     def take(self, seq: int, run: str, key: str, text: str, value: str | None, hash: str) -> None:
         """One row, in order."""
@@ -265,7 +265,9 @@ def verify_file(
             return verify(ledger, head=head, since=since, registry=registry)
     except LedgerCorruptError as error:
         nowhere = Head(ledger="", seq=-1, hash=START)
-        return Verification(entries=0, head=nowhere, problems=(Problem(seq=None, what=str(error)),), cannot_find=CANNOT_FIND)
+        return Verification(
+            entries=0, head=nowhere, problems=(LedgerProblem(seq=None, what=str(error)),), cannot_find=CANNOT_FIND
+        )
 
 
 def export_lines(ledger: Ledger) -> Iterator[str]:

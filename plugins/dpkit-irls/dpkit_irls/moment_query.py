@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from dpkit import Citation, Distance, Neighbours, Preparation, Query, frobenius, l1, l2, rank_one
-from dpkit.authoring import Steps, round_up, sqrt_up, whole_steps
+from dpkit.authoring import Steps, in_full, round_up, sqrt_up, whole_steps
 from dpkit_irls import kernels
 from dpkit_irls.dummies import Levels, widened
 from dpkit_irls.prepared_query import prepared_query
@@ -126,7 +126,7 @@ class Weights:
 
 def weighted_least_squares(cap: float, p: float) -> str:
     """What the moments estimate, in words."""
-    weights = f"min({cap:g}, |r|^{p - 2.0:g})"
+    weights = f"min({in_full(cap)}, |r|^{in_full(p - 2.0)})"
     return (
         f"Least squares on rows clipped to the bounds, with weights {weights}, where r is the residual over the target's bound."
     )

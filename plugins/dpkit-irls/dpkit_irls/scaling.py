@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dpkit import InvalidValueError, Setting, UnknownNameError
+from dpkit.authoring import in_full
 from dpkit_irls.dummies import entry_names, levels_of
 from dpkit_irls.moment_query import Scaling
 from dpkit_irls.rows import MOST_COLUMNS
@@ -82,7 +83,7 @@ def checked_shares(
         if len(guesses) != levels or abs(math.fsum(guesses) - 1.0) > 1e-6:
             raise InvalidValueError(
                 field="shares",
-                found=f"{len(guesses)} shares of {name!r} that add up to {math.fsum(guesses):.6g}",
+                found=f"{len(guesses)} shares of {name!r} that add up to {in_full(math.fsum(guesses))}",
                 allowed=f"{levels} shares, one a level, that add up to 1",
                 where=where,
             )

@@ -13,6 +13,8 @@ import warnings
 import weakref
 from typing import Any
 
+from dpkit.authoring import in_full
+
 ONCE = ("base", "pipeline", "compose", "utils")
 """Parts of scikit-learn that fit an estimator once, for whoever called them. All others fit folds, grids or ensembles."""
 
@@ -37,15 +39,15 @@ def warn_of_spending_again(rows: object, *, charged: bool, seeded: bool, epsilon
     elif caller:
         adds_up = "Every fit is charged to the ledger." if charged else "Nothing adds the fits up: give a `ledger`."
         warnings.warn(
-            f"{caller} fits this estimator several times, and every fit spends epsilon = {epsilon:g} again. Scores of held-out "
-            f"rows are computed without noise: they are not private. {adds_up} Choose parameters on public or made-up data.",
+            f"{caller} fits this estimator several times, and every fit spends epsilon = {in_full(epsilon)} again. Scores of "
+            f"held-out rows are computed without noise: they are not private. {adds_up} Choose parameters on public or made-up data.",
             SpendsAgainWarning,
             stacklevel=stacklevel,
         )
     elif not charged and _seen_before(rows):
         warnings.warn(
-            f"These rows were fitted before, without a ledger: this fit spends epsilon = {epsilon:g} again, and the losses of "
-            "all fits add up. Give a `ledger`, which keeps the total.",
+            f"These rows were fitted before, without a ledger: this fit spends epsilon = {in_full(epsilon)} again, and the losses "
+            "of all fits add up. Give a `ledger`, which keeps the total.",
             SpendsAgainWarning,
             stacklevel=stacklevel,
         )
