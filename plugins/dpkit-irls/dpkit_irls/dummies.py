@@ -30,15 +30,6 @@ def entry_names(setting: Setting, features: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def entry_widths(setting: Setting, features: Sequence[str]) -> tuple[float, ...]:
-    """The largest magnitude of each entry, by declaration."""
-    widths: list[float] = []
-    for name in features:
-        levels = setting.levels(name)
-        widths += [1.0] * (len(levels) - 1) if levels else [max(map(abs, setting.range(name)))]
-    return tuple(widths)
-
-
 def widened(features: Array, levels: Levels, references: tuple[int, ...] = ()) -> Array:
     """The features of a block with categories as zeros and ones, for every level but a reference (the first, unless told)."""
     if not any(levels):

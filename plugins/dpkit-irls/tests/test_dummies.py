@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import prepare
-from dpkit_irls.dummies import entry_names, entry_widths, widened
+from dpkit_irls.dummies import entry_names, widened
 from dpkit_irls.influence_query import Frame, gradient, scatter
 from dpkit_irls.moment_query import Scaling, Weights, joint_moments
 
@@ -61,7 +61,6 @@ def test_the_order_of_levels_does_not_matter_beyond_the_baseline():
     assert widened(features, (0, 0)) is features
     where = setting()
     assert entry_names(where, ("group", "x")) == ("group=b", "group=c", "x")
-    assert entry_widths(where, ("group", "x")) == (1.0, 1.0, 4.0)
 
 
 FRAME = Frame(columns=("x", "g", "y"), units=(1.0, 1.0, 1.0), intercept=False, preconditioner=np.eye(3), levels=(0, 3))
