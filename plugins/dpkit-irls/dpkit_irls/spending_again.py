@@ -40,14 +40,15 @@ def warn_of_spending_again(rows: object, *, charged: bool, seeded: bool, epsilon
         adds_up = "Every fit is charged to the ledger." if charged else "Nothing adds the fits up: give a `ledger`."
         warnings.warn(
             f"{caller} fits this estimator several times, and every fit spends epsilon = {in_full(epsilon)} again. Scores of "
-            f"held-out rows are computed without noise: they are not private. {adds_up} Choose parameters on public or made-up data.",
+            f"held-out rows are computed without noise: they are not private. {adds_up} Choose parameters on public or made-up "
+            "data.",
             SpendsAgainWarning,
             stacklevel=stacklevel,
         )
     elif not charged and _seen_before(rows):
         warnings.warn(
-            f"These rows were fitted before, without a ledger: this fit spends epsilon = {in_full(epsilon)} again, and the losses "
-            "of all fits add up. Give a `ledger`, which keeps the total.",
+            f"These rows were fitted before, without a ledger: this fit spends epsilon = {in_full(epsilon)} again, and the "
+            "losses of all fits add up. Give a `ledger`, which keeps the total.",
             SpendsAgainWarning,
             stacklevel=stacklevel,
         )
