@@ -15,7 +15,6 @@ from dpkit.privacy.conversions import CONVERSIONS
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 GENERATED = {"docs/benchmarks.md", "docs/yaml.md", "docs/cli.md", "docs/hooks.md", "docs/robust-regression.md"}
-UNWRAPPED = {"docs/robust-regression.md", "docs/proofs/irls.md", "plugins/dpkit-dask/README.md"}  # to be emptied
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -39,8 +38,6 @@ def test_the_links_of_a_page_lead_somewhere(page):
 def test_no_line_of_a_page_is_longer_than_160_characters(page):
     """A row of a table cannot be wrapped; where a program writes tables, their rows may be longer."""
     generated = str(page.relative_to(ROOT)) in GENERATED
-    if str(page.relative_to(ROOT)) in UNWRAPPED:
-        pytest.skip("not yet wrapped")
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         if not (generated and line.startswith("|")):
             assert len(line) <= 160, f"{page.name}:{number} has {len(line)} characters"

@@ -100,7 +100,7 @@ def release_is_deterministic_given_the_rng(case: MechanismCase) -> None:
 def without_a_generator_the_noise_is_the_same_law(case: MechanismCase) -> None:
     """`release(value)` draws afresh each time, and as much noise as it does from a generator that is given."""
     for subject in case.subjects(1):
-        mechanism: Any = subject.mechanism  # whether `rng` may be left out is its own affair
+        mechanism: Any = subject.mechanism  # it decides whether `rng` may be left out
         draws = (mechanism.release, mechanism.release_many)
         if any(inspect.signature(draw).parameters["rng"].default is not None for draw in draws):
             raise LawNotApplicable("it draws from a generator that is given, and from nothing else")

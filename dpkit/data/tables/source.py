@@ -35,7 +35,7 @@ ROWS_OF_A_SCAN = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounding:
-    """At most so many rows of each person that a column names, chosen by a secret key (dpkit/data/columns/bounding.py)."""
+    """At most `at_most` rows of each person that a column names, chosen by a secret key (dpkit/data/columns/bounding.py)."""
 
     column: str
     at_most: int

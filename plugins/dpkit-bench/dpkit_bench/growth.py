@@ -196,7 +196,7 @@ def _part_bytes(path: Path, count: int) -> int:
 
 
 def _written(path: Path, rows: CountedRows, *, groups: int) -> bool:
-    """A Parquet file of so many row groups, group by group; False without pyarrow."""
+    """A Parquet file with this number of row groups, group by group; False without pyarrow."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

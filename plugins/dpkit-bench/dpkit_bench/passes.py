@@ -64,7 +64,7 @@ def measure_passes(*, rows: int = 10_000_000, repeats: int = 7, threads: int | N
     found: list[PassRow] = []
     for way in _ways():
         found += _passes(rows, 10, repeats, count, way)
-        if way != COMPILED:  # with so many columns nothing is compiled
+        if way != COMPILED:  # with this number of columns nothing is compiled
             found += [row for row in _passes(max(1, rows // 10), 100, repeats, count, way) if row.beside == STREAM]
         found.append(_fit(max(1, rows // 10), 10, repeats, count, way))
     return found

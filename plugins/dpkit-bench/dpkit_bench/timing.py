@@ -35,7 +35,7 @@ def seconds(run: Run, *, before: Run | None = None) -> float:
 
 
 def versus(ours: Run, peer: Run, *, repeats: int, before: Run | None = None) -> Versus:
-    """Alternately, so many times each."""
+    """Alternately, each `repeats` times."""
     times = [(seconds(ours, before=before), seconds(peer)) for _ in range(repeats)]
     mine, theirs = summary([pair[0] for pair in times]), summary([pair[1] for pair in times])
     return Versus(ours=mine[0], ours_spread=mine[1], peer=theirs[0], peer_spread=theirs[1])

@@ -97,7 +97,7 @@ def _step(facts: Facts, state: BoundedState, turn: int) -> Query:
 
 
 def _noisy(facts: Facts, query: Query, noise: float, share: float) -> Pair:
-    """The query with noise of so many of its distances: its mu is sqrt(share) / noise."""
+    """The query with noise that is a multiple of its distance: its mu is sqrt(share) / noise."""
     metric = "frobenius" if query.name == "scatter" else "l2"
     distance = next(found for found in facts.setting.distances(query) if found.metric == metric)
     scale = distance.value * noise / math.sqrt(share)

@@ -139,7 +139,7 @@ class BoundedIRLS:
         )
 
     def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:
-        """What a state says of the coefficients, before the public start is added; errors as for so many times the rows."""
+        """What a state says of the coefficients, before the public start is added; errors as with a multiple of the rows."""
         to_columns, now, expected = self.layout.to_columns(state.frame), state.filter, state.expected
         if now is None or expected is None:
             return Known(coefficients=np.zeros(self.layout.size))

@@ -26,7 +26,7 @@ class Covariances:
     start: Array
 
     def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
-        """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: for so many times the rows."""
+        """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: a factor by which there are more rows."""
         every = self.noise + self.sampling / rows_over + self.start
         return _mixed(_diagonals(to_columns, every))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
-"""Features of so many rows: numbers, then codes of categories."""
+"""Features of a number of rows: numbers, then codes of categories."""
 Noise = Callable[[np.random.Generator, Array], Array]
 """Noise of rows with this signal."""
 

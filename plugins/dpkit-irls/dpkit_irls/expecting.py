@@ -16,7 +16,7 @@ from dpkit_irls.shapes import Shape
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expected:
-    """The sum of w w', and the factors that turn its coordinates into those of the sum of w z'; over so many rows."""
+    """The sum of w w', and the factors that turn its coordinates into those of the sum of w z'; over a number of rows."""
 
     scatter: Shape
     ratio: Array

@@ -35,7 +35,7 @@ class Sample:
     truth: float
 
     def loosened(self, factor: float) -> Sample:
-        """The same with bounds that are so many times too loose."""
+        """The same with bounds that are too loose by this factor."""
         from dataclasses import replace
 
         return replace(self, x_bound=self.x_bound * factor, y_bound=self.y_bound * factor)

@@ -36,7 +36,7 @@ def located(
 
     The default (centre and scale) has a start of some nats. The scale to divide by is at least the standard deviation of the
     bins that are surely filled, and so large that rows which the noise could hide at the far end are not many scales away.
-    Rows apart from an atom at an end are not much longer than others of so many entries, or they lose their weight.
+    Rows apart from an atom at an end are not much longer than others with as many entries, or they lose their weight.
     """
     low, high = float(edges[0]), float(edges[-1])
     if not high > low:

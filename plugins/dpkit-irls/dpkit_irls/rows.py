@@ -1,4 +1,4 @@
-"""Row maps that are the row's own affair, bit for bit: fixed-point factors, exact products, elementwise everything else.
+"""Maps of a row that depend on that row alone, bit for bit: fixed-point factors, exact products, elementwise everything else.
 
 Factors are multiples of 2**-20 and at most 1 in magnitude, so products of two have 40 bits and a product with a vector of so
 many columns is exact in float64 in any order, through any BLAS kernel. What is not exact (a square root, a quotient) is one

@@ -27,7 +27,7 @@ class Schedule:
 
 
 def schedule_for(plenty: float, iterations: int, tuning: Tuning) -> Schedule:
-    """For so many times the rows that are needed."""
+    """For a number of rows, as a multiple of those that are needed."""
     grown = min(max(math.log(plenty / 2.0) / math.log(6.0), 0.0), 1.0) if plenty > 0.0 else 0.0
     near = tuning.radius * (tuning.radius_most / tuning.radius) ** grown
     threshold = tuning.threshold * (tuning.threshold_most / tuning.threshold) ** grown

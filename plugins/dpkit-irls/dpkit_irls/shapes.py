@@ -45,7 +45,7 @@ def shrunk(found: Array, base: Array, spread: float) -> Array:
 
 
 def whitening(block: Array, spread: float, tuning: Tuning, *, longest: float, shortest: float) -> Array:
-    """T for which T z is uncorrelated where z has this noisy second moment; no coordinate is made longer than so many times.
+    """T for which T z is uncorrelated where z has this noisy second moment; none is made longer by more than a factor.
 
     A rare direction looks like a short one: it must not be amplified.
     """

@@ -22,7 +22,7 @@ from dpkit_irls.influence_query import SOURCE
 from dpkit_irls.prepared_query import prepared_query
 from dpkit_irls.rows import GRID, LARGEST_STEP, STEP, Array, products_by_run, sums_by_run
 
-_PARTS = 512  # coefficients are so many parts of 1: a run's sum of products, times one of them, stays within 63 bits
+_PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
 _GRID = GRID / _PARTS
 _WITHIN = 1.0 - 2.0**-30  # of a factor that must not exceed a root, however it is rounded
 

@@ -13,7 +13,7 @@ _PRIOR = UnitPrior()
 
 
 def needed(width: int) -> float:
-    """About how many rows are needed for so many coefficients at (0.9, 1e-6) under replace-one, where mu is 0.2146."""
+    """About how many rows are needed for this number of coefficients at (0.9, 1e-6) under replace-one, where mu is 0.2146."""
     return 130.0 + 60.0 * width
 
 
@@ -50,7 +50,7 @@ class Tuning:
     weight over the median length from `radius` to `radius_most`, as the rows grow from 2 to 12 times the need; rows beyond
     `cap` radii (or lengths) are weighted down.
 
-    Filter: `inflation` is added to the variance each step (its model is not exact); `trust` bounds a step by so many scales,
+    Filter: `inflation` is added to the variance each step (its model is not exact); `trust` bounds a step, in scales,
     `turning` a step back by that much of the one before; a gradient `surprise` times what was expected widens the variance; a
     curvature is at least `least_of_scatter` of all rows'.
 

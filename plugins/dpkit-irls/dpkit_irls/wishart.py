@@ -92,7 +92,7 @@ class Wishart:
 
     @classmethod
     def of(cls, *, k: int, size: int, scale: float) -> Wishart:
-        """With k degrees of freedom in all, for matrices of so many rows."""
+        """With k degrees of freedom in all, for matrices with `size` rows."""
         return cls(extra=k - size, scale=scale)
 
     @property

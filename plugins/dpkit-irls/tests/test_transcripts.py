@@ -58,7 +58,7 @@ def setting(relation):
 
 
 def transcripts(algorithm, noise, pair, where, *, side, runs, seed):
-    """Curators of so many runs from one side."""
+    """Curators of a number of runs from one side."""
     engines = tuple(
         dpkit.BlockEngine(dpkit.open_source(np.array(rows), where.schema, neighbours=where.neighbours, names=list(COLUMNS)))
         for rows in pair

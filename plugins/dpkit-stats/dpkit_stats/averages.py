@@ -45,7 +45,7 @@ class Mean:
         return Average(estimate=estimate, error=error, confidence=confidence, count=count)
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """With so many rows; a noisy count may fall short of them by twice the error of an entry."""
+        """With this number of rows; a noisy count may fall short of them by twice the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
         return self._error(noise, confidence, rows - 2.0 * dpkit.expected_error(noise, (2,), confidence))
@@ -81,7 +81,7 @@ class Variance:
         return Average(estimate=estimate, error=error, confidence=confidence, count=count)
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """With so many rows; a noisy count may fall short of them by three times the error of an entry."""
+        """With this number of rows; a noisy count may fall short of them by three times the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
         return self._error(noise, confidence, rows - 3.0 * dpkit.expected_error(noise, (3,), confidence))

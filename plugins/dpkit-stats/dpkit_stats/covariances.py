@@ -49,7 +49,7 @@ class CovarianceOfMoments:
         )
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """With so many rows; a noisy count may fall short of them by the error of an entry."""
+        """With this number of rows; a noisy count may fall short of them by the error of an entry."""
         if self.size is not None or rows is None:
             return self._error(noise, confidence, 0.0 if self.size is None else self.size)
         return self._error(noise, confidence, rows - dpkit.expected_error(noise, self.query.shape, confidence))

@@ -28,7 +28,7 @@ class Statistic(Protocol):
         ...
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """The same error before anything is released, for so many rows; the worst where their number matters and is unknown."""
+        """The same error before anything is released, for a number of rows; the worst where it matters and is unknown."""
         ...
 
 

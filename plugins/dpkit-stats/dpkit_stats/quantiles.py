@@ -43,7 +43,7 @@ class QuantilesOfTree:
         )
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """In rank, with so many rows."""
+        """In rank, with this number of rows."""
         known = self.size if self.size is not None else rows
         return 1.0 if known is None else self._error(noise, confidence, known)
 

@@ -22,7 +22,7 @@ from dpkit_stats.results import Number
 from dpkit_stats.scaling import Array, Interval
 
 MOST_ROWS = 2**40
-"""How many rows an error allows for where their number is private: cutting so many moves a sum by 2**-10 of one value."""
+"""How many rows an error allows for where their number is private: cutting them all moves a sum by 2**-10 of one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +53,13 @@ class Sum:
         return Number(estimate=estimate, error=self._error(noise, confidence, rows) + rounding, confidence=confidence)
 
     def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """With so many rows, where they are given: no sum of them is larger than that many times the largest value."""
+        """With this number of rows, where they are given: no sum of them is larger than that many times the largest value."""
         known = rows if self.size is None else self.size
         most = MOST_ROWS if known is None else known
         return self._error(noise, confidence, most) + 4.0 * UNIT_ROUNDOFF * most * self.bounds.largest
 
     def _error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """That of the noise, and that of cutting each of so many values to the grid."""
+        """That of the noise, and that of cutting each value to the grid."""
         return self.unit * (dpkit.expected_error(noise, (), confidence) + (MOST_ROWS if rows is None else rows) * sums.CUT)
 
 
