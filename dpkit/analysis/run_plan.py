@@ -14,7 +14,7 @@ import numpy as np
 from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
 from dpkit.analysis.outputs import check_outputs, check_writable, write_output, write_whole
 from dpkit.analysis.plan import Plan
-from dpkit.analysis.reading.declared_columns import opened_engine
+from dpkit.analysis.reading.declarations import opened_engine
 from dpkit.analysis.reading.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
 from dpkit.data.tables.open_source import open_source

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpkit.analysis.outputs import leads_outside, objection, outputs_of
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.declared_columns import DEFAULT_ENGINE, read_columns, read_engine
+from dpkit.analysis.reading.declarations import DEFAULT_ENGINE, read_columns, read_engine
 from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
