@@ -148,7 +148,7 @@ def column_histograms(frame: Frame, octaves: Octaves, places: Sequence[int]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualBins:
-    """So many bins of one width for each column, from `lows`; what lies outside falls into the end bins. Public or released."""
+    """`bins` bins of one width for each column, from `lows`; what lies outside falls into the end bins. Public or released."""
 
     lows: tuple[float, ...]
     widths: tuple[float, ...]
