@@ -99,7 +99,7 @@ def test_a_white_box_that_forgets_a_direction_is_caught(monkeypatch):
     assert runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
     mutant = mutated(white_box, "for forward in (True, False)", "for forward in (True,)")
     monkeypatch.setattr(prequential, "best_bets_of", mutated(betting, *FORWARD_ONLY).best_bets_of)
-    monkeypatch.setattr(runner, "LikelihoodRatio", mutant.LikelihoodRatio)
+    monkeypatch.setattr(white_box, "LikelihoodRatio", mutant.LikelihoodRatio)
     assert not runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
 
 
@@ -123,5 +123,5 @@ OVERDRAWN = {
 @pytest.mark.parametrize("path", OVERDRAWN)
 def test_a_falsifier_that_overdraws_shows_in_null_runs(path, monkeypatch):
     module, name, old, new = OVERDRAWN[path]
-    monkeypatch.setattr(runner, name, getattr(mutated(module, old, new), name))
+    monkeypatch.setattr(module, name, getattr(mutated(module, old, new), name))
     assert refutations(path, 30, confidence=0.95, samples=400, first_seed=60_000) > 9

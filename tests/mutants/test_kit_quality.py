@@ -103,6 +103,7 @@ def test_check_plugin_tells_subject_law_outcome_and_detail():
     assert [(subject, law, outcome) for subject, law, outcome, _ in found] == [
         ("loss rule half-price", "the_rule_holds_for_its_mechanisms", "unchecked"),
         ("loss rule half-price", "a_curve_holds_at_every_order", "skipped"),
+        ("loss rule half-price", "the_order_of_its_events_holds", "skipped"),
     ]
     assert all(detail for *_, detail in found)
 

@@ -90,11 +90,13 @@ def test_a_ledger_that_adds_up_is_not_refuted(tmp_path, budget):
 def test_a_changed_ledger_is_refuted(tmp_path):
     path = made_ledger(tmp_path / "a.ledger", dpkit.ZCDP(rho=1.0))
     with sqlite3.connect(path) as raw:
-        triggers = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
-        for name in triggers:
+        triggers = raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
             raw.execute(f"DROP TRIGGER {name}")
         raw.execute("UPDATE entries SET body = replace(body, 'tests', 'tasts') WHERE seq = 2")
         raw.execute("UPDATE entries SET body = replace(body, 'mean', 'maen') WHERE seq = 2")
+        for _, guard in triggers:  # without its guards the file would not be opened at all
+            raw.execute(guard)
     raw.close()
     certificate = audit_file(path)
     assert certificate.refuted
