@@ -25,7 +25,7 @@ SUMMED = (0, 1, 300, 1_025, 4_096)
 MOST_ENDS = 6
 """Queries at the ends of their parameters: each takes a search."""
 MOST_ENTRIES = 64
-"""Entries of those: a search among a million levels takes minutes, and finds no more."""
+"""Entries and columns of those: a search among a million levels takes minutes, and finds no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,10 @@ class QueryCase:
             if parameter.name in typical and value != typical[parameter.name]
         ]
         made = [(values, built_or_none(self.factory, values)) for values in varied[:MOST_ENDS]]
-        return [(values, query) for values, query in made if query is not None and math.prod(query.shape) <= MOST_ENTRIES]
+        return [(values, query) for values, query in made if query is not None and self._is_small(query)]
+
+    def _is_small(self, query: Query) -> bool:
+        return max(math.prod(query.shape), self.factory.width(query)) <= MOST_ENTRIES
 
     def pool(self, parameters: dict[str, object], query: Query, rng: np.random.Generator, count: int) -> Array:
         """Rows to try: extremes, the numbers among the parameters, and ordinary ones."""

@@ -70,6 +70,11 @@ given: the plan solves it, for the budget. Nor is what states a fact about the q
 nothing would check it.
 
 ```yaml
+dpkit: 1
+data:
+  source: people.csv
+  columns: {age: [0, 120], sex: {levels: [f, m]}}
+budget: {epsilon: 1.0}
 steps:
   - {id: ages, run: mean, with: {column: age, mechanism: laplace}}
   - id: by-sex
