@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dpkit.contracts.algorithm import NeedsRows as NeedsRows
     from dpkit.contracts.auditor import Auditor as Auditor
     from dpkit.contracts.auditor import Evidence as Evidence
-    from dpkit.contracts.choices import Choice as Choice
     from dpkit.contracts.command import Command as Command
     from dpkit.contracts.engine import Closing as Closing
     from dpkit.contracts.engine import CountsRows as CountsRows
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from dpkit.contracts.mechanism import Scaled as Scaled
     from dpkit.contracts.mechanism import WhiteBox as WhiteBox
     from dpkit.contracts.parameters import GIVEN as GIVEN
+    from dpkit.contracts.parameters import Choice as Choice
     from dpkit.contracts.parameters import Parameter as Parameter
     from dpkit.contracts.query import Preparation as Preparation
     from dpkit.contracts.query import Query as Query
@@ -194,7 +194,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.contracts.accountant": ("Accountant", "Reading"),
     "dpkit.contracts.algorithm": ("Curator", "IterativeAlgorithm", "Advising", "Foretelling", "NeedsRows"),
     "dpkit.contracts.auditor": ("Auditor", "Evidence"),
-    "dpkit.contracts.choices": ("Choice",),
     "dpkit.privacy.claims": ("Citation", "Claim", "Conversion"),
     "dpkit.contracts.command": ("Command",),
     "dpkit.privacy.distances": ("Distance", "frobenius", "l1", "l2", "linf", "rank_one", "records"),
@@ -217,7 +216,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.privacy.losses": ("GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "MeanCDP", "PureDP", "RenyiCurve"),
     "dpkit.contracts.mechanism": ("Mechanism", "Accurate", "CombinedAccurate", "Neighbouring", "OnGrid", "Scaled", "WhiteBox"),
     "dpkit.privacy.neighbours": ("Neighbours",),
-    "dpkit.contracts.parameters": ("GIVEN", "Parameter"),
+    "dpkit.contracts.parameters": ("GIVEN", "Choice", "Parameter"),
     "dpkit.contracts.query": ("Query", "Preparation"),
     "dpkit.contracts.registry": ("Registry",),
     "dpkit.contracts.setting": ("Setting",),

@@ -32,7 +32,6 @@ from dpkit.mechanisms import (
     laplace,
     randomized_response,
     subsampled_gaussian,
-    subsampled_gaussian_pair,
 )
 from dpkit.mechanisms.factories import FACTORIES
 from dpkit.privacy.rules import CORE_RULES, LossRule
@@ -48,7 +47,7 @@ def dpkit_mechanisms() -> Sequence[MechanismFactory]:
 @hookimpl
 def dpkit_loss_rules() -> Sequence[LossRule]:
     """The rules of the core's leaves and of the built-in mechanisms."""
-    families = (laplace, gaussian, subsampled_gaussian, subsampled_gaussian_pair, discrete, exponential, randomized_response)
+    families = (laplace, gaussian, subsampled_gaussian, discrete, exponential, randomized_response)
     return (*CORE_RULES, *(rule for family in families for rule in family.RULES))
 
 

@@ -25,7 +25,7 @@ OF_BENCHMARKS = {
     "dpkit.cli",
     "dpkit.data.summing.block_engine",
     "dpkit.data.summing.parallel",
-    "dpkit.mechanisms.subsampled_gaussian_pair",
+    "dpkit.mechanisms.subsampled_gaussian",
     "dpkit.numerics.noise.discrete_noise",
     "dpkit.numerics.noise.gaussian_noise",
     "dpkit.numerics.noise.laplace_noise",

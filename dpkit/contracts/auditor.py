@@ -9,11 +9,18 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import nonempty_text, whole_number
+from dpkit.privacy.checks import checked, nonempty_text, whole_number
 from dpkit.privacy.claims import Claim
 
 
+def _no_nan(value: object, *, field: str, where: str) -> float:
+    if not isinstance(value, int | float) or math.isnan(value):
+        raise InvalidValueError(field=field, found=value, allowed="a number", where=where)
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(words=nonempty_text, samples=whole_number, log_e_value=_no_nan)
 class Evidence:
     """What an auditor found: an event in words and as code, and how strongly it speaks against the claim.
 
@@ -25,12 +32,6 @@ class Evidence:
     log_e_value: float
     code: str = ""
     samples: int = 0
-
-    def __post_init__(self) -> None:
-        nonempty_text(self.words, field="words", where="Evidence")
-        whole_number(self.samples, field="samples", where="Evidence", minimum=0)
-        if not isinstance(self.log_e_value, int | float) or math.isnan(self.log_e_value):
-            raise InvalidValueError(field="log_e_value", found=self.log_e_value, allowed="a number", where="Evidence")
 
 
 @runtime_checkable

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dpkit.contracts.factories import checked_name
-from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import nonempty_text
+from dpkit.privacy.checks import checked, function, nonempty_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(name=checked_name, doc=nonempty_text, load=partial(function, allowed="a function that gives the verb"))
 class Command:
     """`dpkit NAME ...`. `doc` is one line of help; `load()` gives the verb itself, and is called when the verb is asked for.
 
@@ -21,10 +22,3 @@ class Command:
     name: str
     doc: str
     load: Callable[[], object]
-
-    def __post_init__(self) -> None:
-        checked_name(self.name, where="Command")
-        where = f"Command({self.name})"
-        nonempty_text(self.doc, field="doc", where=where)
-        if not callable(self.load):
-            raise InvalidValueError(field="load", found=self.load, allowed="a function that gives the verb", where=where)

@@ -6,18 +6,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Literal, TypeVar, get_args
 
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.parameter_sets import check_conditions, checked_parameters, conditions_schema
-from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.parameters import Parameter, check_conditions, checked_parameters, conditions_schema
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.contracts.table import Source
 from dpkit.errors import DuplicateNameError, InvalidValueError
-from dpkit.privacy.checks import finite_number, nonempty_text, one_of, tuple_of, whole_number
+from dpkit.privacy.checks import checked, function, nonempty_text, one_of, positive, tuple_of, whole_number
 from dpkit.privacy.distances import Distance
 
 Product = TypeVar("Product")
@@ -29,7 +29,21 @@ VALUES: tuple[str, ...] = get_args(Values)
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
+def checked_name(name: object, *, where: str, field: str = "name") -> str:
+    """A name that YAML and the command line can hold: lower-case words joined by hyphens."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        allowed = "lower-case words joined by hyphens, such as 'truncated-laplace'"
+        raise InvalidValueError(field=field, found=name, allowed=allowed, where=where)
+    return name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    name=checked_name,
+    doc=nonempty_text,
+    make=partial(function, allowed="a function of the parameters"),
+    parameters=partial(tuple_of, kind=Parameter, allowed="Parameter declarations"),
+)
 class Factory(Generic[Product]):
     """`make(**parameters)` gives the thing of this name; the parameters are declared once, here.
 
@@ -43,13 +57,7 @@ class Factory(Generic[Product]):
     former: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        checked_name(self.name, where=type(self).__name__)
         where = f"{type(self).__name__}({self.name})"
-        nonempty_text(self.doc, field="doc", where=where)
-        if not callable(self.make):
-            raise InvalidValueError(field="make", found=self.make, allowed="a function of the parameters", where=where)
-        declared = tuple_of(self.parameters, Parameter, field="parameters", where=where, allowed="Parameter declarations")
-        object.__setattr__(self, "parameters", declared)
         names = [parameter.name for parameter in self.parameters]
         for name in names:
             if names.count(name) > 1:
@@ -96,10 +104,8 @@ class MechanismFactory(Factory[Mechanism]):
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
         where = f"MechanismFactory({self.name})"
-        metrics = tuple_of(self.metrics, str, field="metrics", where=where, allowed="names of metrics, such as ('l1',)")
-        if not metrics:
-            raise InvalidValueError(field="metrics", found=(), allowed="at least one metric, such as ('l1',)", where=where)
-        object.__setattr__(self, "metrics", metrics)
+        allowed = "names of metrics, at least one, such as ('l1',)"
+        object.__setattr__(self, "metrics", tuple_of(self.metrics, str, field="metrics", where=where, allowed=allowed, least=1))
         one_of(self.values, VALUES, field="values", where=where)
         object.__setattr__(self, "shapes", _checked_shapes(self.shapes, where=where))
         numbers = [parameter.name for parameter in self.parameters if parameter.kind == "number"]
@@ -108,8 +114,7 @@ class MechanismFactory(Factory[Mechanism]):
         elif self.scale and self.scale not in numbers:
             allowed = f"a declared parameter that is a number ({', '.join(numbers) or 'there is none'}), or ''"
             raise InvalidValueError(field="scale", found=self.scale, allowed=allowed, where=where)
-        deviation = finite_number(self.deviation, field="deviation", where=where, minimum=0.0, strict=True)
-        object.__setattr__(self, "deviation", deviation)
+        object.__setattr__(self, "deviation", positive(self.deviation, field="deviation", where=where))
 
     def scaled(self, deviation: float, **given: object) -> Mechanism:
         """The mechanism with this standard deviation in an entry (or the smallest it can have), and what was given beside."""
@@ -120,14 +125,9 @@ class MechanismFactory(Factory[Mechanism]):
 
 def _checked_shapes(shapes: object, *, where: str) -> tuple[tuple[int, ...], ...]:
     allowed = "at least one shape, each a tuple of whole numbers, such as ((), (3,))"
-    listed = tuple_of(shapes, tuple, field="shapes", where=where, allowed=allowed)
-    if not listed:
-        raise InvalidValueError(field="shapes", found=(), allowed=allowed, where=where)
-    return tuple(
-        tuple(whole_number(size, field="shapes", where=where, minimum=1) for size in shape)
-        for shape in listed
-        if isinstance(shape, tuple)
-    )
+    listed = tuple_of(shapes, tuple, field="shapes", where=where, allowed=allowed, least=1)
+    sizes = (shape for shape in listed if isinstance(shape, tuple))
+    return tuple(tuple(whole_number(size, field="shapes", where=where, minimum=1) for size in shape) for shape in sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +138,7 @@ class QueryFactory(Factory[Query]):
 
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
-        if not callable(self.width):
-            where = f"QueryFactory({self.name})"
-            raise InvalidValueError(field="width", found=self.width, allowed="a function of the query", where=where)
+        function(self.width, field="width", where=f"QueryFactory({self.name})", allowed="a function of the query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +153,8 @@ class AlgorithmFactory(Factory[AnyAlgorithm]):
 
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
-        if self.settings is not None and not callable(self.settings):
-            where = f"AlgorithmFactory({self.name})"
-            raise InvalidValueError(field="settings", found=self.settings, allowed="a function, or None", where=where)
+        if self.settings is not None:
+            function(self.settings, field="settings", where=f"AlgorithmFactory({self.name})", allowed="a function, or None")
 
     def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
         """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""
@@ -178,6 +175,7 @@ class EngineFactory(Factory[Engine]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(name=checked_name, mechanism=checked_name, pairs=partial(function, allowed="a function of mechanism and distance"))
 class NeighbourPairs:
     """Hard pairs of neighbouring values for the mechanism of this name, which audits try first.
 
@@ -187,19 +185,3 @@ class NeighbourPairs:
     name: str
     mechanism: str
     pairs: Callable[[Mechanism, Distance], object]
-
-    def __post_init__(self) -> None:
-        checked_name(self.name, where="NeighbourPairs")
-        checked_name(self.mechanism, where=f"NeighbourPairs({self.name})", field="mechanism")
-        if not callable(self.pairs):
-            where = f"NeighbourPairs({self.name})"
-            raise InvalidValueError(
-                field="pairs", found=self.pairs, allowed="a function of mechanism and distance", where=where
-            )
-
-
-def checked_name(name: object, *, where: str, field: str = "name") -> None:
-    """A name that YAML and the command line can hold: lower-case words joined by hyphens."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        allowed = "lower-case words joined by hyphens, such as 'truncated-laplace'"
-        raise InvalidValueError(field=field, found=name, allowed=allowed, where=where)

@@ -1,4 +1,8 @@
-"""Parameters, declared once: the declaration checks values and feeds YAML, the JSON Schema, `--help`, docs and test data."""
+"""Parameters, declared once: the declaration checks values and feeds YAML, the JSON Schema, `--help`, docs and test data.
+
+A choice is the name of something that is registered, with parameters for it. Parameters taken together are complete, known by
+name, and each has an effect beside the others.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from dpkit.contracts.choices import Choice, as_choice
-from dpkit.errors import InvalidValueError
+from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.numerics.rounding import in_full
 from dpkit.privacy.checks import finite_number, nonempty_text, one_of, whole_number
 
@@ -277,3 +280,113 @@ def _condition_in_words(name: str, allowed: Sequence[object]) -> str:
     shown = {True: "true", False: "false", None: "nothing"}
     values = [shown[value] if value is None or isinstance(value, bool) else str(value) for value in allowed]
     return f"with `{name}: {' or '.join(values)}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """`NAME`, or `{NAME: {parameters}}`. `given` holds the parameters, a pair each.
+
+    `among` are the factories that the name is one of: those of the analysis, which may allow fewer plugins than are
+    installed. Without it the name is one of what is installed.
+    """
+
+    name: str
+    given: tuple[tuple[str, object], ...] = ()
+    among: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What was given, by name."""
+        return dict(self.given)
+
+    def __str__(self) -> str:
+        return self.name if not self.given else f"{self.name}({', '.join(f'{key}={value}' for key, value in self.given)})"
+
+
+def as_choice(value: object) -> Choice | None:
+    """A name, a mapping from one name to its parameters (or to nothing), or a choice; None for anything else."""
+    if isinstance(value, Choice):
+        return value
+    if isinstance(value, str) and value.strip():
+        return Choice(name=value)
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return None
+    ((name, given),) = value.items()
+    inner = {} if given is None else given
+    if not isinstance(name, str) or not name.strip() or not isinstance(inner, Mapping):
+        return None
+    return Choice(name=name, given=tuple((str(key), _frozen(item)) for key, item in inner.items()))
+
+
+def _frozen(value: object) -> object:
+    """Lists as tuples, so that choices can be compared and kept in sets."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(_frozen(item) for item in value)
+    return value
+
+
+def checked_parameters(
+    parameters: Sequence[Parameter], values: Mapping[str, object], *, where: str, former: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Every declared parameter with its value or default.
+
+    An unknown or a missing name is refused, the nearest one offered; so is a parameter that has no effect beside the others.
+    `former` says what to write for a name that an earlier version took.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    for name in values:
+        if name not in known:
+            note = (former or {}).get(name, "")
+            raise UnknownNameError(kind=f"parameter of {where}", name=name, known=known, note=note)
+    complete: dict[str, object] = {}
+    for name, parameter in known.items():
+        if name in values:
+            complete[name] = parameter.check(values[name], where=where)
+        elif parameter.required:
+            raise InvalidValueError(field=name, found="nothing", allowed=parameter.allowed, where=where)
+        else:
+            complete[name] = parameter.default
+    for idle in without_effect(parameters, values):
+        raise InvalidValueError(
+            field=idle.name, found=values[idle.name], allowed=f"left out: it has an effect {idle.condition}", where=where
+        )
+    return complete
+
+
+def without_effect(parameters: Sequence[Parameter], values: Mapping[str, object]) -> list[Parameter]:
+    """The parameters among these values that do nothing beside the others. What is left out, or None, has its default."""
+    complete = {parameter.name: values.get(parameter.name, parameter.default) for parameter in parameters}
+    given = [parameter for parameter in parameters if values.get(parameter.name) is not None]
+    return [parameter for parameter in given if not parameter.has_effect(complete)]
+
+
+def with_effect(parameters: Sequence[Parameter], values: Mapping[str, object]) -> dict[str, object]:
+    """The values without those that do nothing: of a complete set, what a caller may give."""
+    idle = {parameter.name for parameter in without_effect(parameters, values)}
+    return {name: value for name, value in values.items() if name not in idle}
+
+
+def check_conditions(parameters: Sequence[Parameter], *, where: str) -> None:
+    """Every `only_with` names a parameter that is declared beside it, and values that this one takes."""
+    known = {parameter.name: parameter for parameter in parameters}
+    for parameter in parameters:
+        for name, allowed in parameter.conditions:
+            if name not in known:
+                raise UnknownNameError(kind=f"parameter of {where}", name=name, known=known)
+            for value in allowed:
+                if value is not None and value is not GIVEN:
+                    known[name].check(value, where=f"{where}: only_with of {parameter.name}")
+
+
+def conditions_schema(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
+    """Every `only_with` as a part of a JSON Schema of one object."""
+    defaults = {parameter.name: parameter.default for parameter in parameters}
+    found: list[dict[str, object]] = []
+    for parameter in parameters:
+        for name, allowed in parameter.conditions:
+            one_of = [value for value in allowed if value is not GIVEN]
+            shape: dict[str, object] = {"enum": one_of} if GIVEN not in allowed else {"not": {"type": "null"}}
+            needs = {} if meets(defaults[name], allowed) else {"required": [name]}
+            given = {"properties": {parameter.name: {"not": {"type": "null"}}}, "required": [parameter.name]}
+            found.append({"if": given, "then": {"properties": {name: shape}, **needs}})
+    return found

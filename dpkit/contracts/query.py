@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import ExactSum, is_power_of_two, rows_per_exact_sum
-from dpkit.privacy.checks import finite_number, nonempty_text, tuple_of, whole_number
+from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, or_none, positive, tuple_of, whole_number
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.neighbours import Neighbours
@@ -22,6 +23,7 @@ Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@checked(rows=function, width=partial(whole_number, minimum=1))
 class Preparation:
     """What several queries compute from a row before they differ: a map of rows to `width` numbers each, of that row alone.
 
@@ -31,13 +33,39 @@ class Preparation:
     rows: Callable[[Block], Block]
     width: int
 
-    def __post_init__(self) -> None:
-        if not callable(self.rows):
-            raise InvalidValueError(field="rows", found=self.rows, allowed="a function", where="Preparation")
-        whole_number(self.width, field="width", where="Preparation", minimum=1)
+
+def _shape(value: object, *, field: str, where: str) -> tuple[int, ...]:
+    sizes = tuple_of(value, object, field=field, where=where, allowed="a tuple of whole numbers")
+    return tuple(whole_number(size, field=field, where=where, minimum=1) for size in sizes)
+
+
+def _columns(value: object, *, field: str, where: str) -> tuple[object, ...]:
+    columns = tuple_of(value, str, field=field, where=where, allowed="a tuple of column names")
+    if len(set(columns)) != len(columns):
+        raise InvalidValueError(field=field, found=columns, allowed="names that differ", where=where)
+    return columns
+
+
+def _grid(value: object, *, field: str, where: str) -> float:
+    grid = positive(value, field=field, where=where)
+    if not is_power_of_two(grid):
+        raise InvalidValueError(field=field, found=value, allowed="a power of two", where=where)
+    return grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    name=nonempty_text,
+    shape=_shape,
+    rows=function,
+    sensitivity=function,
+    block_sum=or_none(partial(function, allowed="a function, or None")),
+    because=partial(instance_of, kind=Citation, allowed="a Citation"),
+    columns=_columns,
+    bound=or_none(positive),
+    grid=or_none(_grid),
+    preparation=or_none(partial(instance_of, kind=Preparation, allowed="a Preparation")),
+)
 class Query:
     """`rows(block)` gives one contribution a row (the reference); `block_sum(block)` the same sum, fast.
 
@@ -66,45 +94,13 @@ class Query:
     prepared_steps: Callable[[Block], Steps] | None = None
 
     def __post_init__(self) -> None:
-        nonempty_text(self.name, field="name", where="Query")
-        where = f"Query({self.name})"
-        if isinstance(self.shape, str | int):
-            raise InvalidValueError(field="shape", found=self.shape, allowed="a tuple of whole numbers", where=where)
-        shape = tuple(whole_number(size, field="shape", where=where, minimum=1) for size in self.shape)
-        object.__setattr__(self, "shape", shape)
-        for field in ("rows", "sensitivity"):
-            if not callable(getattr(self, field)):
-                raise InvalidValueError(field=field, found=getattr(self, field), allowed="a function", where=where)
-        if self.block_sum is not None and not callable(self.block_sum):
-            raise InvalidValueError(field="block_sum", found=self.block_sum, allowed="a function, or None", where=where)
-        if not isinstance(self.because, Citation):
-            raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
-        self._check_columns_and_grid(where)
-        self._check_preparation(where)
-
-    def _check_preparation(self, where: str) -> None:
-        if self.preparation is None and self.prepared_steps is None:
-            return
-        if not isinstance(self.preparation, Preparation):
-            raise InvalidValueError(field="preparation", found=self.preparation, allowed="a Preparation", where=where)
-        if not callable(self.prepared_steps) or self.block_sum is None or self.grid is None:
-            allowed = "a function, beside a block_sum and a grid"
-            raise InvalidValueError(field="prepared_steps", found=self.prepared_steps, allowed=allowed, where=where)
-
-    def _check_columns_and_grid(self, where: str) -> None:
-        columns = tuple_of(self.columns, str, field="columns", where=where, allowed="a tuple of column names")
-        if len(set(columns)) != len(columns):
-            raise InvalidValueError(field="columns", found=columns, allowed="names that differ", where=where)
-        object.__setattr__(self, "columns", columns)
-        if self.bound is not None:
-            object.__setattr__(self, "bound", finite_number(self.bound, field="bound", where=where, minimum=0.0, strict=True))
-        if self.grid is not None:
-            grid = finite_number(self.grid, field="grid", where=where, minimum=0.0, strict=True)
-            if not is_power_of_two(grid):
-                raise InvalidValueError(field="grid", found=self.grid, allowed="a power of two", where=where)
-            object.__setattr__(self, "grid", grid)
         if self.grid is not None and self.bound is not None:
             rows_per_exact_sum(self.bound, self.grid)
+        if (self.preparation, self.prepared_steps) == (None, None):
+            return
+        if self.preparation is None or not callable(self.prepared_steps) or self.block_sum is None or self.grid is None:
+            found, allowed = self.prepared_steps, "a function, beside a preparation, a block_sum and a grid"
+            raise InvalidValueError(field="prepared_steps", found=found, allowed=allowed, where=f"Query({self.name})")
 
     def total(self, block: Block) -> Block:
         """The sum over a block, by the fast path where there is one."""

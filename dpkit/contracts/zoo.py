@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,11 +12,27 @@ import numpy.typing as npt
 
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import nonempty_text
+from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, one_of, or_none, tuple_of
 from dpkit.privacy.losses import Loss
 
 
+def _pair(value: object, *, field: str, where: str) -> object:
+    if not isinstance(value, tuple) or len(value) != 2:
+        allowed = "a tuple of two neighbouring datasets"
+        raise InvalidValueError(field=field, found=type(value).__name__, allowed=allowed, where=where)
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    name=nonempty_text,
+    about=nonempty_text,
+    sampler=partial(function, allowed="a function of (dataset, n, rng)"),
+    claim=partial(instance_of, kind=Loss, allowed="a loss, such as PureDP(epsilon=1.0)"),
+    pair=_pair,
+    truth=partial(one_of, options=("broken", "right")),
+    falsifiers=or_none(partial(tuple_of, kind=str, allowed="None, or a tuple of names", least=1)),
+)
 class ZooEntry:
     """A sampler, a claim about it, two neighbouring datasets, and whether the claim is true.
 
@@ -33,26 +50,6 @@ class ZooEntry:
     density: WhiteBox | None = None
     falsifiers: tuple[str, ...] | None = ("black box",)
     floating_point: bool = False
-
-    def __post_init__(self) -> None:
-        nonempty_text(self.name, field="name", where="ZooEntry")
-        where = f"ZooEntry({self.name})"
-        nonempty_text(self.about, field="about", where=where)
-        if not callable(self.sampler):
-            allowed = "a function of (dataset, n, rng)"
-            raise InvalidValueError(field="sampler", found=type(self.sampler).__name__, allowed=allowed, where=where)
-        if not isinstance(self.claim, Loss):
-            allowed = "a loss, such as PureDP(epsilon=1.0)"
-            raise InvalidValueError(field="claim", found=type(self.claim).__name__, allowed=allowed, where=where)
-        if not isinstance(self.pair, tuple) or len(self.pair) != 2:
-            raise InvalidValueError(
-                field="pair", found=type(self.pair).__name__, allowed="a tuple of two neighbouring datasets", where=where
-            )
-        if self.truth not in ("broken", "right"):
-            raise InvalidValueError(field="truth", found=self.truth, allowed="'broken' or 'right'", where=where)
-        named = self.falsifiers
-        if named is not None and not (isinstance(named, tuple) and named and all(isinstance(one, str) for one in named)):
-            raise InvalidValueError(field="falsifiers", found=named, allowed="None, or a tuple of names", where=where)
 
     @property
     def broken(self) -> bool:

@@ -15,7 +15,7 @@ from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.rounding import round_up
-from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
@@ -33,6 +33,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class DiscreteLaplaceEvent(Event):
     """Discrete Laplace noise on integers; `ratio` is the L1 sensitivity over the scale.
 
@@ -44,20 +45,15 @@ class DiscreteLaplaceEvent(Event):
 
     ratio: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="DiscreteLaplaceEvent"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class DiscreteGaussianEvent(Event):
     """Discrete Gaussian noise on integers; `ratio` is the L2 sensitivity over the scale."""
 
     cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="DiscreteGaussianEvent"))
 
 
 RULES: tuple[LossRule, ...] = (

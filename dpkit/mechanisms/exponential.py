@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import round_up
-from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
@@ -26,6 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(range=nonnegative)
 class BoundedRangeEvent(Event):
     """A choice whose privacy loss varies by at most `range` over the outcomes, for any one pair of neighbours.
 
@@ -35,9 +36,6 @@ class BoundedRangeEvent(Event):
 
     range: float
     monotone: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "range", nonnegative(self.range, field="range", where="BoundedRangeEvent"))
 
 
 _PURE = Citation(key="DuR19", locator="a range that contains zero bounds the loss")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
-from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Compose, Event, Repeat, flatten
@@ -24,15 +24,13 @@ from dpkit.privacy.rules import LossRule, always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class GaussianEvent(Event):
     """Gaussian noise; `ratio` is the L2 sensitivity over the standard deviation sigma."""
 
     cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="GaussianEvent"))
 
 
 def gaussian_rho(ratio: float) -> float:

@@ -14,7 +14,7 @@ from dpkit.mechanisms import releasing
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
-from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, finite
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
@@ -26,6 +26,7 @@ from dpkit.privacy.rules import LossRule, always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class LaplaceEvent(Event):
     """Laplace noise; `ratio` is the L1 sensitivity over the scale b."""
 
@@ -33,18 +34,13 @@ class LaplaceEvent(Event):
 
     ratio: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="LaplaceEvent"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class LaplaceCurve(RenyiCurve):
     """The exact Rényi divergence of Lap(0) and Lap(x): ln[a/(2a-1) e^((a-1)x) + (a-1)/(2a-1) e^(-ax)] / (a-1)."""
 
     ratio: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="LaplaceCurve"))
 
     def at(self, orders: Array) -> Array:
         """The curve at these orders."""
@@ -83,13 +79,11 @@ def laplace_rho(ratio: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative)
 class LaplacePair(LossPair):
     """Lap(0) against Lap(ratio), the worst pair at this L1 distance; symmetric (docs/proofs/pld.md, lemma 8)."""
 
     ratio: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", nonnegative(self.ratio, field="ratio", where="LaplacePair"))
 
     def forward(self) -> LossDirection:
         """Symmetric."""

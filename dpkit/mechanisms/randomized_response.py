@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import next_up
-from dpkit.privacy.checks import nonnegative, whole_number
+from dpkit.privacy.checks import checked, nonnegative, whole_number
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
@@ -27,6 +28,7 @@ FIXED_SHAPE = "the number of answers is public: an absent record has a fixed cat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative, categories=partial(whole_number, minimum=2))
 class RandomizedResponseEvent(Event):
     """An answer that is `e^epsilon` times as likely under its own truth as under any other; `categories` possible answers.
 
@@ -35,11 +37,6 @@ class RandomizedResponseEvent(Event):
 
     epsilon: float
     categories: int
-
-    def __post_init__(self) -> None:
-        where = "RandomizedResponseEvent"
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where=where))
-        object.__setattr__(self, "categories", whole_number(self.categories, field="categories", where=where, minimum=2))
 
 
 RULES: tuple[LossRule, ...] = (

@@ -4,10 +4,42 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import in_full
+
+T = TypeVar("T")
+
+
+def checked(**checks: Callable[..., object]) -> Callable[[type[T]], type[T]]:
+    """Below `@dataclass`: each field named becomes what its check returns; then comes the class's own `__post_init__`.
+
+    Once a field `name` is checked, messages carry it.
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        rest = cls.__dict__.get("__post_init__")
+
+        def check_fields(self: object) -> None:
+            where = type(self).__name__
+            for field, check in checks.items():
+                object.__setattr__(self, field, check(getattr(self, field), field=field, where=where))
+                if field == "name":
+                    where = f"{where}({getattr(self, field)})"
+            if rest is not None:
+                rest(self)
+
+        cls.__post_init__ = check_fields  # type: ignore[attr-defined]
+        return cls
+
+    return decorate
+
+
+def or_none(check: Callable[..., object]) -> Callable[..., object]:
+    """The same check, where None is allowed too."""
+    return lambda value, **place: None if value is None else check(value, **place)
 
 
 def finite_number(
@@ -53,19 +85,43 @@ def probability_below_one(value: object, *, field: str, where: str) -> float:
     return finite_number(value, field=field, where=where, minimum=0.0, below=1.0)
 
 
-def instance_of(value: object, kind: type | tuple[type, ...], *, field: str, where: str, allowed: str) -> None:
-    """Refuse a value of another type."""
+def sampling_rate(value: object, *, field: str, where: str, minimum_is_open: bool = False) -> float:
+    """A number in [0, 1], or in (0, 1]."""
+    number = finite_number(value, field=field, where=where, minimum=0.0, strict=minimum_is_open)
+    if number > 1.0:
+        allowed = f"a number in {'(' if minimum_is_open else '['}0, 1]"
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    return number
+
+
+def positive(value: object, *, field: str, where: str) -> float:
+    """A finite number > 0."""
+    return finite_number(value, field=field, where=where, minimum=0.0, strict=True)
+
+
+def instance_of(value: T, kind: type | tuple[type, ...], *, field: str, where: str, allowed: str) -> T:
+    """A value of this type."""
     if not isinstance(value, kind):
         raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    return value
 
 
-def tuple_of(values: object, kind: type, *, field: str, where: str, allowed: str) -> tuple[object, ...]:
-    """An iterable of instances of one type, as a tuple."""
+def function(value: T, *, field: str, where: str, allowed: str = "a function") -> T:
+    """What can be called."""
+    if not callable(value):
+        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    return value
+
+
+def tuple_of(values: object, kind: type, *, field: str, where: str, allowed: str, least: int = 0) -> tuple[object, ...]:
+    """An iterable of instances of one type, as a tuple of at least `least`."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidValueError(field=field, found=values, allowed=allowed, where=where)
     items = tuple(values)
     for item in items:
         instance_of(item, kind, field=field, where=where, allowed=allowed)
+    if len(items) < least:
+        raise InvalidValueError(field=field, found=items, allowed=allowed, where=where)
     return items
 
 
@@ -76,11 +132,12 @@ def nonempty_text(value: object, *, field: str, where: str) -> str:
     return value
 
 
-def one_of(value: object, options: tuple[str, ...], *, field: str, where: str) -> None:
+def one_of(value: T, options: tuple[str, ...], *, field: str, where: str) -> T:
     """One of a few named options."""
     if value not in options:
         allowed = "one of " + ", ".join(repr(option) for option in options)
         raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
+    return value
 
 
 def _interval(minimum: float, below: float, strict: bool) -> str:

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpkit.numerics.rounding import in_full, round_up
-from dpkit.privacy.checks import nonempty_text, nonnegative, whole_number
+from dpkit.privacy.checks import checked, nonempty_text, nonnegative, whole_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(metric=nonempty_text, value=nonnegative)
 class Distance:
     """At most `value` in the metric of that name."""
 
     metric: str
     value: float
-
-    def __post_init__(self) -> None:
-        nonempty_text(self.metric, field="metric", where="Distance")
-        object.__setattr__(self, "value", nonnegative(self.value, field="value", where=f"Distance({self.metric})"))
 
     def times(self, count: int) -> Distance:
         """The distance of a group: `count` steps of this one, by the triangle inequality; rounded up."""

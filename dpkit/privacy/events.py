@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import Field, dataclass
+from functools import partial
 from typing import ClassVar
 
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import finite_number, instance_of, nonnegative, probability_below_one, tuple_of, whole_number
+from dpkit.privacy.checks import checked, instance_of, nonnegative, probability_below_one, sampling_rate, tuple_of, whole_number
 
 MOST_REPETITIONS = 10**100
 """No event is priced more often than this: beyond, counts would overflow a float."""
@@ -46,39 +47,37 @@ class Event:
         )
 
 
+_EVENT = partial(instance_of, kind=Event, allowed="an Event")
+_EVENTS = partial(tuple_of, kind=Event, allowed="a sequence of Events")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative)
 class PureEvent(Event):
     """A release of which only this is known: it is epsilon-DP."""
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="PureEvent"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative, delta=probability_below_one)
 class ApproxEvent(Event):
     """A release of which only this is known: it is (epsilon, delta)-DP."""
 
     epsilon: float
     delta: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="ApproxEvent"))
-        object.__setattr__(self, "delta", probability_below_one(self.delta, field="delta", where="ApproxEvent"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(rho=nonnegative)
 class ZCDPEvent(Event):
     """A release of which only this is known: it is rho-zCDP."""
 
     rho: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", nonnegative(self.rho, field="rho", where="ZCDPEvent"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(event=_EVENT, times=whole_number)
 class Repeat(Event):
     """The same event, `times` times, each with fresh randomness; 0 times is nothing."""
 
@@ -87,12 +86,9 @@ class Repeat(Event):
     event: Event
     times: int
 
-    def __post_init__(self) -> None:
-        _event(self.event, where="Repeat")
-        object.__setattr__(self, "times", whole_number(self.times, field="times", where="Repeat"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(events=_EVENTS)
 class Compose(Event):
     """All of these events on the same records, each free to depend on the outputs before it."""
 
@@ -100,11 +96,9 @@ class Compose(Event):
 
     events: tuple[Event, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _events(self.events, where="Compose"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(events=_EVENTS)
 class Parallel(Event):
     """These events on disjoint records: the partition is declared, not computed from the data.
 
@@ -116,11 +110,9 @@ class Parallel(Event):
 
     events: tuple[Event, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _events(self.events, where="Parallel"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(rate=sampling_rate, event=_EVENT)
 class Subsample(Event):
     """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret."""
 
@@ -129,19 +121,13 @@ class Subsample(Event):
     rate: float
     event: Event
 
-    def __post_init__(self) -> None:
-        rate = finite_number(self.rate, field="rate", where="Subsample", minimum=0.0)
-        if rate > 1.0:
-            raise InvalidValueError(field="rate", found=self.rate, allowed="a number in [0, 1]", where="Subsample")
-        object.__setattr__(self, "rate", rate)
-        _event(self.event, where="Subsample")
-
 
 def as_event(event_or_events: Event | Iterable[Event]) -> Event:
     """An event as it is; several as their composition."""
     if isinstance(event_or_events, Event):
         return event_or_events
-    return Compose(events=_events(event_or_events, where="account"))
+    events = _EVENTS(event_or_events, field="events", where="account")
+    return Compose(events=tuple(event for event in events if isinstance(event, Event)))
 
 
 def flatten(event: Event) -> dict[Event, int]:
@@ -174,12 +160,3 @@ def _check_leaf(kind: type[Event]) -> None:
     if parameters is None or not (parameters.frozen and parameters.eq and all(part.compare for part in parts.values())):
         allowed = "a frozen dataclass whose fields all compare"
         raise InvalidValueError(field="event", found=kind.__name__, allowed=allowed, where="flatten")
-
-
-def _event(value: object, *, where: str) -> None:
-    instance_of(value, Event, field="event", where=where, allowed="an Event")
-
-
-def _events(values: object, *, where: str) -> tuple[Event, ...]:
-    items = tuple_of(values, Event, field="events", where=where, allowed="a sequence of Events")
-    return tuple(item for item in items if isinstance(item, Event))

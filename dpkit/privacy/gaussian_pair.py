@@ -11,18 +11,16 @@ import numpy as np
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat
-from dpkit.privacy.checks import nonnegative
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(mu=nonnegative)
 class GaussianPair(LossPair):
     """Its loss is N(mu^2/2, mu^2); symmetric."""
 
     mu: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", nonnegative(self.mu, field="mu", where="GaussianPair"))
 
     def forward(self) -> LossDirection:
         """Symmetric."""

@@ -19,7 +19,7 @@ import numpy as np
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, Complex, asfloat, log1p_near
-from dpkit.privacy.checks import finite_number, nonnegative, probability_below_one
+from dpkit.privacy.checks import checked, finite_number, nonnegative, probability_below_one
 from dpkit.privacy.losses import Loss
 
 Profile = Callable[[Array], tuple[Array, Array]]
@@ -181,13 +181,11 @@ class _LargerDirection(LossDirection):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative)
 class PurePair(LossPair):
     """Randomised response, the worst epsilon-DP pair (KOV15, Theorem 3.1): losses of +-epsilon and nothing else."""
 
     epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="PurePair"))
 
     def forward(self) -> LossDirection:
         """Symmetric."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Self
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.checks import finite_number, nonnegative, probability_below_one
+from dpkit.privacy.checks import checked, finite_number, nonnegative, probability_below_one, tuple_of
 
 
 class Loss:
@@ -44,27 +45,24 @@ class RenyiCurve(Loss, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative)
 class PureDP(Loss):
     """The privacy loss is at most epsilon, always (DMNS06)."""
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        _normalise(self, epsilon=nonnegative)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative, delta=probability_below_one)
 class ApproxDP(Loss):
     """P(S) <= e^epsilon Q(S) + delta for every event S (DKMMN06)."""
 
     epsilon: float
     delta: float
 
-    def __post_init__(self) -> None:
-        _normalise(self, epsilon=nonnegative, delta=probability_below_one)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(mu=nonnegative, tau=nonnegative)
 class MeanCDP(Loss):
     """Mean-concentrated DP: the loss has mean at most mu and is tau-subgaussian about it (DR16, Definition 3.1).
 
@@ -74,32 +72,33 @@ class MeanCDP(Loss):
     mu: float
     tau: float
 
-    def __post_init__(self) -> None:
-        _normalise(self, mu=nonnegative, tau=nonnegative)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(rho=nonnegative, delta=probability_below_one)
 class ZCDP(Loss):
     """Rényi divergence at most rho * order at every order > 1 (BS16); `delta` is the slack of the approximate version."""
 
     rho: float
     delta: float = 0.0
 
-    def __post_init__(self) -> None:
-        _normalise(self, rho=nonnegative, delta=probability_below_one)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(mu=nonnegative)
 class GDP(Loss):
     """At least as hard to tell apart as N(0, 1) and N(mu, 1) (DRS22)."""
 
     mu: float
 
-    def __post_init__(self) -> None:
-        _normalise(self, mu=nonnegative)
+
+def _numbers(values: object, *, field: str, where: str, minimum: float, strict: bool = False) -> tuple[float, ...]:
+    given = tuple_of(values, object, field=field, where=where, allowed="a sequence of numbers, at least one", least=1)
+    return tuple(finite_number(value, field=field, where=where, minimum=minimum, strict=strict) for value in given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    orders=partial(_numbers, minimum=1.0, strict=True), epsilons=partial(_numbers, minimum=0.0), delta=probability_below_one
+)
 class RDP(RenyiCurve):
     """Rényi divergence at most epsilons[i] at orders[i] (Mironov 2017); `delta` is the slack of the approximate version.
 
@@ -112,16 +111,11 @@ class RDP(RenyiCurve):
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        orders = _numbers(self.orders, field="orders", minimum=1.0, strict=True)
-        epsilons = _numbers(self.epsilons, field="epsilons", minimum=0.0, strict=False)
-        if any(later <= earlier for earlier, later in pairwise(orders)):
+        if any(later <= earlier for earlier, later in pairwise(self.orders)):
             raise InvalidValueError(field="orders", found=self.orders, allowed="strictly increasing", where="RDP")
-        if len(epsilons) != len(orders):
-            allowed = f"as many numbers as there are orders ({len(orders)})"
+        if len(self.epsilons) != len(self.orders):
+            allowed = f"as many numbers as there are orders ({len(self.orders)})"
             raise InvalidValueError(field="epsilons", found=self.epsilons, allowed=allowed, where="RDP")
-        object.__setattr__(self, "orders", orders)
-        object.__setattr__(self, "epsilons", epsilons)
-        _normalise(self, delta=probability_below_one)
 
     def at(self, orders: Array) -> Array:
         """Chords of the convex function (order - 1) * divergence."""
@@ -134,18 +128,3 @@ class RDP(RenyiCurve):
         exact = np.interp(excess, knots, np.array([0.0, *self.epsilons]), right=np.inf)
         # At a knot the table itself is the answer; elsewhere the interpolation's rounding is covered.
         return asfloat(np.where(np.isin(excess, knots[1:]), exact, chord * (1.0 + 2.0**-48)))
-
-
-def _numbers(values: object, *, field: str, minimum: float, strict: bool) -> tuple[float, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidValueError(field=field, found=values, allowed="a sequence of numbers", where="RDP")
-    numbers = tuple(finite_number(v, field=field, where="RDP", minimum=minimum, strict=strict) for v in values)
-    if not numbers:
-        raise InvalidValueError(field=field, found=values, allowed="at least one number", where="RDP")
-    return numbers
-
-
-def _normalise(loss: Loss, **checks: Callable[..., float]) -> None:
-    where = type(loss).__name__
-    for field, check in checks.items():
-        object.__setattr__(loss, field, check(getattr(loss, field), field=field, where=where))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -12,7 +12,7 @@ import numpy as np
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import SMALLEST, exact_sum, round_up
 from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.checks import finite_number, nonnegative, tuple_of, whole_number
+from dpkit.privacy.checks import checked, finite_number, nonnegative, tuple_of, whole_number
 from dpkit.privacy.losses import RDP, RenyiCurve
 
 Divergence = Callable[[Array, Array], Array]
@@ -26,16 +26,12 @@ _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(intercept=finite_number, slope=nonnegative)
 class LinearCurve(RenyiCurve):
     """Divergence at most `intercept + slope * order`: Gaussian noise, zCDP and mean-concentrated DP are of this form."""
 
     intercept: float = 0.0
     slope: float
-
-    def __post_init__(self) -> None:
-        where = "LinearCurve"
-        object.__setattr__(self, "intercept", finite_number(self.intercept, field="intercept", where=where))
-        object.__setattr__(self, "slope", nonnegative(self.slope, field="slope", where=where))
 
     def at(self, orders: Array) -> Array:
         """The line, never below 0."""
@@ -59,6 +55,7 @@ def _line(intercept: Fraction, slope: Fraction, orders: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative)
 class PureCurve(RenyiCurve):
     """The exact curve of randomised response, the worst epsilon-DP pair: ln[cosh((a-1/2)e) / cosh(e/2)] / (a-1).
 
@@ -66,9 +63,6 @@ class PureCurve(RenyiCurve):
     """
 
     epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where="PureCurve"))
 
     def at(self, orders: Array) -> Array:
         """The curve at these orders."""
@@ -144,14 +138,26 @@ class SumCurve(RenyiCurve):
         return total * (1.0 + len(classes) * 2.0**-52)
 
 
+def _distinct(curves: object, *, field: str, where: str) -> tuple[RenyiCurve, ...]:
+    allowed = "Rényi curves, at least one"
+    items = tuple_of(curves, RenyiCurve, field=field, where=where, allowed=allowed, least=1)
+    for item in items:
+        _without_slack(item, where=where)
+    return tuple(sorted({curve for curve in items if isinstance(curve, RenyiCurve)}, key=repr))
+
+
+def _without_slack(curve: object, *, where: str) -> None:
+    """A slack adds up on its own; inside a sum of curves it would be forgotten."""
+    if isinstance(curve, RDP) and curve.delta:
+        raise InvalidValueError(field="curves", found=curve, allowed="curves without a slack delta", where=where)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(curves=_distinct)
 class MaxCurve(RenyiCurve):
     """One of several happens (disjoint records), and it is not known which: the pointwise maximum."""
 
     curves: tuple[RenyiCurve, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "curves", _distinct(self.curves, where="MaxCurve"))
 
     def at(self, orders: Array) -> Array:
         """The largest of the curves."""
@@ -159,30 +165,12 @@ class MaxCurve(RenyiCurve):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(curves=_distinct)
 class MinCurve(RenyiCurve):
     """Several theorems bound one event: the pointwise minimum, since each holds at each order."""
 
     curves: tuple[RenyiCurve, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "curves", _distinct(self.curves, where="MinCurve"))
-
     def at(self, orders: Array) -> Array:
         """The smallest of the curves."""
         return asfloat(np.min([curve.at(orders) for curve in self.curves], axis=0))
-
-
-def _distinct(curves: Iterable[RenyiCurve], *, where: str) -> tuple[RenyiCurve, ...]:
-    items = tuple_of(curves, RenyiCurve, field="curves", where=where, allowed="Rényi curves, at least one")
-    if not items:
-        raise InvalidValueError(field="curves", found=(), allowed="Rényi curves, at least one", where=where)
-    for item in items:
-        _without_slack(item, where=where)
-    unique = {curve: None for curve in items if isinstance(curve, RenyiCurve)}
-    return tuple(sorted(unique, key=repr))
-
-
-def _without_slack(curve: object, *, where: str) -> None:
-    """A slack adds up on its own; inside a sum of curves it would be forgotten."""
-    if isinstance(curve, RDP) and curve.delta:
-        raise InvalidValueError(field="curves", found=curve, allowed="curves without a slack delta", where=where)

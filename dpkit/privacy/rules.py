@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import nonempty_text, one_of, tuple_of
+from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, one_of, or_none, tuple_of
 from dpkit.privacy.claims import STATUSES, Citation, Status
 from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
 from dpkit.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
 
 
+def _subclass(value: object, base: type, *, field: str, where: str) -> object:
+    if not (isinstance(value, type) and issubclass(value, base)):
+        raise InvalidValueError(field=field, found=value, allowed=f"a subclass of {base.__name__}", where=where)
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    name=nonempty_text,
+    event=partial(_subclass, base=Event),
+    loss=partial(_subclass, base=Loss),
+    neighbours=partial(tuple_of, kind=Neighbours, allowed="Neighbours members, at least one", least=1),
+    status=partial(one_of, options=STATUSES),
+    because=partial(instance_of, kind=Citation, allowed="a Citation"),
+    bound=partial(function, allowed="a function of the event"),
+    attained=or_none(partial(function, allowed="a function of the event")),
+)
 class LossRule:
     """`bound(event)` is a loss of type `loss` that the event keeps within, under each of `neighbours`.
 
@@ -32,25 +49,6 @@ class LossRule:
     status: Status = "proved"
     bound: Callable[..., Loss | None]
     attained: Callable[..., bool] | None = None
-
-    def __post_init__(self) -> None:
-        nonempty_text(self.name, field="name", where="LossRule")
-        where = f"LossRule({self.name})"
-        for field, base in (("event", Event), ("loss", Loss)):
-            kind = getattr(self, field)
-            if not (isinstance(kind, type) and issubclass(kind, base)):
-                raise InvalidValueError(field=field, found=kind, allowed=f"a subclass of {base.__name__}", where=where)
-        relations = tuple_of(self.neighbours, Neighbours, field="neighbours", where=where, allowed="Neighbours members")
-        if not relations:
-            raise InvalidValueError(field="neighbours", found=(), allowed="at least one relation", where=where)
-        object.__setattr__(self, "neighbours", relations)
-        one_of(self.status, STATUSES, field="status", where=where)
-        if not isinstance(self.because, Citation):
-            raise InvalidValueError(field="because", found=self.because, allowed="a Citation", where=where)
-        if not callable(self.bound):
-            raise InvalidValueError(field="bound", found=self.bound, allowed="a function of the event", where=where)
-        if self.attained is not None and not callable(self.attained):
-            raise InvalidValueError(field="attained", found=self.attained, allowed="a function of the event", where=where)
 
     def is_attained(self, event: Event) -> bool:
         """Whether the bound is attained for this event; never where the rule does not say so."""

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpkit.contracts.choices import Choice, as_choice
 from dpkit.contracts.factories import MechanismFactory
 from dpkit.contracts.mechanism import Accurate, Mechanism
-from dpkit.contracts.parameter_sets import checked_parameters
+from dpkit.contracts.parameters import Choice, as_choice, checked_parameters
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.errors import DpkitError, InvalidValueError, UnknownNameError

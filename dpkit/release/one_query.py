@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.algorithm import Curator
-from dpkit.contracts.choices import Choice, as_choice
 from dpkit.contracts.factories import AlgorithmFactory, QueryFactory
-from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.parameters import Choice, Parameter, as_choice
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.errors import InvalidValueError, UnknownNameError

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from dpkit.contracts.factories import Factory, MechanismFactory
 from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.parameter_sets import with_effect
-from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.parameters import Parameter, with_effect
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, UnpricedEventError
 from dpkit.pricing.assess import assess

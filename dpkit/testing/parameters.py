@@ -7,10 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpkit.contracts.choices import Choice
 from dpkit.contracts.factories import Factory
-from dpkit.contracts.parameter_sets import with_effect
-from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.parameters import Choice, Parameter, with_effect
 
 
 def parameter_values(parameter: Parameter) -> st.SearchStrategy[Any]:

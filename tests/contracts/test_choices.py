@@ -5,7 +5,7 @@ import math
 import pytest
 
 import dpkit
-from dpkit.contracts.choices import Choice, as_choice
+from dpkit.contracts.parameters import Choice, as_choice
 
 SETTING = dpkit.DeclaredSetting(schema=dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0),)))
 

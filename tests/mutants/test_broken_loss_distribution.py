@@ -14,7 +14,7 @@ from dpkit.accountants.pld import lattice as loss_lattice
 from dpkit.accountants.pld import lattice_route as loss_on_lattice
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.mechanisms.laplace import LaplacePair
-from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
+from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics import lattice_laws
 from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.privacy.gaussian_pair import GaussianPair

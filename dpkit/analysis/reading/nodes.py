@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Place, Scalar, plain
-from dpkit.contracts.choices import Choice
 from dpkit.contracts.factories import Factory, MechanismFactory
-from dpkit.contracts.parameter_sets import without_effect
-from dpkit.contracts.parameters import LISTS, Parameter
+from dpkit.contracts.parameters import LISTS, Choice, Parameter, without_effect
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
 

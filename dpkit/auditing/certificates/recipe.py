@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.parameter_sets import with_effect
+from dpkit.contracts.parameters import with_effect
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 from dpkit.pricing.serialise import strict_json

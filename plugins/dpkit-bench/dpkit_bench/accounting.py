@@ -9,7 +9,7 @@ from functools import partial
 from dpkit import Compose, Event, GaussianEvent, LaplaceEvent, PureEvent, Repeat, Subsample, account
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pld.composition import tuned
-from dpkit.mechanisms.subsampled_gaussian_pair import moment_bound_at
+from dpkit.mechanisms.subsampled_gaussian import moment_bound_at
 from dpkit_bench.accounting_peers import DELTA, GAUSSIAN, LAPLACE, MIXTURE, PURE, SUBSAMPLED, PeerRun, mixture_scales, peer_runs
 from dpkit_bench.timing import versus
 

@@ -11,7 +11,7 @@ from laws import loss_laws as laws
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld.lattice import LatticeSum
 from dpkit.mechanisms.laplace import LaplacePair
-from dpkit.mechanisms.subsampled_gaussian_pair import SubsampledGaussianPair
+from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
 from dpkit.privacy.gaussian_pair import GaussianPair
 from dpkit.privacy.loss_pairs import PLD, PurePair, SymmetricPair
