@@ -4,7 +4,7 @@ import argparse
 import math
 
 import numpy as np
-from dpkit_irls.published import WishartAsPublished
+from dpkit_irls.paper.published_noise import WishartAsPublished
 
 
 def success_rate(epsilon, features, trials, rng):

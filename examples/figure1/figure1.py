@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from dpkit_irls.generator import SIGMA
-from dpkit_irls.measuring import Measurements
+from dpkit_irls.measuring.gaps import Measurements
+from dpkit_irls.measuring.generator import SIGMA
 
 PUBLISHED = ("CDP-gau", "CDP-lap", "DP-basic", "DP-advanced")
 SOUND = ("moments-last", "moments", "bounded")

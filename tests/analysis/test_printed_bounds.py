@@ -183,10 +183,10 @@ NEAREST = {
     ("dpkit/report/pictures.py", "value"),
     ("plugins/dpkit-dask/dpkit_dask/cluster.py", "timeout"),
     ("plugins/dpkit-irls/dpkit_irls/needs.py", "needed / size"),
-    ("plugins/dpkit-irls/dpkit_irls/telling.py", "frame.far"),
-    ("plugins/dpkit-irls/dpkit_irls/telling.py", "frame.near"),
-    ("plugins/dpkit-irls/dpkit_irls/telling.py", "now.threshold"),
-    ("plugins/dpkit-irls/dpkit_irls/telling.py", "per"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.far"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.near"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "now.threshold"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "per"),
 }
 FLOAT_SPEC = re.compile(r"[^{}]*[0-9.,]*[gGeEfF%]$")
 PERCENT_SPEC = re.compile(r"%[-+ #0-9.*]*[gGeEfF]")
@@ -195,8 +195,8 @@ QUIET = (
     "dpkit/testing/",
     "plugins/dpkit-bench/dpkit_bench/",
     "plugins/dpkit-irls/dpkit_irls/bars.py",
-    "plugins/dpkit-irls/dpkit_irls/coverage.py",
-    "plugins/dpkit-irls/dpkit_irls/measuring.py",
+    "plugins/dpkit-irls/dpkit_irls/measuring/coverage.py",
+    "plugins/dpkit-irls/dpkit_irls/measuring/gaps.py",
 )
 
 

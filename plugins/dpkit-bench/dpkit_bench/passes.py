@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from dpkit_irls.kernels import can_compile, compiled_passes
+from dpkit_irls.rows.kernels import can_compile, compiled_passes
 
 from dpkit import (
     BlockEngine,

@@ -10,15 +10,15 @@ from dpkit_irls.plugin import dpkit_zoo as dpkit_zoo
 def __getattr__(name: str) -> object:
     """The estimator, its warning and the check of what a fit estimates, loaded when they are first used."""
     if name == "estimand_of":
-        from dpkit_irls.estimand import estimand_of
+        from dpkit_irls.bounded.estimand import estimand_of
 
         return estimand_of
     if name == "PrivateRobustRegressor":
-        from dpkit_irls.estimator import PrivateRobustRegressor
+        from dpkit_irls.estimator.estimator import PrivateRobustRegressor
 
         return PrivateRobustRegressor
     if name == "SpendsAgainWarning":
-        from dpkit_irls.spending_again import SpendsAgainWarning
+        from dpkit_irls.estimator.spending_again import SpendsAgainWarning
 
         return SpendsAgainWarning
     raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")

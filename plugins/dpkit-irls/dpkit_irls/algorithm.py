@@ -7,11 +7,11 @@ from typing import Any
 
 from dpkit import AlgorithmFactory, Parameter, Setting
 from dpkit.authoring import AnyAlgorithm
-from dpkit_irls.bounded import BoundedIRLS
-from dpkit_irls.dummies import entry_names, levels_of
-from dpkit_irls.moments import FREEDOM, MomentIRLS
-from dpkit_irls.paper import PaperIRLS
-from dpkit_irls.scaling import checked_columns, checked_shares, checked_start, public_size, scaling_of
+from dpkit_irls.bounded.bounded import BoundedIRLS
+from dpkit_irls.moments.moments import FREEDOM, MomentIRLS
+from dpkit_irls.paper.paper import PaperIRLS
+from dpkit_irls.public_facts import checked_columns, checked_shares, checked_start, public_size, scaling_of
+from dpkit_irls.rows.dummies import entry_names, levels_of
 
 _FEATURES = Parameter(
     name="features",

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from dpkit import InvalidValueError
-from dpkit_irls.coverage import FIRST_SEED, Case, Coverage, Summary, designs, summary
-from dpkit_irls.measuring import SEED, Measurements
+from dpkit_irls.measuring.coverage import FIRST_SEED, Case, Coverage, Summary, designs, summary
+from dpkit_irls.measuring.gaps import SEED, Measurements
 
 BUDGET_OF_PAPER = "the paper's budget, which does not hold"
 TABLES = ("needs", "coverage", "limit")

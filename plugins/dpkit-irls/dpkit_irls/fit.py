@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import numpy.typing as npt
 
-from dpkit_irls.frame import Frame
+from dpkit_irls.bounded.frame import Frame
 
 Array = npt.NDArray[np.float64]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dpkit import AlgorithmFactory, LossRule, MechanismFactory, Parameter, QueryFactory, ZooEntry, hookimpl
-from dpkit_irls import algorithm, published, queries, wishart, zoo
+from dpkit_irls import algorithm, queries
+from dpkit_irls.paper import published_noise
+from dpkit_irls.wishart import wishart, zoo
 
 _SCALE = Parameter(
     name="scale",
@@ -47,7 +49,7 @@ def dpkit_mechanisms() -> list[MechanismFactory]:
         MechanismFactory(
             name="wishart-as-published",
             doc="Wishart noise with d+1 degrees of freedom. Its claim is refuted.",
-            make=published.WishartAsPublished,
+            make=published_noise.WishartAsPublished,
             parameters=(_SCALE,),
             metrics=("rank_one", "trace"),
             values="symmetric",
@@ -56,7 +58,7 @@ def dpkit_mechanisms() -> list[MechanismFactory]:
         MechanismFactory(
             name="gaussian-as-published",
             doc="The classical Gaussian noise, taken for pure. Its claim is refuted.",
-            make=published.GaussianAsPublished,
+            make=published_noise.GaussianAsPublished,
             parameters=(_SCALE, _FAILURE),
             metrics=("l2",),
         ),
@@ -66,7 +68,7 @@ def dpkit_mechanisms() -> list[MechanismFactory]:
 @hookimpl
 def dpkit_loss_rules() -> list[LossRule]:
     """What they cost; the published rules are refuted."""
-    return [*wishart.RULES, *published.RULES]
+    return [*wishart.RULES, *published_noise.RULES]
 
 
 @hookimpl

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from dpkit import Parameter, Query, QueryFactory
-from dpkit_irls import influence_query, moment_query, step_query
-from dpkit_irls.frame import FAR, Frame
-from dpkit_irls.influence_query import EqualBins, Octaves
-from dpkit_irls.moment_query import Scaling, Weights
-from dpkit_irls.step_query import CHEAP, FREE, Carried, Mix
+from dpkit_irls.bounded import influence_query, step_query
+from dpkit_irls.bounded.frame import FAR, Frame
+from dpkit_irls.bounded.influence_query import EqualBins, Octaves
+from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried, Mix
+from dpkit_irls.moments import moment_query
+from dpkit_irls.moments.moment_query import Scaling, Weights
 
 _FEATURES = Parameter(name="features", kind="integer", minimum=1, maximum=1024, doc="How many features.", examples=(2, 3))
 _CAP = Parameter(name="weight_cap", kind="number", minimum=1e-3, maximum=1e6, doc="The largest weight.", examples=(10.0,))

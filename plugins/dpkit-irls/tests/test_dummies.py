@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import prepare
-from dpkit_irls.dummies import entry_names, widened
-from dpkit_irls.influence_query import Frame, gradient, scatter
-from dpkit_irls.moment_query import Scaling, Weights, joint_moments
+from dpkit_irls.bounded.influence_query import Frame, gradient, scatter
+from dpkit_irls.moments.moment_query import Scaling, Weights, joint_moments
+from dpkit_irls.rows.dummies import entry_names, widened
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms

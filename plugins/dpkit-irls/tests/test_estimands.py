@@ -5,9 +5,9 @@ import json
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls import coverage
-from dpkit_irls.coverage import Case, Coverage, errors_of, fitted, gap_to_estimand, summary
 from dpkit_irls.fit import Fit
+from dpkit_irls.measuring import coverage
+from dpkit_irls.measuring.coverage import Case, Coverage, errors_of, fitted, gap_to_estimand, summary
 from scipy.optimize import minimize
 
 import dpkit
@@ -47,7 +47,7 @@ def test_without_noise_a_fit_is_its_estimand(name):
 
 def test_a_fit_far_from_its_estimand_is_seen(monkeypatch):
     """A mutant: steps that are far too short."""
-    monkeypatch.setattr("dpkit_irls.filtering._damped", lambda move, *rest: 0.05 * move)
+    monkeypatch.setattr("dpkit_irls.bounded.filter._damped", lambda move, *rest: 0.05 * move)
     assert gap_to_estimand(Case(design="off-centre", rows=8_000, epsilon=5_000.0), 1) > 1.0
 
 
@@ -61,8 +61,8 @@ def test_intervals_hold_off_centre_columns_and_overconfident_ones_do_not(monkeyp
     def overconfident(*arguments, **named):
         return 0.25 * mixed(*arguments, **named)
 
-    mixed = dpkit_irls.covariance._mixed
-    monkeypatch.setattr("dpkit_irls.covariance._mixed", overconfident)
+    mixed = dpkit_irls.bounded.covariance._mixed
+    monkeypatch.setattr("dpkit_irls.bounded.covariance._mixed", overconfident)
     rows = [errors_of(case, number) for number in range(12)]
     assert np.mean([np.abs(row[0]) <= 1.96 * np.array(row[1]) for row in rows]) < 0.7
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from dpkit_irls import PrivateRobustRegressor
-from dpkit_irls.estimator_inputs import checked_rows, checked_targets
+from dpkit_irls.estimator.inputs import checked_rows, checked_targets
 
 import dpkit
 

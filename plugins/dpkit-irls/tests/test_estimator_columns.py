@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from dpkit_irls import PrivateRobustRegressor
-from dpkit_irls.estimator_schema import WIDE
+from dpkit_irls.estimator.declared_columns import WIDE
 
 import dpkit
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from dpkit_irls import bars
 from dpkit_irls.algorithm import prepare
-from dpkit_irls.generator import sample
-from dpkit_irls.measuring import fitted, registry
+from dpkit_irls.measuring.gaps import fitted, registry
+from dpkit_irls.measuring.generator import sample
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms

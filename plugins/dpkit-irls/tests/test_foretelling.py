@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import IRLS, MOMENTS, PAPER
-from dpkit_irls.foretelling import SimulatedCurator, made_up
-from dpkit_irls.moment_errors import residual_scale, scores
-from dpkit_irls.moment_query import Scaling
+from dpkit_irls.foretold_errors import SimulatedCurator, made_up
+from dpkit_irls.moments.moment_errors import residual_scale, scores
+from dpkit_irls.moments.moment_query import Scaling
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms

@@ -6,7 +6,7 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import prepare
-from dpkit_irls.paper import published_epsilon
+from dpkit_irls.paper.paper import published_epsilon
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms, solve_noise

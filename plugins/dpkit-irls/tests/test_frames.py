@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.dummies import predicted
-from dpkit_irls.frame import FAR, Frame
-from dpkit_irls.layout import Layout
-from dpkit_irls.rows import STEP
+from dpkit_irls.bounded.frame import FAR, Frame
+from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.rows.dummies import predicted
+from dpkit_irls.rows.fixed_point import STEP
 
 LAYOUT = Layout(levels=(0, 3, 0, 2), intercept=True)
 

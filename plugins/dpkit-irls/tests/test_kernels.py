@@ -4,11 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from dpkit_irls import kernels, moment_query, step_query
-from dpkit_irls.frame import Frame
-from dpkit_irls.influence_query import Octaves, column_histograms, gradient
-from dpkit_irls.moment_query import Scaling, Weights
+from dpkit_irls.bounded import step_query
+from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.influence_query import Octaves, column_histograms, gradient
+from dpkit_irls.moments import moment_query
+from dpkit_irls.moments.moment_query import Scaling, Weights
 from dpkit_irls.queries import columns_of
+from dpkit_irls.rows import kernels
 
 import dpkit
 from dpkit import DeclaredSetting, Neighbours, default_registry, run_algorithms
@@ -166,7 +168,7 @@ def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeyp
         tries.append(name)
         raise OSError("no space left")
 
-    monkeypatch.setattr(f"dpkit_irls.compiled.{name}", failing)
+    monkeypatch.setattr(f"dpkit_irls.rows.compiled.{name}", failing)
     monkeypatch.setattr(kernels, "_failed", [False])
     frame, block = frame_of(3, intercept=False), rows_of("plain", 900, 4)
     scaling = Scaling(columns=columns_of(3), x_bound=2.0, y_bound=3.0, intercept=False)
@@ -186,8 +188,8 @@ def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeyp
 
 
 def test_without_numba_nothing_is_compiled(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dpkit_irls.compiled", None)
-    monkeypatch.delattr("dpkit_irls.compiled", raising=False)
+    monkeypatch.setitem(sys.modules, "dpkit_irls.rows.compiled", None)
+    monkeypatch.delattr("dpkit_irls.rows.compiled", raising=False)
     kernels._compiled.cache_clear()
     try:
         assert not kernels.can_compile()

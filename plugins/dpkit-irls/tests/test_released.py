@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from dpkit_irls.covariance import Covariances
-from dpkit_irls.frame import Frame
-from dpkit_irls.placing import level_shares, located, shows_ties
-from dpkit_irls.priors import inverse, moderated
-from dpkit_irls.schedule import schedule_for, step_shares
-from dpkit_irls.shapes import Shape, blended, eigen, floored, whitening
-from dpkit_irls.step_query import Carried
-from dpkit_irls.tuning import TUNING
+from dpkit_irls.bounded.covariance import Covariances
+from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.places import level_shares, located, shows_ties
+from dpkit_irls.bounded.priors import inverse, moderated
+from dpkit_irls.bounded.schedule import schedule_for, step_shares
+from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, whitening
+from dpkit_irls.bounded.step_query import Carried
+from dpkit_irls.bounded.tuning import TUNING
 
 EDGES = np.linspace(-4.0, 4.0, 33)
 

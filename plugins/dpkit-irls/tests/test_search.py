@@ -8,12 +8,13 @@ import random
 
 import numpy as np
 import pytest
-from dpkit_irls import influence_query, moment_query, step_query
 from dpkit_irls.algorithm import prepare
-from dpkit_irls.frame import Frame
-from dpkit_irls.influence_query import EqualBins, Octaves
-from dpkit_irls.moment_query import Scaling, Weights
-from dpkit_irls.step_query import CHEAP, FREE, Carried
+from dpkit_irls.bounded import influence_query, step_query
+from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.influence_query import EqualBins, Octaves
+from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried
+from dpkit_irls.moments import moment_query
+from dpkit_irls.moments.moment_query import Scaling, Weights
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from dpkit_irls import PrivateRobustRegressor, SpendsAgainWarning
-from dpkit_irls import spending_again as module
+from dpkit_irls.estimator import spending_again as module
 
 import dpkit
 

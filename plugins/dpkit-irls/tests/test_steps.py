@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.estimates import UnitPrior, likely_exponents, octave_median, ratio_of_share, share_near
-from dpkit_irls.influence_query import Octaves
+from dpkit_irls.bounded.histograms import UnitPrior, likely_exponents, octave_median
+from dpkit_irls.bounded.influence_query import Octaves
+from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried, Mix, step, taken_apart
+from dpkit_irls.bounded.tuning import SHARES
+from dpkit_irls.loss import ratio_of_share, share_near
 from dpkit_irls.queries import frame_of
-from dpkit_irls.step_query import CHEAP, FREE, Carried, Mix, step, taken_apart
-from dpkit_irls.tuning import SHARES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad

@@ -6,10 +6,10 @@ import math
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls.gamma_pair import EVALUATION, Absent, GammaPair, Present, floor
-from dpkit_irls.published import WishartAsPublished
-from dpkit_irls.swap_pair import Swapped
-from dpkit_irls.wishart import Wishart, swap
+from dpkit_irls.paper.published_noise import WishartAsPublished
+from dpkit_irls.wishart.gamma_pair import EVALUATION, Absent, GammaPair, Present, floor
+from dpkit_irls.wishart.swap_pair import Swapped
+from dpkit_irls.wishart.wishart import Wishart, swap
 from scipy import integrate, special, stats
 
 import dpkit

@@ -1,0 +1,120 @@
+"""Covariances of a fit from the steps that were made: what the noise did, what sampling did, and what is left of the start.
+
+The error of the position obeys e <- (I - K h H) e + K (noise + sampling) with the gains K that were used. The shape H of the
+curvature is known through noise, so several are drawn from what was released, and an interval holds 95% of their mixture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit_irls.bounded.filter import Filter
+from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen
+from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.fit import Array
+from dpkit_irls.loss import mean_squared_score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Covariances:
+    """One for each curvature drawn, in coordinates of the position: from noise, from sampling, and left of the start."""
+
+    noise: Array
+    sampling: Array
+    start: Array
+
+    def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
+        """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: a factor by which there are more rows."""
+        every = self.noise + self.sampling / rows_over + self.start
+        return _mixed(_diagonals(to_columns, every))
+
+    def left(self, to_columns: Array) -> Array:
+        """Which part of each coefficient's variance is what it started with."""
+        every = np.mean(_diagonals(to_columns, self.noise + self.sampling + self.start), axis=0)
+        return np.asarray(np.mean(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
+
+
+def covariances(
+    now: Filter, scatter: Shape, shape: Shape, *, plenty: float, rows_of_a_person: float, tuning: Tuning
+) -> Covariances:
+    """Of the position of a filter; `plenty` is how many times the needed rows there are.
+
+    Rows of one person may all be alike, so that there are only as many independent ones as persons.
+    """
+    size = now.position.size
+    middle, inside = _middle(now, scatter, tuning) * rows_of_a_person, _last_slope(now)
+    drawn = _drawn(shape, tuning)
+    values, vectors = eigen(drawn)
+    values = np.maximum(values, 1e-12)
+    root, inverse_root = of_eigen(np.sqrt(values), vectors), of_eigen(1.0 / np.sqrt(values), vectors)
+    start = np.broadcast_to(now.prior, drawn.shape)
+    noise, answers, identity = np.zeros_like(drawn), np.zeros_like(drawn), np.eye(size)
+    for gain in now.gains:
+        kept = root @ (gain.matrix * gain.slope) @ root
+        parts, turned = eigen(kept)
+        kept = of_eigen(np.clip(parts, 0.0, tuning.overshoot), turned)  # steps beyond that were damped
+        rest = identity - inverse_root @ kept @ root
+        start, noise = _turned(rest, start), _turned(rest, noise) + gain.added
+        answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
+    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
+    return Covariances(noise=noise * wide, sampling=_turned(answers, middle) * wide, start=start * wide)
+
+
+def _middle(now: Filter, scatter: Shape, tuning: Tuning) -> Array:
+    """The sum of squared scores times w w'."""
+    squared = 1.0 - now.near_share if now.tied else mean_squared_score(now.threshold / now.scale)
+    base = Shape(mean=squared * scatter.mean, spread=np.zeros_like(scatter.mean))
+    if now.middle.precision == 0.0:
+        return base.mean
+    return blended(now.middle.mean, base, now.middle.spread, tuning).mean
+
+
+def _last_slope(now: Filter) -> float:
+    """h of the last step: a constant added to all gradients at the threshold k moves the position by the sum of K h over it."""
+    return now.gains[-1].slope if now.gains else 1.0
+
+
+def _drawn(shape: Shape, tuning: Tuning) -> Array:
+    """Shapes that are likely; always the same draws, because post-processing needs no fresh noise.
+
+    Diagonals are drawn coordinate by coordinate; the rest as matrices near the mean, which stay positive.
+    """
+    size = shape.mean.shape[0]
+    drawn = np.random.default_rng(0).normal(size=(tuning.draws, size, size))
+    drawn = np.triu(drawn) + np.triu(drawn, 1).swapaxes(1, 2)
+    diagonal = np.maximum(np.diag(shape.mean), 1e-300)
+    factors = 1.0 + np.diagonal(drawn, axis1=1, axis2=2) * np.diag(shape.spread) / diagonal
+    factors = np.sqrt(np.maximum(factors, tuning.least_curve))
+    products = np.sqrt(np.outer(diagonal, diagonal))
+    values, vectors = eigen(shape.mean / products)
+    roots = np.sqrt(np.maximum(values, 1e-12))
+    half, inverse_half = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
+    apart = tuning.draw_width * shape.spread * drawn * (1.0 - np.eye(size)) / products
+    parts, turned = eigen(inverse_half @ apart @ inverse_half)
+    parts = np.where(parts > 0.0, 1.0 + parts, 1.0 / (1.0 - np.minimum(parts, 0.0)))  # 1 + parts, but positive
+    made = half @ of_eigen(parts, turned) @ half
+    return np.asarray(made * products * factors[:, :, None] * factors[:, None, :])
+
+
+def _turned(by: Array, matrices: Array) -> Array:
+    return np.asarray(by @ matrices @ by.swapaxes(1, 2))
+
+
+def _diagonals(to_columns: Array, matrices: Array) -> Array:
+    """Variances of coefficients, one row a draw."""
+    return np.asarray(np.maximum(np.einsum("ij,djk,ik->di", to_columns, matrices, to_columns), 0.0))
+
+
+def _mixed(variances: Array) -> Array:
+    """For each coefficient the error with which 1.96 of them hold 95% of a mixture of normals: one row of variances a draw."""
+    from scipy.special import ndtr
+
+    spreads = np.sqrt(np.minimum(variances, 1e200))
+    low, high = np.min(spreads, axis=0), np.max(spreads, axis=0)
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        held = np.mean(2.0 * ndtr(1.96 * middle / np.maximum(spreads, 1e-300)) - 1.0, axis=0) > 0.95
+        low, high = np.where(held, low, middle), np.where(held, middle, high)
+    return np.asarray(high)

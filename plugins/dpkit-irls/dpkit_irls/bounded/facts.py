@@ -1,0 +1,135 @@
+"""The public facts of a robust regression: ranges of its columns and of its target, before anything is released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit import Setting
+from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.influence_query import Octaves
+from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.step_query import Carried, mix_for, step
+from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning, needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A declared range, the place that it is looked at from, and the power of two above the farthest it goes from there."""
+
+    low: float
+    high: float
+    middle: float
+
+    @property
+    def reach(self) -> float:
+        """How far it goes from the middle; 1 where it goes nowhere."""
+        return max(self.high - self.middle, self.middle - self.low) or 1.0
+
+    @property
+    def unit(self) -> float:
+        """A power of two of at least the reach."""
+        return math.ldexp(1.0, math.frexp(self.reach)[1])
+
+    def window(self, unit: float) -> tuple[float, float]:
+        """What lies within four units of the middle, as distances from there."""
+        return max(self.low - self.middle, -4.0 * unit), min(self.high - self.middle, 4.0 * unit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Columns (the target last), where entries lie, public coefficients to start from (the constant last), the entries whose
+    unit is released, how many steps and rounds there are, how the budget is divided, and constants.
+    """
+
+    setting: Setting
+    columns: tuple[str, ...]
+    layout: Layout
+    start: tuple[float, ...] = ()
+    released_units: tuple[int, ...] = ()
+    iterations: int = 16
+    rounds: int = 2
+    parts: Shares = SHARES
+    tuning: Tuning = TUNING
+
+    @property
+    def rows(self) -> float | None:
+        """Their number, where it is public."""
+        return float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else None
+
+    def needed(self, noise: float) -> float:
+        """About how many rows are needed, where mu is 1 / noise. Where a person moves a step half as far, half as many are."""
+        return needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
+
+    def rows_of_a_person(self) -> float:
+        """How many rows one person may have: as many times as a row does a person moves a step."""
+        person, row = self._distances()
+        return person / row
+
+    def _distances(self) -> tuple[float, float]:
+        """How far a person, and a row, move a step."""
+        mix = mix_for(Carried.SCATTER, self.setting.neighbours)
+        query = step(self.frame(), np.zeros(self.layout.size), 1.0, mix)
+        person = next(found for found in self.setting.distances(query) if found.metric == "l2")
+        return person.value, mix.sensitivity(self.setting.neighbours)[0].value
+
+    @property
+    def targets(self) -> Octaves:
+        """Bins of the target's magnitude."""
+        return Octaves(low=max(math.frexp(self.target().reach)[1] - 47, -1020), bins=48)
+
+    @property
+    def magnitudes(self) -> Octaves:
+        """Bins of the magnitudes of numbers, in units of their ranges."""
+        return Octaves(low=-48, bins=48 // self.tuning.octave + 1, step=self.tuning.octave)
+
+    @property
+    def least_threshold(self) -> float:
+        """Never near the subnormal numbers, where the two ways to cut a score would differ."""
+        return max(1e-12 * self.target().reach, 1e-200)
+
+    @property
+    def slopes(self) -> tuple[float, ...]:
+        """The public coefficients of entries."""
+        return self.start[: self.layout.entries]
+
+    def numbers(self) -> list[Range]:
+        """Of the numbers among the features: seen from the middle of their range; from zero without a constant."""
+        found = []
+        for name, levels in zip(self.columns[:-1], self.layout.levels, strict=True):
+            low, high = self.setting.range(name)
+            if not levels:
+                found.append(Range(low=low, high=high, middle=0.5 * low + 0.5 * high if self.layout.intercept else 0.0))
+        return found
+
+    def target(self) -> Range:
+        """Of the target, less what the start predicts."""
+        low, high = self.setting.range(self.columns[-1])
+        if not self.start:
+            return Range(low=low, high=high, middle=0.5 * low + 0.5 * high if self.layout.intercept else 0.0)
+        for name, start, count in zip(self.columns[:-1], self.layout.starts, self.layout.levels, strict=True):
+            slopes = self.slopes[start : start + max(count - 1, 1)]
+            ends = (0.0, *slopes) if count else tuple(slopes[0] * end for end in self.setting.range(name))
+            low, high = low - max(ends), high - min(ends)
+        return Range(low=low, high=high, middle=self.start[-1] if self.layout.intercept else 0.0)
+
+    def frame(self) -> Frame:
+        """How rows are seen before anything is released: columns within their declared ranges, no preconditioner."""
+        layout, numbers = self.layout, iter(self.numbers())
+        centres, units = np.zeros(layout.entries), np.ones(layout.entries)
+        for place in layout.numbers:
+            declared = next(numbers)
+            centres[place], units[place] = declared.middle, declared.unit
+        return Frame(
+            columns=self.columns,
+            units=tuple(units.tolist()),
+            centres=tuple(centres.tolist()),
+            intercept=layout.intercept,
+            preconditioner=np.eye(layout.size),
+            levels=layout.levels,
+            references=(0,) * len(layout.levels),
+            origin=self.target().middle,
+            start=self.slopes,
+        )

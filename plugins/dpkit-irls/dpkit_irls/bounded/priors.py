@@ -1,0 +1,70 @@
+"""What is believed of coefficients before the data speaks: across the range of a column the target moves by a few spreads.
+
+It matters where the noise hides a coefficient: there the estimate is small, not wild, and its error is what was believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpkit_irls.bounded.covariance import Covariances
+from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.shapes import eigen, of_eigen
+from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.fit import Array
+
+
+def coefficient_precisions(layout: Layout, frame: Frame, widths: Sequence[float], spread: float, tuning: Tuning) -> Array:
+    """Of the coefficients of entries in the frame's units: some spreads of the target across a column's width, or for a level.
+
+    Nothing is believed of the constant, nor of anything without one.
+    """
+    found = np.zeros(layout.size)
+    if not layout.intercept:
+        return found
+    units = np.array(frame.units)
+    for place, width in zip(layout.numbers, widths, strict=True):
+        found[place] = (width / max(tuning.range_prior * spread * units[place], 1e-150)) ** 2
+    for category in layout.categories:
+        found[category.part] = np.maximum(tuning.level_range * spread * units[category.part], 1e-150) ** -2.0
+    return np.minimum(found, 1e200)
+
+
+def narrowed(variance: Array, frame: Frame, precisions: Array) -> Array:
+    """A variance of positions, narrowed by these precisions of coefficients of entries."""
+    return inverse(inverse(variance) + _of_positions(frame, precisions))
+
+
+def moderated(position: Array, found: Covariances, frame: Frame, precisions: Array) -> tuple[Array, Covariances]:
+    """A position and its covariances after these beliefs, whose part of the error counts as left of the start.
+
+    They are weighed against what the noise hides, not against sampling: without noise the estimate is that of the rows.
+    """
+    if not precisions.any():
+        return position, found
+    believed = _of_positions(frame, precisions)
+    told = inverse(np.mean(found.noise + found.start, axis=0))
+    variance = inverse(told + believed)
+    keep, rest = variance @ told, variance @ believed @ variance
+
+    def kept(matrices: Array) -> Array:
+        return np.asarray(keep @ matrices @ keep.T)
+
+    after = replace(found, noise=kept(found.noise), sampling=kept(found.sampling), start=kept(found.start) + rest)
+    return np.asarray(keep @ position), after
+
+
+def inverse(matrix: Array) -> Array:
+    """Of a positive matrix, however close to singular it is."""
+    units = np.sqrt(np.maximum(np.diag(matrix), 1e-150))
+    values, vectors = eigen(matrix / np.outer(units, units))
+    return np.asarray(of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units))
+
+
+def _of_positions(frame: Frame, precisions: Array) -> Array:
+    """Precisions of entries' coefficients as those of positions."""
+    return np.asarray((frame.preconditioner.T * precisions) @ frame.preconditioner)

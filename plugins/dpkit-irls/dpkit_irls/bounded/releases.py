@@ -1,0 +1,104 @@
+"""What `bounded` asks of the data, stage by stage, and how much of the budget each release gets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpkit import Gaussian, Mechanism, Query, SymmetricGaussian
+from dpkit_irls.bounded import influence_query as ask
+from dpkit_irls.bounded.facts import Facts
+from dpkit_irls.bounded.filter import is_probe, used_threshold
+from dpkit_irls.bounded.influence_query import EqualBins, Octaves
+from dpkit_irls.bounded.schedule import step_shares
+from dpkit_irls.bounded.state import BoundedState
+from dpkit_irls.bounded.step_query import mix_for, step
+
+Pair = tuple[Query, Mechanism]
+LENGTHS = Octaves(low=-24, bins=49)
+
+
+def stages_of(facts: Facts) -> list[str]:
+    """The stages, in order; each is one pass over the data."""
+    places = ["places"] if facts.layout.intercept or facts.layout.categories else []
+    return ["octaves", *places, *["scatter"] * facts.rounds, "lengths", *["step"] * facts.iterations]
+
+
+def asked(facts: Facts, stage: str, state: BoundedState, turn: int) -> list[Pair]:
+    """The queries of a stage with their noise."""
+    frame = state.frame
+    queries: list[tuple[str, Query]] = []
+    if stage == "octaves":
+        if facts.rows is None:
+            queries.append(("rows", ask.row_count(frame)))
+        if facts.released_units:
+            queries.append(("units", ask.column_histograms(frame, facts.magnitudes, facts.released_units)))
+        queries.append(("targets", ask.target_histogram(frame, facts.targets)))
+    elif stage == "places":
+        if facts.layout.intercept:
+            queries.append(("places", ask.place_histograms(frame, bins_of(facts, state), facts.layout.numbers)))
+        if facts.layout.categories:
+            queries.append(("levels", ask.level_counts(frame)))
+    elif stage == "scatter":
+        queries.append(("scatter", ask.scatter(frame)))
+    elif stage == "lengths":
+        queries.append(("lengths", ask.length_histogram(frame, LENGTHS)))
+    else:
+        queries.append(("steps", _step(facts, state, turn)))
+    return [_noisy(facts, query, state.noise, share_of(facts, kind, state.needed, turn)) for kind, query in queries]
+
+
+def share_of(facts: Facts, kind: str, needed: float, turn: int = 0) -> float:
+    """Of mu^2, for one release; from public facts alone."""
+    released = {
+        "rows": facts.rows is None,
+        "units": bool(facts.released_units),
+        "targets": True,
+        "places": facts.layout.intercept,
+        "levels": bool(facts.layout.categories),
+        "scatter": True,
+        "lengths": True,
+        "steps": True,
+    }
+    size = facts.layout.size
+    whole = math.fsum(facts.parts.weight(each, size) for each, given in released.items() if given)
+    part = facts.parts.weight(kind, size) / whole
+    if kind == "steps":
+        plenty = math.inf if facts.setting.size is None else facts.setting.size / needed
+        return part * step_shares(plenty, facts.iterations, facts.tuning)[turn]
+    return part / facts.rounds if kind == "scatter" else part
+
+
+def bins_of(facts: Facts, state: BoundedState) -> EqualBins:
+    """Of the numbers in units of the frame, and of the target: around the middles, as far as columns reach.
+
+    The ends of a column's range lie in the middle of a bin, so that atoms there (zeros, ones) are placed exactly.
+    """
+    units = state.frame.units
+    windows = [
+        tuple(end / units[place] for end in declared.window(units[place]))
+        for place, declared in zip(facts.layout.numbers, facts.numbers(), strict=True)
+    ]
+    windows.append(facts.target().window(state.spread))
+    bins = min(max(round(8.0 * state.plenty), 10), 64)
+    widths = tuple(max((high - low) / (bins - 1), 0.0) for low, high in windows)
+    lows = tuple(low - width / 2.0 for (low, _), width in zip(windows, widths, strict=True))
+    return EqualBins(lows=lows, widths=widths, bins=bins)
+
+
+def _step(facts: Facts, state: BoundedState, turn: int) -> Query:
+    schedule, now = state.schedule(facts.iterations, facts.tuning), state.filter
+    mix = mix_for(schedule.carried[turn], facts.setting.neighbours)
+    if now is None:  # the plan: what it costs does not depend on where it is
+        return step(state.frame, np.zeros(facts.layout.size), 1.0, mix)
+    threshold = used_threshold(now, schedule, facts.least_threshold)
+    return step(state.frame, now.position, threshold / 4.0 if is_probe(now, schedule) else threshold, mix)
+
+
+def _noisy(facts: Facts, query: Query, noise: float, share: float) -> Pair:
+    """The query with noise that is a multiple of its distance: its mu is sqrt(share) / noise."""
+    metric = "frobenius" if query.name == "scatter" else "l2"
+    distance = next(found for found in facts.setting.distances(query) if found.metric == metric)
+    scale = distance.value * noise / math.sqrt(share)
+    return query, SymmetricGaussian(scale=scale) if metric == "frobenius" else Gaussian(scale=scale)

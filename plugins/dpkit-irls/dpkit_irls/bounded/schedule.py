@@ -1,0 +1,72 @@
+"""What the steps of `bounded` are for, one after the other: from public facts, or a number of rows that was released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpkit_irls.bounded.step_query import Carried
+from dpkit_irls.bounded.tuning import Tuning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """What each step carries. From step `fixed_from` on, threshold and frame stay; the frame is renewed after the steps
+    `renewed`; step `probe` looks for ties. `threshold`, `near` and `far` are in scales and in median lengths.
+    """
+
+    carried: tuple[Carried, ...]
+    fixed_from: int
+    renewed: tuple[int, ...]
+    probe: int
+    threshold: float
+    near: float
+    far: float
+    amplified: float
+    few: bool
+
+
+def schedule_for(plenty: float, iterations: int, tuning: Tuning) -> Schedule:
+    """For a number of rows, as a multiple of those that are needed."""
+    grown = min(max(math.log(plenty / 2.0) / math.log(6.0), 0.0), 1.0) if plenty > 0.0 else 0.0
+    near = tuning.radius * (tuning.radius_most / tuning.radius) ** grown
+    threshold = tuning.threshold * (tuning.threshold_most / tuning.threshold) ** grown
+    few = plenty <= tuning.many
+    early = _early(iterations, tuning)
+    if few:
+        carried = [Carried.SCATTER] * iterations
+        every = range(tuning.gather - 1, iterations, tuning.gather)
+        renewed = tuple(turn for turn in every if turn < tuning.until * iterations)
+    else:
+        carried = [Carried.CURVATURE if turn % 2 else Carried.SCATTER for turn in range(early)]
+        carried += [Carried.MIDDLE if turn % 3 == 1 else Carried.CURVATURE for turn in range(iterations - early)]
+        renewed = tuple(sorted({min(tuning.gather, early) - 1, early - 1}))
+    return Schedule(
+        carried=tuple(carried),
+        fixed_from=iterations if few else early,
+        renewed=renewed,
+        probe=tuning.few_probe if few else min(tuning.probe, early - 1) or -1,
+        threshold=threshold,
+        near=near,
+        far=tuning.cap * max(1.0, near),
+        amplified=tuning.few_amplified if few else tuning.many_amplified,
+        few=few,
+    )
+
+
+def step_shares(plenty: float, iterations: int, tuning: Tuning) -> tuple[float, ...]:
+    """How the steps divide their budget; the sum is 1. From public facts alone."""
+    early = _early(iterations, tuning)
+    if plenty <= tuning.many:
+        weights = [tuning.growth**turn for turn in range(iterations)]
+    elif early < iterations:
+        weights = [tuning.early_share / early] * early
+        weights += [(1.0 - tuning.early_share) / (iterations - early)] * (iterations - early)
+    else:
+        weights = [1.0] * iterations
+    whole = math.fsum(weights)
+    return tuple(weight / whole for weight in weights)
+
+
+def _early(iterations: int, tuning: Tuning) -> int:
+    return max(1, round(tuning.early * iterations))

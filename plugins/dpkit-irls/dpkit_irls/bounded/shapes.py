@@ -1,0 +1,137 @@
+"""Symmetric matrices known through noise: kept positive, pulled towards what is expected, and used to turn coordinates.
+
+Post-processing only, finite whatever it is given.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.rows.fixed_point import Array
+
+
+def eigen(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues and vectors of the symmetric part, of one matrix or of a stack; of its diagonal where they are not found."""
+    symmetric = np.nan_to_num((matrix + matrix.swapaxes(-1, -2)) / 2.0, nan=0.0, posinf=1e100, neginf=-1e100)
+    try:
+        values, vectors = np.linalg.eigh(symmetric)
+    except np.linalg.LinAlgError:
+        values = np.diagonal(symmetric, axis1=-2, axis2=-1).copy()
+        vectors = np.broadcast_to(np.eye(symmetric.shape[-1]), symmetric.shape).copy()
+    return values, vectors
+
+
+def of_eigen(values: Array, vectors: Array) -> Array:
+    """The symmetric matrix with these eigenvalues and vectors, or a stack of them."""
+    return np.asarray((vectors * values[..., None, :]) @ vectors.swapaxes(-1, -2))
+
+
+def floored(matrix: Array, least: float) -> Array:
+    """The same with eigenvalues of at least that."""
+    values, vectors = eigen(matrix)
+    return of_eigen(np.maximum(values, least), vectors)
+
+
+def shrunk(found: Array, base: Array, spread: float) -> Array:
+    """James-Stein of a noisy matrix (symmetric noise of this sd on the diagonal) towards a base."""
+    size, apart = found.shape[0], found - base
+    energy = float(np.sum(apart * apart))
+    keep = max(0.0, 1.0 - spread * spread * size * (size + 1) / 2.0 / energy) if energy > 0.0 else 0.0
+    return np.asarray(base + keep * apart)
+
+
+def whitening(block: Array, spread: float, tuning: Tuning, *, longest: float, shortest: float) -> Array:
+    """T for which T z is uncorrelated where z has this noisy second moment; none is made longer by more than a factor.
+
+    A rare direction looks like a short one: it must not be amplified.
+    """
+    size = block.shape[0]
+    mean = max(float(np.trace(block)) / size, 1e-12)
+    least = max(tuning.floor * spread * math.sqrt(2.0 * size), tuning.least * mean)
+    moments = floored(shrunk(block, mean * np.eye(size), spread), least)
+    lengths = np.sqrt(np.maximum(np.diag(moments), least))
+    wanted = lengths * np.clip(math.sqrt(float(np.trace(moments)) / size) / lengths, shortest, longest)
+    values, vectors = eigen(moments / np.outer(lengths, lengths))
+    root = of_eigen(1.0 / np.sqrt(np.maximum(values, 1e-12)), vectors)
+    return np.asarray(wanted[:, None] * root / lengths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """A positive matrix, known entry by entry: its mean, and the standard deviation of each entry."""
+
+    mean: Array
+    spread: Array
+
+    def scaled(self, factors: Array) -> Shape:
+        """Entries times these factors."""
+        return Shape(mean=self.mean * factors, spread=self.spread * factors)
+
+
+def blended(found: Array, base: Shape, spread: float, tuning: Tuning) -> Shape:
+    """Empirical Bayes, entry by entry in units of the base's diagonal: a noisy matrix (this sd on its diagonal, sqrt(2) less
+    off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it.
+    """
+    size = found.shape[0]
+    units = np.sqrt(np.maximum(np.diag(base.mean), 1e-12))
+    products = np.outer(units, units)
+    apart = (found - base.mean) / products
+    noise = np.full((size, size), spread * spread / 2.0)
+    np.fill_diagonal(noise, spread * spread)
+    noise = noise / products**2
+    weights = 1.0 / (noise + 0.02) ** 2
+    excess, diagonal = weights * (apart * apart - noise), np.eye(size, dtype=bool)
+    distance = np.zeros((size, size))
+    for part in (diagonal, ~diagonal):
+        distance[part] = max(0.0, float(np.sum(excess[part])) / max(float(np.sum(weights[part])), 1e-300))
+    prior = np.maximum(distance, (base.spread / products) ** 2)
+    kept = prior / np.maximum(prior + noise, 1e-300)
+    left = math.sqrt(float(np.mean(kept * kept * noise)))
+    least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
+    mean = floored(base.mean / products + kept * apart, least)
+    return Shape(mean=mean * products, spread=np.sqrt(kept * noise) * products)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pooled:
+    """Released matrices of one kind, added up with their precisions; `near` is the sum of nearness that came with them."""
+
+    total: Array
+    precision: float = 0.0
+    near: float = 0.0
+
+    @classmethod
+    def none(cls, size: int) -> Pooled:
+        """Nothing yet."""
+        return cls(total=np.zeros((size, size)))
+
+    def plus(self, matrix: Array, spread: float, near: float = 0.0) -> Pooled:
+        """With one more, whose diagonal has noise of this sd."""
+        weight = 1.0 / (spread * spread)
+        return Pooled(total=self.total + weight * matrix, precision=self.precision + weight, near=self.near + weight * near)
+
+    def turned(self, turn: Array) -> Pooled:
+        """In turned coordinates."""
+        return Pooled(total=turn @ self.total @ turn.T, precision=self.precision, near=self.near)
+
+    def times(self, factor: float) -> Pooled:
+        """The total, times that."""
+        return Pooled(total=self.total * factor, precision=self.precision, near=self.near)
+
+    def faded(self, factor: float) -> Pooled:
+        """Trusted less."""
+        return Pooled(total=self.total * factor, precision=self.precision * factor, near=self.near * factor)
+
+    @property
+    def mean(self) -> Array:
+        """The weighted mean."""
+        return self.total / max(self.precision, 1e-300)
+
+    @property
+    def spread(self) -> float:
+        """The sd of its diagonal."""
+        return 1.0 / math.sqrt(max(self.precision, 1e-300))

@@ -1,0 +1,125 @@
+"""Constants of `bounded`: how the budget is divided, and how released values are used. How they were found: the docs.
+
+Shares are public and fixed before the run; the rest is post-processing. Neither can touch the guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpkit_irls.bounded.histograms import UnitPrior
+
+_PRIOR = UnitPrior()
+
+
+def needed(width: int) -> float:
+    """About how many rows are needed for this number of coefficients at (0.9, 1e-6) under replace-one, where mu is 0.2146."""
+    return 130.0 + 60.0 * width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Relative shares of mu^2. What a fit does not release costs nothing: `rows` is released where their number is not public,
+    `units` of numbers unless the bounds are taken, `places` with an intercept, `levels` with categories.
+    """
+
+    rows: float = 0.02
+    units: float = 0.045
+    targets: float = 0.03
+    places: float = 0.06
+    levels: float = 0.05
+    scatter: float = 0.08
+    lengths: float = 0.02
+    steps: float = 0.7
+
+    def weight(self, kind: str, width: int) -> float:
+        """Narrow regressions need few rows, among which a histogram of the same noise would see nothing: there it gets more."""
+        alone = max(1.0, (needed(10) / needed(width)) ** 2) if kind in ("lengths", "targets") else 1.0
+        return alone * float(getattr(self, kind))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What is done with few rows (up to `many` times the need) and with many.
+
+    Steps: with few rows all carry a scatter and their shares grow by `growth`. With many, a part `early` of them finds the
+    scale with `early_share` of the budget; the threshold and the frame are then fixed, and the variance of the position is
+    multiplied by `forget`, so that the rest estimates one thing. Every `gather` steps, up to a part `until`, frames change.
+
+    Estimand: the threshold over the scale of residuals grows from `threshold` to `threshold_most`, the radius of rows with full
+    weight over the median length from `radius` to `radius_most`, as the rows grow from 2 to 12 times the need; rows beyond
+    `cap` radii (or lengths) are weighted down.
+
+    Filter: `inflation` is added to the variance each step (its model is not exact); `trust` bounds a step, in scales,
+    `turning` a step back by that much of the one before; a gradient `surprise` times what was expected widens the variance; a
+    curvature is at least `least_of_scatter` of all rows'.
+
+    Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
+    coordinate at most `few_amplified` or `many_amplified` times; `overlap` is the curvature's share that scatters do not see.
+
+    Ties: `atom` and `tie_share` are how far a share of small residuals may exceed the normal law's, in one probing step with a
+    quarter of the threshold, and in `tie_steps` others.
+
+    Places: the default place of a column has a start of `place_gain` nats; rows that the noise could hide at the far end are at
+    most 1 / `hide` of their scale away; where bins hold a part `loud` of the rows, their mean is the centre; rows apart from an
+    atom are at most 1 / `far` lengths away, or 1 / `hidden_far` where they are not seen.
+
+    Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
+    across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
+
+    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide. The variance is `wide` times what
+    they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its variance
+    is what it started with.
+    """
+
+    many: float = 5.0
+    growth: float = 1.12
+    early: float = 0.375
+    early_share: float = 0.2
+    forget: float = 10.0
+    gather: int = 3
+    until: float = 0.6
+    threshold: float = 0.45
+    threshold_most: float = 1.345
+    radius: float = 0.6
+    radius_most: float = 2.0
+    cap: float = 2.0
+    inflation: float = 0.1
+    trust: float = 3.0
+    turning: float = 0.5
+    surprise: float = 3.0
+    least_of_scatter: float = 0.3
+    floor: float = 0.4
+    least: float = 0.02
+    few_amplified: float = 8.0
+    many_amplified: float = 1.25
+    overlap: float = 1.05
+    probe: int = 3
+    few_probe: int = 6
+    atom: float = 0.15
+    tie_share: float = 0.14
+    tie_steps: int = 4
+    level_prior: float = 1.0
+    coefficient: float = 2.0
+    range_prior: float = 4.0
+    level_range: float = 2.0
+    place_gain: float = 10.0
+    hide: float = 0.3
+    loud: float = 0.8
+    far: float = 0.8
+    hidden_far: float = 0.4
+    draws: int = 24
+    draw_width: float = 1.2
+    least_curve: float = 0.02
+    overshoot: float = 1.5
+    wide: float = 1.08
+    widen: float = 0.4
+    hidden: float = 0.25
+    octave: int = 3
+    length_window: int = 3
+    target_window: int = 4
+    units: UnitPrior = _PRIOR
+
+
+SHARES = Shares()
+TUNING = Tuning()

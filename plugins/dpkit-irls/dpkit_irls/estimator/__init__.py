@@ -1,0 +1,1 @@
+"""`PrivateRobustRegressor`: the regression behind scikit-learn's interface."""

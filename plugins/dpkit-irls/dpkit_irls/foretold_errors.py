@@ -1,0 +1,204 @@
+"""How large the errors of a fit will be, before anything is spent: by simulation on made-up data, from public facts alone.
+
+Made-up rows follow a line plus as much noise, within the declared ranges; nothing is read. Sums over N rows with some noise
+carry as much as sums over n rows with n/N of it, so a simulation never needs many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpkit import Distance, Mechanism, Neighbours, Query, Setting
+from dpkit_irls.fit import Array
+from dpkit_irls.rows.dummies import entry_names, levels_of, widened
+
+if TYPE_CHECKING:
+    from dpkit_irls.bounded.bounded import BoundedIRLS
+
+ROWS = 500
+RUNS = 16
+FITTED_ROWS = 8_000
+FITS = 3
+MADE_UP = ", on made-up data"
+PART = 0.15
+"""The standard deviations of signal and noise, of half the target's range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallerSetting:
+    """A setting with fewer rows."""
+
+    whole: Setting
+    rows: int
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """As declared."""
+        return self.whole.neighbours
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """As declared."""
+        return self.whole.columns
+
+    @property
+    def size_is_public(self) -> bool:
+        """As declared."""
+        return self.whole.size_is_public
+
+    @property
+    def size(self) -> int | None:
+        """How many rows are made up."""
+        return self.rows
+
+    def range(self, column: str) -> tuple[float, float]:
+        """As declared."""
+        return self.whole.range(column)
+
+    def levels(self, column: str) -> tuple[str, ...]:
+        """As declared."""
+        return self.whole.levels(column)
+
+    def distances(self, query: Query) -> Sequence[Distance]:
+        """As declared."""
+        return self.whole.distances(query)
+
+
+class SimulatedCurator:
+    """Releases from made-up rows. It has no data."""
+
+    def __init__(self, block: Array, rng: np.random.Generator) -> None:
+        self._block, self._rng = block, rng
+
+    def release(self, query: Query, mechanism: Mechanism) -> Array:
+        """The noisy value of one query."""
+        return self.release_all([(query, mechanism)])[0]
+
+    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Array, ...]:
+        """One noisy value each."""
+        return tuple(
+            np.asarray(mechanism.release(query.total(self._block), self._rng), dtype=np.float64) for query, mechanism in pairs
+        )
+
+
+def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns: tuple[str, ...]) -> dict[str, float]:
+    """What the noise of a fit does to each coefficient, at most, with this confidence, on made-up data; empty without a size.
+
+    The difference is to the same fit with hardly any noise, so sampling error is not in it. Errors of all coefficients are
+    pooled in units of their columns' spread.
+    """
+    setting: Setting = algorithm.setting
+    if setting.size is None:
+        return {}
+    rows = min(setting.size, ROWS)
+    small = replace(algorithm, setting=SmallerSetting(whole=setting, rows=rows))
+    slopes, constants, block = [], [], np.zeros((0, len(columns)))
+    for run in range(RUNS):
+        rng = np.random.default_rng([2016, run])
+        block = made_up(setting, columns, rows, rng)
+        exact = small.result(_walked(small, noise * 1e-6, block, rng))
+        noisy = small.result(_walked(small, noise * rows / setting.size, block, rng))
+        slopes.append(np.subtract(noisy.coefficients, exact.coefficients))
+        constants.append(noisy.intercept - exact.intercept)
+    spreads = _spreads(setting, columns, {})
+    pooled = float(np.quantile(np.abs(np.array(slopes) * spreads), confidence))
+    names = entry_names(setting, columns[:-1])
+    errors = {f"{name}{MADE_UP}": pooled / spread for name, spread in zip(names, spreads.tolist(), strict=True)}
+    if algorithm.scaling.intercept:
+        errors[f"intercept{MADE_UP}"] = float(np.quantile(np.abs(constants), confidence))
+    return errors
+
+
+def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) -> dict[str, float]:
+    """Half-widths of the intervals of a fit, noise and sampling together, on made-up data; empty without a size.
+
+    They are those that a few made-up fits state, each coefficient its own. Levels are as frequent as declared, or alike. With
+    fewer rows than there are, noise is scaled down, and sampling counts as for all rows.
+    """
+    from scipy.special import ndtri
+
+    setting, columns = algorithm.setting, algorithm.columns
+    if setting.size is None:
+        return {}
+    rows = min(setting.size, FITTED_ROWS)
+    small = replace(algorithm, setting=SmallerSetting(whole=setting, rows=rows))
+    over = setting.size / rows
+    found = []
+    for run in range(FITS):
+        rng = np.random.default_rng([2026, run])
+        block = made_up(setting, columns, rows, rng, shares=algorithm.shares)
+        found.append(small.known(_walked(small, noise / over, block, rng), rows_over=over).errors)
+    widths = float(ndtri(0.5 + confidence / 2.0)) * np.mean(np.array(found), axis=0)
+    names = [*algorithm.entries, *(["intercept"] if algorithm.intercept else [])]
+    return {f"{name}{MADE_UP}": float(width) for name, width in zip(names, widths, strict=True)}
+
+
+def made_up(
+    setting: Setting,
+    columns: tuple[str, ...],
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    shares: Mapping[str, Sequence[float]] = MappingProxyType({}),
+) -> Array:
+    """Rows of codes: numbers normal around the middle of their range, levels as these shares say or alike, the target a line
+    plus noise.
+    """
+    features = []
+    for name in columns[:-1]:
+        low, high = setting.range(name)
+        if setting.levels(name):
+            features.append(_codes(_shares(setting, name, shares), rows, rng))
+        elif (low, high) == (0.0, 1.0):
+            features.append(rng.integers(0, 2, size=rows).astype(np.float64))
+        else:
+            features.append(np.clip(low + (high - low) * (0.5 + 0.15 * rng.normal(size=rows)), low, high))
+    block = np.column_stack(features)
+    x = widened(block, levels_of(setting, columns[:-1]))
+    middles = np.mean(x, axis=0) if rows else 0.0
+    standard = (x - middles) / _spreads(setting, columns, shares)
+    signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
+    low, high = setting.range(columns[-1])
+    half = 0.5 * high - 0.5 * low
+    y = low + half + half * PART * (signal + rng.normal(size=rows))
+    return np.column_stack([block, np.clip(y, low, high)])
+
+
+def _codes(shares: Array, rows: int, rng: np.random.Generator) -> Array:
+    """Each level as often as its share says, in any order."""
+    ends = np.round(np.cumsum(shares) * rows).astype(np.int64)
+    return np.asarray(
+        rng.permutation(np.searchsorted(ends, np.arange(rows), side="right").clip(0, shares.size - 1)), dtype=np.float64
+    )
+
+
+def _shares(setting: Setting, name: str, shares: Mapping[str, Sequence[float]]) -> Array:
+    levels = len(setting.levels(name))
+    return np.asarray(shares.get(name, (1.0 / levels,) * levels), dtype=np.float64)
+
+
+def _spreads(setting: Setting, columns: tuple[str, ...], shares: Mapping[str, Sequence[float]]) -> Array:
+    """The standard deviations of the made-up entries; 1 where there is none."""
+    spreads: list[float] = []
+    for name in columns[:-1]:
+        (low, high), levels = setting.range(name), setting.levels(name)
+        if levels:
+            parts = _shares(setting, name, shares)[1:]
+            spreads += [float(np.sqrt(part * (1.0 - part))) or 1.0 for part in parts]
+        else:
+            spreads.append((0.5 if (low, high) == (0.0, 1.0) else 0.15 * (high - low)) or 1.0)
+    return np.array(spreads)
+
+
+def _walked(algorithm: Any, noise: float, block: Array, rng: np.random.Generator) -> Any:
+    """The last state of a simulated run."""
+    curator, state = SimulatedCurator(block, rng), algorithm.init(noise)
+    with np.errstate(all="ignore"):
+        while not algorithm.finished(state):
+            state = algorithm.step(state, curator)
+    return state

@@ -1,0 +1,1 @@
+"""How good the forms are on made-up and public data: designs, gaps to a fit without privacy, and coverage of intervals."""

@@ -1,0 +1,103 @@
+"""Public facts of a regression, checked: columns, bounds and sizes, from parameters and the setting. Nothing reads data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dpkit import InvalidValueError, Setting, UnknownNameError
+from dpkit.authoring import in_full
+from dpkit_irls.moments.moment_query import Scaling
+from dpkit_irls.rows.dummies import entry_names, levels_of
+from dpkit_irls.rows.fixed_point import MOST_COLUMNS
+
+
+def checked_columns(setting: Setting, features: Sequence[str], target: str, *, where: str) -> tuple[str, ...]:
+    """Features, then the target: declared, distinct, and not too many."""
+    chosen = (*features, target)
+    for name in chosen:
+        if name not in setting.columns:
+            raise UnknownNameError(kind="column", name=name, known=setting.columns)
+    if not features or len(set(chosen)) != len(chosen):
+        raise InvalidValueError(
+            field="features", found=tuple(features), allowed="distinct columns, not the target", where=where
+        )
+    if setting.levels(target):
+        raise InvalidValueError(field="target", found=target, allowed="a column of numbers, not a category", where=where)
+    entries = len(entry_names(setting, features))
+    if not 1 <= entries < MOST_COLUMNS:
+        allowed = f"1 to {MOST_COLUMNS - 1} numbers, truth values and levels beyond each category's first"
+        raise InvalidValueError(field="features", found=entries, allowed=allowed, where=where)
+    return chosen
+
+
+def checked_start(start: Sequence[float], width: int, *, intercept: bool, where: str) -> tuple[float, ...]:
+    """Public coefficients to start from: none, or as many as there are."""
+    if start and (len(start) != width or not all(map(math.isfinite, start))):
+        raise InvalidValueError(
+            field="start",
+            found=f"{len(start)} numbers",
+            allowed=f"{width} finite numbers: one an entry{', then the intercept' if intercept else ''}",
+            where=where,
+        )
+    return tuple(map(float, start))
+
+
+def scaling_of(
+    setting: Setting,
+    features: Sequence[str],
+    target: str,
+    *,
+    x_bound: float | None,
+    y_bound: float | None,
+    intercept: bool,
+    where: str,
+) -> Scaling:
+    """Bounds as given, or the largest that the declared ranges allow."""
+    columns = checked_columns(setting, features, target, where=where)
+    # a category has one entry that is 1, or none: as a whole it adds 1 to the squared norm
+    widest = [1.0 if setting.levels(name) else max(map(abs, setting.range(name))) for name in columns]
+    largest = max(widest[:-1])
+    norm = largest * math.sqrt(math.fsum((entry / largest) ** 2 for entry in widest[:-1])) if largest else 1.0
+    return Scaling(
+        columns=columns,
+        x_bound=norm * (1.0 + 1e-12) if x_bound is None else x_bound,
+        y_bound=(widest[-1] or 1.0) if y_bound is None else y_bound,
+        intercept=intercept,
+        entries=entry_names(setting, features),
+        levels=levels_of(setting, features),
+    )
+
+
+def checked_shares(
+    setting: Setting, features: Sequence[str], shares: Mapping[str, Sequence[float]] | None, *, where: str
+) -> dict[str, tuple[float, ...]]:
+    """Public guesses of how rows are spread over the levels of categories: one a level, which add up to 1."""
+    found = {} if shares is None else {name: tuple(guesses) for name, guesses in shares.items()}
+    categories = [name for name in features if setting.levels(name)]
+    for name, guesses in found.items():
+        if name not in categories:
+            allowed = f"of categories among the features: {', '.join(categories) or 'there is none'}"
+            raise InvalidValueError(field="shares", found=name, allowed=allowed, where=where)
+        levels = len(setting.levels(name))
+        if len(guesses) != levels or abs(math.fsum(guesses) - 1.0) > 1e-6:
+            raise InvalidValueError(
+                field="shares",
+                found=f"{len(guesses)} shares of {name!r} that add up to {in_full(math.fsum(guesses))}",
+                allowed=f"{levels} shares, one a level, that add up to 1",
+                where=where,
+            )
+    return found
+
+
+def public_size(setting: Setting, *, where: str) -> int:
+    """The declared number of rows, where it is public."""
+    if setting.size is None or not setting.size_is_public:
+        raise InvalidValueError(
+            field="rows",
+            found="a number of rows that is not public",
+            allowed="public: the method divides by it",
+            where=where,
+            fix="Declare the number of rows, with neighbours: replace-one and unit: row; or run `irls`, which needs none.",
+        )
+    return setting.size

@@ -1,0 +1,157 @@
+"""Whether passes are compiled: where numba is installed (the extra `fast`), from the moment that loading it pays.
+
+The compiled passes give the same bits as numpy's, so nothing but time depends on this. Each function here gives None where
+numpy is to do it: without numba, for few rows, for many columns (where BLAS is faster), or for numbers beyond the clamp.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit_irls.rows.fixed_point import RUN, STEP, Array
+
+Counts = npt.NDArray[np.int64]
+
+WORTH_LOADING = 200_000_000
+"""So many cells are done by numpy first, in about as many seconds as numba takes to load: small analyses never load it."""
+MOST_COLUMNS = 32
+"""With more columns BLAS adds up products faster."""
+
+_worth = [WORTH_LOADING]
+_done = [0]  # cells of this process; threads may lose counts, which does not matter
+_failed = [False]
+
+
+@contextmanager
+def compiled_passes(*, wanted: bool) -> Iterator[None]:
+    """All passes compiled meanwhile, or none: to compare them. Not for several threads."""
+    before = _worth[0]
+    _worth[0] = 0 if wanted else 1 << 62
+    try:
+        yield
+    finally:
+        _worth[0] = before
+
+
+def can_compile() -> bool:
+    """Whether numba is there."""
+    return _compiled() is not None
+
+
+def prepared(
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    turned: Array,
+    scale: float,
+    origin: float,
+    near: float,
+    far: float,
+    clamp: float,
+    *,
+    intercept: bool,
+) -> Array | None:
+    """Weighted directions, reaches and targets, a column each."""
+    width = turned.shape[0]
+    passes = _passes(block, width)
+    if passes is None:
+        return None
+    found = np.empty((width + 2, block.shape[0]))
+    seen = (centres, inverse_units, intercept, turned, scale * STEP, origin, near, far, clamp)
+    return found if _did(passes.prepared, block, *seen, found) else None
+
+
+def exponent_counts(
+    block: Array, centres: Array, inverse_units: Array, clamp: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """How often each column has each stored exponent, and how often it is zero."""
+    features = inverse_units.size
+    passes = _passes(block, features)
+    if passes is None:
+        return None
+    counts, zeros = np.zeros((features, 2048), dtype=np.int64), np.zeros(features, dtype=np.int64)
+    return (counts, zeros) if _did(passes.exponents, block, centres, inverse_units, clamp, counts, zeros) else None
+
+
+def gradient(columns: Array, direction: Array, scale: float, step: float) -> Array | None:
+    """Sums of scores times directions, of each run of rows."""
+    passes = _passes(columns, direction.size)
+    if passes is None:
+        return None
+    totals = np.zeros((_runs(columns), direction.size))
+    return totals if _did(passes.gradient, columns, direction, scale, step, RUN, totals) else None
+
+
+def step(
+    columns: Array, direction: Array, scale: float, step: float, *, carried: int, inverse_far: float
+) -> tuple[Array, Array, Array] | None:
+    """Gradient, what it carries (one of compiled's numbers) and nearness, of each run of rows."""
+    passes = _passes(columns, direction.size)
+    if passes is None:
+        return None
+    runs, width = _runs(columns), direction.size
+    gradients, matrices, nears = np.zeros((runs, width)), np.zeros((runs, width, width)), np.zeros(runs)
+    if not _did(passes.step, columns, direction, scale, step, RUN, carried, inverse_far, gradients, matrices, nears):
+        return None
+    return gradients, _both_triangles(matrices), nears
+
+
+def moments(columns: Array, direction: Array, scale: float, cap: float, balance: float) -> Array | None:
+    """Sums of w w', of each run of rows."""
+    passes = _passes(columns, direction.size)
+    if passes is None:
+        return None
+    totals = np.zeros((_runs(columns), columns.shape[0], columns.shape[0]))
+    return _both_triangles(totals) if _did(passes.moments, columns, direction, scale, cap, balance, RUN, totals) else None
+
+
+def _did(compiled_pass: Callable[..., object], *arguments: object) -> bool:
+    """Whether a compiled pass did its work; numpy does it otherwise.
+
+    Passes are compiled when they are first called, and numba writes to a disk then: what it raises says nothing of a row, but
+    an engine would take it for a row that cannot be counted. It costs time instead, and numba is not asked again.
+    """
+    try:
+        return compiled_pass(*arguments) is not False
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - as above
+        _failed[0] = True
+        logging.getLogger("dpkit").info("numba cannot compile (%s): irls does without.", type(error).__name__)
+        return False
+
+
+def _both_triangles(lower: Array) -> Array:
+    return np.asarray(lower + np.tril(lower, -1).swapaxes(1, 2))
+
+
+def _runs(columns: Array) -> int:
+    return max(1, -(-int(columns.shape[1]) // RUN))
+
+
+def _passes(cells: Array, width: int) -> ModuleType | None:
+    """The compiled passes, for these cells."""
+    if _failed[0] or width > MOST_COLUMNS or not cells.flags.c_contiguous:
+        return None
+    if _done[0] < _worth[0]:
+        _done[0] += cells.size
+        return None
+    return _compiled()
+
+
+@cache
+def _compiled() -> ModuleType | None:
+    try:
+        from dpkit_irls.rows import compiled
+    except Exception as error:  # noqa: BLE001 - a numba that does not load costs time, and nothing else
+        if not isinstance(error, ModuleNotFoundError):
+            logging.getLogger("dpkit").info("numba does not load (%s): irls does without.", type(error).__name__)
+        return None
+    return compiled
