@@ -170,6 +170,7 @@ if TYPE_CHECKING:
     from dpkit.release.curator import planned_event as planned_event
     from dpkit.release.driver import Outcome as Outcome
     from dpkit.release.driver import drive as drive
+    from dpkit.release.driver import states_of as states_of
     from dpkit.release.ledger.ledger import Ledger as Ledger
     from dpkit.release.ledger.terms import ExpectedTerms as ExpectedTerms
     from dpkit.release.noise import ScaledNoise as ScaledNoise
@@ -277,7 +278,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "dpkit.numerics.noise.randomness": ("secure_generator",),
     "dpkit.numerics.noise.simulated": ("Simulated",),
     "dpkit.release.curator": ("DataCurator", "Released", "planned_event"),
-    "dpkit.release.driver": ("drive", "Outcome"),
+    "dpkit.release.driver": ("drive", "Outcome", "states_of"),
     "dpkit.release.ledger.ledger": ("Ledger",),
     "dpkit.release.ledger.terms": ("ExpectedTerms",),
     "dpkit.release.noise": ("ScaledNoise", "expected_error", "noise_for"),

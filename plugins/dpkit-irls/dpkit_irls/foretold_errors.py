@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpkit import Distance, Mechanism, Neighbours, Query, Setting
+from dpkit import Distance, Neighbours, Query, Setting
 from dpkit_irls.fit import Array
 from dpkit_irls.rows.dummies import entry_names, levels_of, widened
+from dpkit_irls.simulated_run import last_state
 
 if TYPE_CHECKING:
     from dpkit_irls.bounded.bounded import BoundedIRLS
@@ -69,23 +70,6 @@ class SmallerSetting:
         return self.whole.distances(query)
 
 
-class SimulatedCurator:
-    """Releases from made-up rows. It has no data."""
-
-    def __init__(self, block: Array, rng: np.random.Generator) -> None:
-        self._block, self._rng = block, rng
-
-    def release(self, query: Query, mechanism: Mechanism) -> Array:
-        """The noisy value of one query."""
-        return self.release_all([(query, mechanism)])[0]
-
-    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Array, ...]:
-        """One noisy value each."""
-        return tuple(
-            np.asarray(mechanism.release(query.total(self._block), self._rng), dtype=np.float64) for query, mechanism in pairs
-        )
-
-
 def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns: tuple[str, ...]) -> dict[str, float]:
     """What the noise of a fit does to each coefficient, at most, with this confidence, on made-up data; empty without a size.
 
@@ -101,8 +85,8 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
     for run in range(RUNS):
         rng = np.random.default_rng([2016, run])
         block = made_up(setting, columns, rows, rng)
-        exact = small.result(_walked(small, noise * 1e-6, block, rng))
-        noisy = small.result(_walked(small, noise * rows / setting.size, block, rng))
+        exact = small.result(last_state(small, noise * 1e-6, block, rng))
+        noisy = small.result(last_state(small, noise * rows / setting.size, block, rng))
         slopes.append(np.subtract(noisy.coefficients, exact.coefficients))
         constants.append(noisy.intercept - exact.intercept)
     spreads = _spreads(setting, columns, {})
@@ -132,7 +116,7 @@ def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) 
     for run in range(FITS):
         rng = np.random.default_rng([2026, run])
         block = made_up(setting, columns, rows, rng, shares=algorithm.shares)
-        found.append(small.known(_walked(small, noise / over, block, rng), rows_over=over).errors)
+        found.append(small.known(last_state(small, noise / over, block, rng), rows_over=over).errors)
     widths = float(ndtri(0.5 + confidence / 2.0)) * np.mean(np.array(found), axis=0)
     names = [*algorithm.entries, *(["intercept"] if algorithm.intercept else [])]
     return {f"{name}{MADE_UP}": float(width) for name, width in zip(names, widths, strict=True)}
@@ -193,12 +177,3 @@ def _spreads(setting: Setting, columns: tuple[str, ...], shares: Mapping[str, Se
         else:
             spreads.append((0.5 if (low, high) == (0.0, 1.0) else 0.15 * (high - low)) or 1.0)
     return np.array(spreads)
-
-
-def _walked(algorithm: Any, noise: float, block: Array, rng: np.random.Generator) -> Any:
-    """The last state of a simulated run."""
-    curator, state = SimulatedCurator(block, rng), algorithm.init(noise)
-    with np.errstate(all="ignore"):
-        while not algorithm.finished(state):
-            state = algorithm.step(state, curator)
-    return state

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dpkit_irls.algorithm import IRLS, MOMENTS, PAPER
-from dpkit_irls.foretold_errors import SimulatedCurator, made_up
+from dpkit_irls.foretold_errors import made_up
 from dpkit_irls.moments.moment_errors import residual_scale, scores
 from dpkit_irls.moments.moment_query import Scaling
+from dpkit_irls.simulated_run import last_state
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms
@@ -78,10 +79,7 @@ def test_rare_levels_are_foretold_where_their_shares_are_declared():
     rng, stated = np.random.default_rng(5), []
     for _ in range(2):
         block = made_up(where, where.columns, rows, rng, shares=shares)
-        state, curator = algorithm.init(noise), SimulatedCurator(block, rng)
-        while not algorithm.finished(state):
-            state = algorithm.step(state, curator)
-        fit = algorithm.result(state)
+        fit = algorithm.result(last_state(algorithm, noise, block, rng))
         stated.append([*fit.standard_errors, fit.intercept_error])
     observed = 1.96 * np.mean(stated, axis=0)
     assert np.array(list(declared.values())) / observed == pytest.approx(np.ones(4), rel=0.5)

@@ -181,9 +181,7 @@ def asked_by_a_run(relation, features, *, noise, **chosen):
     engine = dpkit.BlockEngine(dpkit.open_source(rows, where.schema, neighbours=relation, names=list(where.columns)))
     algorithm = prepare("irls", where, features=where.columns[:-1], target="y", **chosen)
     curator = Asking(engine, np.random.default_rng(2))
-    state = algorithm.init(noise)
-    while not algorithm.finished(state):
-        state = algorithm.step(state, curator)
+    dpkit.drive(algorithm, curator, noise=noise)
     return curator.asked
 
 

@@ -67,9 +67,7 @@ def transcripts(algorithm, noise, pair, where, *, side, runs, seed):
     done = []
     for run in range(runs):
         curator = TwoWorlds(engines=engines, side=side, setting=where, rng=np.random.default_rng([seed, side, run]))
-        state = algorithm.init(noise)
-        while not algorithm.finished(state):
-            state = algorithm.step(state, curator)
+        dpkit.drive(algorithm, curator, noise=noise)
         done.append(curator)
     return done
 

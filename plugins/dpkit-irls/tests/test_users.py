@@ -76,9 +76,7 @@ def test_a_whole_person_moves_no_sum_beyond_its_distance(name, relation):
     )  # fmt: skip
     algorithm = prepared(where, **({} if name == "bounded" else {"weight_cap": 1.0}), **FORMS[name])
     watching = Watching([engine(persons, where) for persons in neighbours], where, np.random.default_rng(2))
-    state = algorithm.init(1.0)
-    while not algorithm.finished(state):
-        state = algorithm.step(state, watching)
+    dpkit.drive(algorithm, watching, noise=1.0)
     assert watching.largest > 0.3  # the neighbours are hard
 
 

@@ -20,8 +20,9 @@ from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schem
 from dpkit_irls.bounded.estimand import Estimand, estimand_of
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.designs import MADE_UP, Array, Design
-from dpkit_irls.measuring.gaps import SimulatedCurator, registry
+from dpkit_irls.measuring.gaps import registry
 from dpkit_irls.measuring.real_designs import REAL
+from dpkit_irls.simulated_run import last_state
 
 DELTA = 1e-6
 FIRST_SEED = 90_000
@@ -64,10 +65,7 @@ def fitted(case: Case, number: int) -> tuple[Fit, Array]:
     block = design.rows(case.rows, np.random.default_rng([FIRST_SEED + number, case.rows, *case.design.encode()]))
     algorithm = _prepared(case.design, case.rows)
     rng = np.random.default_rng([FIRST_SEED + number, case.rows, round(10 * case.epsilon), 1])
-    state, curator = algorithm.init(_noise(case.epsilon)), SimulatedCurator(block=block, rng=rng)
-    while not algorithm.finished(state):
-        state = algorithm.step(state, curator)
-    fit: Fit = algorithm.result(state)
+    fit: Fit = algorithm.result(last_state(algorithm, _noise(case.epsilon), block, rng))
     return fit, block
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit import ApproxDP, DeclaredSetting, Mechanism, Neighbours, Number, Preparation, Query, Registry, Schema, solve_noise
+from dpkit import ApproxDP, DeclaredSetting, Neighbours, Number, Registry, Schema, solve_noise
 from dpkit_irls.algorithm import prepare
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.generator import Array, Sample, error, non_private, sample
 from dpkit_irls.paper.paper import PaperIRLS
+from dpkit_irls.simulated_run import last_state
 
 BUDGET = ApproxDP(epsilon=0.9, delta=1e-6)
 SMALL_GAP = 0.05
@@ -47,34 +48,6 @@ def registry() -> Registry:
     return load_plugins(discover=False, extra={"irls": dpkit_irls}).registry
 
 
-@dataclass(slots=True, kw_only=True)
-class SimulatedCurator:
-    """Releases with seeded noise from made-up rows, and charges nobody: a run without its ledger, checks and exact totals.
-
-    What it prepares of the rows it keeps for as long as queries ask for it.
-    """
-
-    block: Array
-    rng: np.random.Generator
-    _preparation: Preparation | None = None
-    _prepared: Array | None = None
-
-    def release(self, query: Query, mechanism: Mechanism) -> Array:
-        """The noisy value of one query."""
-        return np.asarray(mechanism.release(self._total(query), self.rng), dtype=np.float64)
-
-    def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Array, ...]:
-        """Several."""
-        return tuple(self.release(query, mechanism) for query, mechanism in pairs)
-
-    def _total(self, query: Query) -> Array:
-        if query.preparation is None or query.prepared_steps is None or query.grid is None:
-            return query.total(self.block)
-        if self._prepared is None or query.preparation is not self._preparation:
-            self._preparation, self._prepared = query.preparation, query.preparation.rows(self.block)
-        return np.asarray(np.sum(query.prepared_steps(self._prepared), axis=0, dtype=np.float64) * query.grid)
-
-
 def fitted(data: Sample, method: str, rng: np.random.Generator, *, known: Registry, noise: dict[object, float]) -> Array:
     """Coefficients of one private fit (a simulation); `noise` remembers what was solved."""
     width = data.x.shape[1]
@@ -92,10 +65,7 @@ def fitted(data: Sample, method: str, rng: np.random.Generator, *, known: Regist
             noise[key] = algorithm.published_noise(BUDGET.epsilon, BUDGET.delta)
         else:
             noise[key] = solve_noise([algorithm], BUDGET, accountant="gdp", neighbours=setting.neighbours, registry=known)[0][0]
-    state, curator = algorithm.init(noise[key]), SimulatedCurator(block=np.column_stack([data.x, data.y]), rng=rng)
-    while not algorithm.finished(state):
-        state = algorithm.step(state, curator)
-    fit = algorithm.result(state)
+    fit = algorithm.result(last_state(algorithm, noise[key], np.column_stack([data.x, data.y]), rng))
     assert isinstance(fit, Fit)
     return np.array([*fit.coefficients, fit.intercept]) if data.intercept else np.array(fit.coefficients)
 
