@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
+from dpkit.accountants.pure import NOT_ONE_PAIR
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.contracts.accountant import Accountant, Reading
-from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
 from dpkit.privacy.checks import one_of
@@ -50,30 +51,16 @@ class AdvancedState:
 class AdvancedAccountant(Accountant[AdvancedState]):
     """The minimum of the theorems named: `basic`, `dwork-roth`, `kairouz`, `optimal`; each only where it applies."""
 
+    name: ClassVar[str] = "advanced"
+    native: ClassVar[type[Loss]] = ApproxDP
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {PureDP: PURE_TO_APPROXIMATE}
+    refuses: ClassVar[str] = NOT_ONE_PAIR
+
     theorems: tuple[str, ...] = tuple(THEOREMS)
 
     def __post_init__(self) -> None:
         for theorem in self.theorems:
             one_of(theorem, tuple(THEOREMS), field="theorems", where="AdvancedAccountant")
-
-    @property
-    def name(self) -> str:
-        """`advanced`."""
-        return "advanced"
-
-    @property
-    def native(self) -> type[Loss]:
-        """(epsilon, delta)."""
-        return ApproxDP
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """A pure loss is an (epsilon, 0) loss."""
-        return {PureDP: PURE_TO_APPROXIMATE}
-
-    def refusal(self, loss: Loss) -> str:
-        """A concentrated loss is not (epsilon, delta)-DP for one fixed pair."""
-        return f"a {type(loss).__name__} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."
 
     def zero(self) -> AdvancedState:
         """Nothing spent."""
@@ -81,8 +68,7 @@ class AdvancedAccountant(Accountant[AdvancedState]):
 
     def state_of(self, loss: Loss) -> AdvancedState:
         """One term, its delta apart: an (epsilon, delta) pair is dominated by epsilon and delta separately."""
-        if not isinstance(loss, ApproxDP):
-            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        loss = self.native_loss(loss, ApproxDP)
         terms = ((loss.epsilon, 1),) if loss.epsilon else ()
         return AdvancedState(terms=terms, log_slack=log_slack(loss.delta))
 

@@ -5,14 +5,13 @@ The registry's `best` has dpkit's own as components. With others, it is made and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant, Reading
 from dpkit.errors import InvalidValueError, LossOverflowError, UnpricedLossError
-from dpkit.privacy.conversions import Conversion
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
 
@@ -28,26 +27,14 @@ class BestState:
 class BestAccountant(Accountant[BestState]):
     """The product of its components. Each proves a bound on the same releases, so the smallest holds."""
 
+    name: ClassVar[str] = "best"
+    native: ClassVar[type[Loss]] = Loss  # any that one component takes; the components convert for themselves
+
     components: tuple[AnyAccountant, ...]
 
     def __post_init__(self) -> None:
         if not self.components:
             raise InvalidValueError(field="components", found=(), allowed="at least one accountant", where="BestAccountant")
-
-    @property
-    def name(self) -> str:
-        """`best`."""
-        return "best"
-
-    @property
-    def native(self) -> type[Loss]:
-        """Any loss that one component takes."""
-        return Loss
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """The components convert for themselves."""
-        return {}
 
     def zero(self) -> BestState:
         """Nothing spent, under each."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
-from dpkit.contracts.accountant import Accountant, Reading
-from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up, sqrt_down, sqrt_up
+from dpkit.accountants.sums import SumAccountant
+from dpkit.contracts.accountant import Reading
+from dpkit.numerics.rounding import format_up, sqrt_down, sqrt_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions import Conversion, gaussian_delta, gaussian_epsilon
+from dpkit.privacy.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.gauges import Gauge
 from dpkit.privacy.losses import GDP, ApproxDP, Loss
 
@@ -28,56 +28,21 @@ class GaussianState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianDPAccountant(Accountant[GaussianState]):
+class GaussianDPAccountant(SumAccountant[GaussianState]):
     """Gaussian DP (DRS22, Corollary 2): composition is one Gaussian."""
 
-    @property
-    def name(self) -> str:
-        """`gdp`."""
-        return "gdp"
-
-    @property
-    def native(self) -> type[Loss]:
-        """Gaussian DP."""
-        return GDP
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """None: what is not Gaussian-like is refused, so that this accountant stays exact."""
-        return {}
-
-    def refusal(self, loss: Loss) -> str:
-        """What to use for other noises."""
-        return (
-            f"it is exact for Gaussian-like releases alone, and a {type(loss).__name__} loss is not one. "
-            "Use zcdp, rdp or best for a mixture, or Gaussian noise for this release."
-        )
-
-    def zero(self) -> GaussianState:
-        """Nothing spent."""
-        return GaussianState(mu_squared=Fraction(0))
+    name: ClassVar[str] = "gdp"
+    native: ClassVar[type[Loss]] = GDP
+    state: ClassVar[Any] = GaussianState
+    refuses: ClassVar[str] = (
+        "it is exact for Gaussian-like releases alone, and a {} loss is not one. "
+        "Use zcdp, rdp or best for a mixture, or Gaussian noise for this release."
+    )
 
     def state_of(self, loss: Loss) -> GaussianState:
         """The square of mu, exactly."""
-        if not isinstance(loss, GDP):
-            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        loss = self.native_loss(loss, GDP)
         return GaussianState(mu_squared=Fraction(loss.mu) ** 2)
-
-    def combine(self, *states: GaussianState) -> GaussianState:
-        """Sums of squares."""
-        return GaussianState(mu_squared=exact_sum((state.mu_squared, 1) for state in states))
-
-    def repeat(self, state: GaussianState, times: int) -> GaussianState:
-        """Products."""
-        return GaussianState(mu_squared=state.mu_squared * times)
-
-    def join(self, *states: GaussianState) -> GaussianState:
-        """The largest."""
-        return max(states, key=lambda state: state.mu_squared, default=self.zero())
-
-    def best(self, *states: GaussianState) -> GaussianState:
-        """The smallest."""
-        return min(states, key=lambda state: state.mu_squared)
 
     def reading(self, state: GaussianState, *, delta: float) -> Reading:
         """The exact profile, inverted."""
@@ -110,10 +75,6 @@ class GaussianDPAccountant(Accountant[GaussianState]):
             measure=lambda state: (state.mu_squared,),
             loss=lambda amounts, up: GDP(mu=sqrt_up(amounts[0]) if up else sqrt_down(amounts[0])),
         )
-
-    def weight(self, state: GaussianState, total: GaussianState, *, delta: float) -> Fraction:
-        """The square of mu."""
-        return state.mu_squared
 
     def total(self, state: GaussianState) -> Loss | None:
         """Mu, rounded up."""

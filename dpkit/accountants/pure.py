@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
-from dpkit.contracts.accountant import Accountant, Reading
-from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.accountants.sums import SumAccountant
+from dpkit.contracts.accountant import Reading
+from dpkit.numerics.rounding import round_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
@@ -17,6 +18,7 @@ from dpkit.privacy.gauges import Gauge, shown
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
 _FILTER = Citation(key="RRUV16", locator="the basic-composition privacy filter")
+NOT_ONE_PAIR = "a {} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."
 _BASIC = Citation(key="DR14", locator="Theorem 3.16, basic composition")
 
 
@@ -29,59 +31,19 @@ class BasicState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PureAccountant(Accountant[BasicState]):
+class PureAccountant(SumAccountant[BasicState]):
     """Basic composition, in exact arithmetic, rounded up when it is read."""
 
-    @property
-    def name(self) -> str:
-        """`pure`."""
-        return "pure"
-
-    @property
-    def native(self) -> type[Loss]:
-        """(epsilon, delta), with delta = 0 for pure losses."""
-        return ApproxDP
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """A pure loss is an (epsilon, 0) loss."""
-        return {PureDP: PURE_TO_APPROXIMATE}
-
-    def refusal(self, loss: Loss) -> str:
-        """A concentrated loss is not pure for any epsilon."""
-        return f"a {type(loss).__name__} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."
-
-    def zero(self) -> BasicState:
-        """Nothing spent."""
-        return BasicState(epsilon=Fraction(0), delta=Fraction(0))
+    name: ClassVar[str] = "pure"
+    native: ClassVar[type[Loss]] = ApproxDP
+    state: ClassVar[Any] = BasicState
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {PureDP: PURE_TO_APPROXIMATE}
+    refuses: ClassVar[str] = NOT_ONE_PAIR
 
     def state_of(self, loss: Loss) -> BasicState:
         """The pair, exactly."""
-        if not isinstance(loss, ApproxDP):
-            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        loss = self.native_loss(loss, ApproxDP)
         return BasicState(epsilon=Fraction(loss.epsilon), delta=Fraction(loss.delta))
-
-    def combine(self, *states: BasicState) -> BasicState:
-        """Sums."""
-        return BasicState(
-            epsilon=exact_sum((state.epsilon, 1) for state in states),
-            delta=exact_sum((state.delta, 1) for state in states),
-        )
-
-    def repeat(self, state: BasicState, times: int) -> BasicState:
-        """Products."""
-        return BasicState(epsilon=state.epsilon * times, delta=state.delta * times)
-
-    def join(self, *states: BasicState) -> BasicState:
-        """The larger of each."""
-        return BasicState(
-            epsilon=max((state.epsilon for state in states), default=Fraction(0)),
-            delta=max((state.delta for state in states), default=Fraction(0)),
-        )
-
-    def best(self, *states: BasicState) -> BasicState:
-        """The smaller delta first, since a sum of deltas can make the whole answer useless."""
-        return min(states, key=lambda state: (state.delta, state.epsilon))
 
     def reading(self, state: BasicState, *, delta: float) -> Reading:
         """The sum of epsilons, provided that delta covers the sum of deltas."""
@@ -109,10 +71,6 @@ class PureAccountant(Accountant[BasicState]):
             measure=lambda state: (state.epsilon, state.delta),
             loss=lambda amounts, up: _pair(shown(amounts[0], up), shown(amounts[1], up)),
         )
-
-    def weight(self, state: BasicState, total: BasicState, *, delta: float) -> Fraction:
-        """Epsilon."""
-        return state.epsilon
 
     def total(self, state: BasicState) -> Loss | None:
         """The pair, rounded up; None when a sum is no longer a loss."""

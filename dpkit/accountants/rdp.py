@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -62,26 +63,15 @@ class RenyiState:
 class RenyiAccountant(Accountant[RenyiState]):
     """Rényi DP (Mironov 2017) with approximate losses as a slack (BS16, section 8)."""
 
-    @property
-    def name(self) -> str:
-        """`rdp`."""
-        return "rdp"
-
-    @property
-    def native(self) -> type[Loss]:
-        """A Rényi curve."""
-        return RenyiCurve
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """Every other notion has a curve."""
-        return {
-            PureDP: PURE_TO_RENYI,
-            ApproxDP: APPROXIMATE_TO_RENYI,
-            MeanCDP: MEAN_CDP_TO_RENYI,
-            ZCDP: ZCDP_TO_RENYI,
-            GDP: GDP_TO_RENYI,
-        }
+    name: ClassVar[str] = "rdp"
+    native: ClassVar[type[Loss]] = RenyiCurve
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {
+        PureDP: PURE_TO_RENYI,
+        ApproxDP: APPROXIMATE_TO_RENYI,
+        MeanCDP: MEAN_CDP_TO_RENYI,
+        ZCDP: ZCDP_TO_RENYI,
+        GDP: GDP_TO_RENYI,
+    }
 
     def zero(self) -> RenyiState:
         """Nothing spent."""

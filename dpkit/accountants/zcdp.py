@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
-from dpkit.contracts.accountant import Accountant, Reading
-from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up, round_up
+from dpkit.accountants.sums import SumAccountant
+from dpkit.contracts.accountant import Reading
+from dpkit.numerics.rounding import format_up, round_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
-from dpkit.privacy.checks import one_of, probability_below_one
+from dpkit.privacy.checks import checked, one_of, probability_below_one
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.conversions import (
     APPROXIMATE_TO_ZCDP,
@@ -48,32 +49,24 @@ _SIMPLE = Citation(key="BS16", locator="Proposition 1.3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZCDPState:
-    """The exact sum of rho, and the sum of -ln(1 - delta) over the slacks."""
+    """The exact sum of rho (BS16, Lemma 2.3), and the sum of -ln(1 - delta) over the slacks (BS16, Lemma 8.2)."""
 
     rho: Fraction
     log_slack: Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZCDPAccountant(Accountant[ZCDPState]):
+@checked(constants=partial(one_of, options=("tight", "usual")), conversion=partial(one_of, options=("optimal", "simple")))
+class ZCDPAccountant(SumAccountant[ZCDPState]):
     """zCDP (BS16). `constants`: for pure losses, the tight e tanh(e/2) or the usual e^2/2. `conversion`: the reading."""
+
+    name: ClassVar[str] = "zcdp"
+    native: ClassVar[type[Loss]] = ZCDP
+    state: ClassVar[Any] = ZCDPState
+    refuses: ClassVar[str] = "a {} gives no rho that holds at every order; use the accountant rdp."
 
     constants: Literal["tight", "usual"] = "tight"
     conversion: Literal["optimal", "simple"] = "optimal"
-
-    def __post_init__(self) -> None:
-        one_of(self.constants, ("tight", "usual"), field="constants", where="ZCDPAccountant")
-        one_of(self.conversion, ("optimal", "simple"), field="conversion", where="ZCDPAccountant")
-
-    @property
-    def name(self) -> str:
-        """`zcdp`."""
-        return "zcdp"
-
-    @property
-    def native(self) -> type[Loss]:
-        """zCDP with a slack."""
-        return ZCDP
 
     @property
     def conversions(self) -> Mapping[type[Loss], Conversion]:
@@ -86,41 +79,10 @@ class ZCDPAccountant(Accountant[ZCDPState]):
             GDP: GDP_TO_ZCDP,
         }
 
-    def refusal(self, loss: Loss) -> str:
-        """A Rényi curve known at some orders gives no rho."""
-        return f"a {type(loss).__name__} gives no rho that holds at every order; use the accountant rdp."
-
-    def zero(self) -> ZCDPState:
-        """Nothing spent."""
-        return ZCDPState(rho=Fraction(0), log_slack=Fraction(0))
-
     def state_of(self, loss: Loss) -> ZCDPState:
         """Rho, exactly."""
-        if not isinstance(loss, ZCDP):
-            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        loss = self.native_loss(loss, ZCDP)
         return ZCDPState(rho=Fraction(loss.rho), log_slack=log_slack(loss.delta))
-
-    def combine(self, *states: ZCDPState) -> ZCDPState:
-        """Rho adds (BS16, Lemma 2.3), slacks combine (BS16, Lemma 8.2)."""
-        return ZCDPState(
-            rho=exact_sum((state.rho, 1) for state in states),
-            log_slack=exact_sum((state.log_slack, 1) for state in states),
-        )
-
-    def repeat(self, state: ZCDPState, times: int) -> ZCDPState:
-        """Products."""
-        return ZCDPState(rho=state.rho * times, log_slack=state.log_slack * times)
-
-    def join(self, *states: ZCDPState) -> ZCDPState:
-        """The larger of each."""
-        return ZCDPState(
-            rho=max((state.rho for state in states), default=Fraction(0)),
-            log_slack=max((state.log_slack for state in states), default=Fraction(0)),
-        )
-
-    def best(self, *states: ZCDPState) -> ZCDPState:
-        """The smaller slack first, then the smaller rho."""
-        return min(states, key=lambda state: (state.log_slack, state.rho))
 
     def reading(self, state: ZCDPState, *, delta: float) -> Reading:
         """Optimal or simple conversion at what the slack leaves of delta."""
@@ -171,10 +133,6 @@ class ZCDPAccountant(Accountant[ZCDPState]):
             measure=lambda state: (state.rho, state.log_slack),
             loss=lambda amounts, up: ZCDP(rho=shown(amounts[0], up), delta=shown_slack(amounts[1], up)),
         )
-
-    def weight(self, state: ZCDPState, total: ZCDPState, *, delta: float) -> Fraction:
-        """Rho."""
-        return state.rho
 
     def total(self, state: ZCDPState) -> Loss | None:
         """Rho and slack, rounded up."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from dpkit.errors import InvalidValueError, UnpricedLossError
 from dpkit.numerics.bracketing import first_true
@@ -31,6 +31,7 @@ from dpkit.privacy.conversions import CONVERSIONS
 from dpkit.privacy.losses import GDP, RDP, ZCDP, MeanCDP, RenyiCurve
 
 S = TypeVar("S")
+Native = TypeVar("Native", bound=Loss)
 
 _TYPICAL_DELTA = 1e-6
 """Where states are compared that bound one and the same release. Any choice among them is sound."""
@@ -53,6 +54,8 @@ class Accountant(ABC, Generic[S]):
     """
 
     __slots__ = ()
+    refuses: ClassVar[str] = ""
+    """Why other losses are not taken, and what to use instead; `{}` stands for the class of the loss."""
 
     @property
     @abstractmethod
@@ -149,8 +152,16 @@ class Accountant(ABC, Generic[S]):
         """The accountant whose rules explain a reading: itself, unless it only chooses among others."""
         return self
 
+    def native_loss(self, loss: Loss, kind: type[Native]) -> Native:
+        """The loss as one of the native notion; refused where it is another."""
+        if not isinstance(loss, kind):
+            raise UnpricedLossError(loss=loss, accountant=self.name, reason=self.refusal(loss))
+        return loss
+
     def refusal(self, loss: Loss) -> str:
         """Why a foreign loss is not taken, and what to do instead."""
+        if self.refuses:
+            return self.refuses.format(type(loss).__name__)
         taken = [self.native.__name__, *(kind.__name__ for kind in self.conversions)]
         return f"no theorem here turns it into {self.native.__name__}; it takes {', '.join(taken)}."
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from dpkit.contracts.accountant import Accountant, Reading, normalised
 from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.numerics.special import asfloat
-from dpkit.privacy.checks import finite_number
+from dpkit.privacy.checks import checked, positive
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.conversions import APPROXIMATE_TO_PAIR, GDP_TO_PAIR, PURE_TO_PAIR, Conversion
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
@@ -60,33 +61,20 @@ class LossState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(width=positive)
 class LossDistributionAccountant(Accountant[LossState]):
     """Composition by the law of the privacy loss, in both directions. `width` is how far apart the two bounds may be."""
 
+    name: ClassVar[str] = "pld"
+    native: ClassVar[type[Loss]] = LossPair
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {
+        PureDP: PURE_TO_PAIR,
+        ApproxDP: APPROXIMATE_TO_PAIR,
+        GDP: GDP_TO_PAIR,
+    }
+    refuses: ClassVar[str] = "a {} loss bounds moments and has no one worst pair of distributions; use zcdp, rdp or best."
+
     width: float = 5e-7
-
-    def __post_init__(self) -> None:
-        width = finite_number(self.width, field="width", where="LossDistributionAccountant", minimum=0.0, strict=True)
-        object.__setattr__(self, "width", width)
-
-    @property
-    def name(self) -> str:
-        """`pld`."""
-        return "pld"
-
-    @property
-    def native(self) -> type[Loss]:
-        """A dominating pair."""
-        return LossPair
-
-    @property
-    def conversions(self) -> Mapping[type[Loss], Conversion]:
-        """Losses that have a worst pair."""
-        return {PureDP: PURE_TO_PAIR, ApproxDP: APPROXIMATE_TO_PAIR, GDP: GDP_TO_PAIR}
-
-    def refusal(self, loss: Loss) -> str:
-        """Moments bound no single pair."""
-        return f"a {type(loss).__name__} loss bounds moments and has no one worst pair of distributions; use zcdp, rdp or best."
 
     def zero(self) -> LossState:
         """Nothing spent."""
