@@ -34,7 +34,7 @@ from dpkit.mechanisms import (
     subsampled_gaussian,
 )
 from dpkit.mechanisms.factories import FACTORIES
-from dpkit.privacy.rules import CORE_RULES, LossRule
+from dpkit.privacy.claims import CORE_RULES, LossRule
 from dpkit.release.one_query import RELEASE
 
 

@@ -14,7 +14,7 @@ from dpkit.contracts.accountant import Accountant, Reading
 from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
 from dpkit.privacy.checks import one_of
-from dpkit.privacy.claims import Citation
+from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.compositions import (
     OPTIMAL_COUNT_LIMIT,
     basic_epsilon,
@@ -25,7 +25,7 @@ from dpkit.privacy.compositions import (
     optimal_delta,
     optimal_epsilon,
 )
-from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.privacy.conversions import PURE_TO_APPROXIMATE
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 

@@ -13,14 +13,8 @@ from dpkit.accountants.sums import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, round_up, sqrt_up
 from dpkit.privacy.checks import checked, one_of
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions import (
-    PURE_TO_MEAN_CDP,
-    PURE_TO_MEAN_CDP_USUAL,
-    Conversion,
-    mean_cdp_delta,
-    mean_cdp_epsilon,
-)
+from dpkit.privacy.claims import Citation, Conversion
+from dpkit.privacy.conversions import PURE_TO_MEAN_CDP, PURE_TO_MEAN_CDP_USUAL, mean_cdp_delta, mean_cdp_epsilon
 from dpkit.privacy.losses import Loss, MeanCDP, PureDP
 
 _TAIL = Citation(key="DR16", locator="section 3, the subgaussian tail of the privacy loss")

@@ -12,8 +12,8 @@ from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, sqrt_down, sqrt_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.gauges import Gauge
+from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.losses import GDP, ApproxDP, Loss
 
 _FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")

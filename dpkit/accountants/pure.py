@@ -12,8 +12,8 @@ from dpkit.accountants.sums import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import round_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions import PURE_TO_APPROXIMATE, Conversion
+from dpkit.privacy.claims import Citation, Conversion
+from dpkit.privacy.conversions import PURE_TO_APPROXIMATE
 from dpkit.privacy.gauges import Gauge, shown
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 

@@ -16,14 +16,13 @@ from dpkit.numerics.rounding import exact_sum
 from dpkit.numerics.special import Array
 from dpkit.pricing.filters import FilterTheorem
 from dpkit.privacy.checks import finite_number, probability_below_one
-from dpkit.privacy.claims import Citation
+from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import (
     APPROXIMATE_TO_RENYI,
     GDP_TO_RENYI,
     MEAN_CDP_TO_RENYI,
     PURE_TO_RENYI,
     ZCDP_TO_RENYI,
-    Conversion,
     epsilon_at_order,
     gaussian_order,
     renyi_delta,
@@ -40,8 +39,7 @@ from dpkit.privacy.gauges import (
     slack_limit,
     slack_total,
 )
-from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
-from dpkit.privacy.renyi_curves import MaxCurve, MinCurve, SumCurve
+from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MaxCurve, MeanCDP, MinCurve, PureDP, RenyiCurve, SumCurve
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 

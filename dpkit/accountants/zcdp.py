@@ -14,7 +14,7 @@ from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, round_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.checks import checked, one_of, probability_below_one
-from dpkit.privacy.claims import Citation
+from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import (
     APPROXIMATE_TO_ZCDP,
     APPROXIMATE_TO_ZCDP_USUAL,
@@ -22,7 +22,6 @@ from dpkit.privacy.conversions import (
     MEAN_CDP_TO_ZCDP,
     PURE_TO_ZCDP,
     PURE_TO_ZCDP_USUAL,
-    Conversion,
     renyi_delta,
     renyi_epsilon,
     zcdp_delta_simple,
@@ -39,8 +38,7 @@ from dpkit.privacy.gauges import (
     slack_limit,
     slack_total,
 )
-from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.privacy.renyi_curves import LinearCurve
+from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, LinearCurve, Loss, MeanCDP, PureDP
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")

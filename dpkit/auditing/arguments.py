@@ -20,9 +20,8 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.losses import Loss
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 _SEARCH_STREAM = 0x5EA2C4
 

@@ -22,9 +22,8 @@ from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.losses import Loss
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2

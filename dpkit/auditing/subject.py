@@ -11,7 +11,7 @@ from dpkit.auditing.outputs import Sampler
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from dpkit.contracts.setting import Setting
 from dpkit.contracts.table import Source
 from dpkit.errors import DuplicateNameError, InvalidValueError
 from dpkit.privacy.checks import checked, function, nonempty_text, one_of, positive, tuple_of, whole_number
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 Product = TypeVar("Product")
 

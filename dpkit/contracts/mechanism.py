@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
+from dpkit.privacy.neighbours import Distance
 
 
 @runtime_checkable

@@ -13,8 +13,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import ExactSum, is_power_of_two, rows_per_exact_sum
 from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, or_none, positive, tuple_of, whole_number
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 Block = npt.NDArray[np.float64]
 """Some rows, as an array whose first axis is the row."""

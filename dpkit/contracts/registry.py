@@ -13,8 +13,8 @@ from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, 
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 from dpkit.privacy import events
+from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import Event
-from dpkit.privacy.rules import LossRule
 
 Made = TypeVar("Made", bound=Factory[Any])
 

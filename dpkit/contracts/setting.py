@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from dpkit.contracts.query import Query
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @runtime_checkable

@@ -11,8 +11,7 @@ from dpkit.data.columns.schema import Schema
 from dpkit.data.columns.unit import ROW, PrivacyUnit
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.privacy.checks import whole_number
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

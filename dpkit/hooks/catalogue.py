@@ -10,7 +10,7 @@ from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
 from dpkit.contracts.zoo import ZooEntry
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.claims import LossRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,9 @@ from dpkit.mechanisms import releasing
 from dpkit.numerics.noise.exact_rounding import NoiseLaw, Tail, exactly_rounded, grid_for
 from dpkit.numerics.noise.lazy_uniform import new_context
 from dpkit.numerics.noise.noise_inputs import checked_scale
-from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Event
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,10 @@ from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, finite
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Citation, Claim, LossRule, finite
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
 
 IntArray = npt.NDArray[np.int64]
 

@@ -14,13 +14,10 @@ import numpy.typing as npt
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, finite
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Citation, Claim, LossRule, always, finite
 from dpkit.privacy.events import Compose, Event, Repeat, flatten
-from dpkit.privacy.losses import GDP, ZCDP, MeanCDP, RenyiCurve
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.renyi_curves import LinearCurve
-from dpkit.privacy.rules import LossRule, always
+from dpkit.privacy.losses import GDP, ZCDP, LinearCurve, MeanCDP, RenyiCurve
+from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

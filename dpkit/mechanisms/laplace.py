@@ -15,14 +15,11 @@ from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, finite
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Citation, Claim, LossRule, always, finite
 from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
-from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.renyi_curves import broadcast_total
-from dpkit.privacy.rules import LossRule, always
+from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve, broadcast_total
+from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

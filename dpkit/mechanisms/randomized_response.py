@@ -15,12 +15,10 @@ from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.numerics.rounding import next_up
 from dpkit.privacy.checks import checked, nonnegative, whole_number
-from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Citation, Claim, LossRule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import PureDP
-from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
 
 IntArray = npt.NDArray[np.int64]
 

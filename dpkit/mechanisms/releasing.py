@@ -13,11 +13,9 @@ import numpy.typing as npt
 from dpkit.errors import InvalidValueError, LossOverflowError
 from dpkit.numerics.noise.simulated import stamped
 from dpkit.numerics.rounding import round_up
-from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Event
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 ASSUMING = ("the random bits are uniform", "the running time is not observed")
 """What every exact release assumes: ChaCha20 is a pseudorandom function, and the rare slow path is not timed."""

@@ -16,14 +16,12 @@ from dpkit.mechanisms.gaussian import merged_gaussian
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array, asfloat, expm1_minus, log1p_minus, log_sum_exp
 from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, sampling_rate
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions.gaussian import gaussian_profile
+from dpkit.privacy.claims import Citation, LossRule
 from dpkit.privacy.events import Subsample
-from dpkit.privacy.gaussian_pair import GaussianPair
+from dpkit.privacy.gaussian import GaussianPair, gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.rules import LossRule
 
 _NODES_LIMIT = 8192
 """Nodes for one order; an order that would need more gets the cheaper mixture bound."""

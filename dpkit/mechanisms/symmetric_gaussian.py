@@ -14,8 +14,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
 from dpkit.mechanisms.gaussian import Gaussian, GaussianEvent, gaussian_accuracy
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

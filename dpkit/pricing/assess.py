@@ -20,12 +20,11 @@ from dpkit.errors import (
 )
 from dpkit.numerics.rounding import exact_sum, round_up
 from dpkit.privacy.checks import instance_of
-from dpkit.privacy.claims import Citation, Status
+from dpkit.privacy.claims import Citation, LossRule, Status
 from dpkit.privacy.compositions import amplified
 from dpkit.privacy.events import Event, Parallel, Subsample, flatten
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.rules import LossRule
 
 _PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
 _PARALLEL_REPLACE = Citation(

@@ -19,7 +19,7 @@ from dpkit.contracts import guarantee
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 from dpkit.pricing.assess import assess
-from dpkit.privacy import claims, distances, events, gaussian_pair, loss_pairs, losses, renyi_curves
+from dpkit.privacy import claims, events, gaussian, loss_pairs, losses, neighbours
 from dpkit.privacy.neighbours import Neighbours
 
 VERSION = 1
@@ -173,7 +173,7 @@ def _written(cls: type) -> list[Field[object]]:
 
 def _known_classes(registry: Registry) -> dict[str, type]:
     found: dict[str, type] = {}
-    for module in (claims, distances, events, gaussian_pair, guarantee, loss_pairs, losses, renyi_curves):
+    for module in (claims, events, gaussian, guarantee, loss_pairs, losses, neighbours):
         found.update({name: item for name, item in vars(module).items() if isinstance(item, type) and is_dataclass(item)})
     for rule in registry.rules:
         found[rule.event.__name__] = rule.event

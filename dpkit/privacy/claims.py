@@ -1,4 +1,7 @@
-"""What is claimed, on whose authority, and whether it stands; and the shape of a theorem that turns one loss into another."""
+"""What is claimed, on whose authority, and whether it stands; loss rules (an event costs a loss) and conversions of losses.
+
+One theorem each. Plugins register their rules by hook.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from dpkit.errors import LossOverflowError
-from dpkit.privacy.checks import checked, instance_of, nonempty_text, one_of, tuple_of
-from dpkit.privacy.losses import Loss
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.errors import InvalidValueError, LossOverflowError
+from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, one_of, or_none, tuple_of
+from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
+from dpkit.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import EITHER, Neighbours
 
 Status = Literal["proved", "refuted", "unproved"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -63,3 +67,91 @@ def finite(value: float, *, notion: str) -> float:
     if not math.isfinite(value):
         raise LossOverflowError(notion=notion)
     return value
+
+
+def _subclass(value: object, base: type, *, field: str, where: str) -> object:
+    if not (isinstance(value, type) and issubclass(value, base)):
+        raise InvalidValueError(field=field, found=value, allowed=f"a subclass of {base.__name__}", where=where)
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(
+    name=nonempty_text,
+    event=partial(_subclass, base=Event),
+    loss=partial(_subclass, base=Loss),
+    neighbours=partial(tuple_of, kind=Neighbours, allowed="Neighbours members, at least one", least=1),
+    status=partial(one_of, options=STATUSES),
+    because=partial(instance_of, kind=Citation, allowed="a Citation"),
+    bound=partial(function, allowed="a function of the event"),
+    attained=or_none(partial(function, allowed="a function of the event")),
+)
+class LossRule:
+    """`bound(event)` is a loss of type `loss` that the event keeps within, under each of `neighbours`.
+
+    The rule speaks of events of exactly this class. `bound` returns None where the theorem does not apply to this
+    particular event (a subsample of something else, say).
+    Accountants use proved rules only; another one prices only where the caller accepts it by name.
+    `attained(event)` says whether the worst pair of that loss is the very pair of some mechanism and neighbours that the event
+    speaks of: only then is a lower bound on the pair one on the event. A rule that does not say so gives upper bounds alone.
+    """
+
+    name: str
+    event: type[Event]
+    loss: type[Loss]
+    neighbours: tuple[Neighbours, ...]
+    because: Citation
+    status: Status = "proved"
+    bound: Callable[..., Loss | None]
+    attained: Callable[..., bool] | None = None
+
+    def is_attained(self, event: Event) -> bool:
+        """Whether the bound is attained for this event; never where the rule does not say so."""
+        return self.attained is not None and self.attained(event) is True
+
+
+def always(event: Event) -> bool:
+    """For rules that are attained by every event of their kind."""
+    return True
+
+
+_BY_DEFINITION = "the event states its own loss"
+
+CORE_RULES: tuple[LossRule, ...] = (
+    LossRule(
+        name="pure-event",
+        event=PureEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="DMNS06", locator=_BY_DEFINITION),
+        bound=lambda event: PureDP(epsilon=event.epsilon),
+        attained=always,  # by randomised response (KOV15, Theorem 3.1)
+    ),
+    LossRule(
+        name="approximate-event",
+        event=ApproxEvent,
+        loss=ApproxDP,
+        neighbours=EITHER,
+        because=Citation(key="DKMMN06", locator=_BY_DEFINITION),
+        # delta = 0 is the pure case, and is priced as such
+        bound=lambda event: ApproxDP(epsilon=event.epsilon, delta=event.delta) if event.delta else None,
+        attained=always,
+    ),
+    LossRule(
+        name="approximate-event-without-delta",
+        event=ApproxEvent,
+        loss=PureDP,
+        neighbours=EITHER,
+        because=Citation(key="DKMMN06", locator="delta = 0 is the pure case"),
+        bound=lambda event: None if event.delta else PureDP(epsilon=event.epsilon),
+        attained=always,
+    ),
+    LossRule(
+        name="zcdp-event",
+        event=ZCDPEvent,
+        loss=ZCDP,
+        neighbours=EITHER,
+        because=Citation(key="BS16", locator=_BY_DEFINITION),
+        bound=lambda event: ZCDP(rho=event.rho),
+    ),
+)

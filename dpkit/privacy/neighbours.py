@@ -1,8 +1,13 @@
-"""The neighbour relation: which pairs of datasets must be hard to tell apart."""
+"""The neighbour relation, and the distances between the values that neighbours give; the set of metrics is open."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
+
+from dpkit.numerics.rounding import in_full, round_up
+from dpkit.privacy.checks import checked, nonempty_text, nonnegative, whole_number
 
 
 class Neighbours(Enum):
@@ -17,3 +22,50 @@ class Neighbours(Enum):
 
 EITHER = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
 """For what holds under each relation, because the distance was already measured in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(metric=nonempty_text, value=nonnegative)
+class Distance:
+    """At most `value` in the metric of that name."""
+
+    metric: str
+    value: float
+
+    def times(self, count: int) -> Distance:
+        """The distance of a group: `count` steps of this one, by the triangle inequality; rounded up."""
+        whole_number(count, field="count", where="Distance.times")
+        return Distance(metric=self.metric, value=round_up(Fraction(self.value) * count))
+
+    def __str__(self) -> str:
+        return f"{self.metric}({in_full(self.value)})"
+
+
+def l1(value: float) -> Distance:
+    """Sum of absolute differences."""
+    return Distance(metric="l1", value=value)
+
+
+def l2(value: float) -> Distance:
+    """Euclidean distance."""
+    return Distance(metric="l2", value=value)
+
+
+def linf(value: float) -> Distance:
+    """Largest absolute difference of a coordinate."""
+    return Distance(metric="linf", value=value)
+
+
+def frobenius(value: float) -> Distance:
+    """Euclidean distance of matrices, every entry counted (off-diagonals twice in a symmetric matrix)."""
+    return Distance(metric="frobenius", value=value)
+
+
+def rank_one(value: float) -> Distance:
+    """A change by c v v' with a unit vector v and c at most `value`."""
+    return Distance(metric="rank_one", value=value)
+
+
+def records(count: int) -> Distance:
+    """At most `count` steps of the neighbour relation."""
+    return Distance(metric="records", value=whole_number(count, field="count", where="records"))

@@ -19,8 +19,8 @@ from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, ReleaseFailedError, kind_of
 from dpkit.numerics.noise.randomness import is_secure, secure_generator
 from dpkit.numerics.noise.simulated import is_simulated
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Compose, Event
+from dpkit.privacy.neighbours import Distance
 from dpkit.release.purses import Purse
 
 Value = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from dpkit.contracts.setting import Setting
 from dpkit.errors import DpkitError, InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.checks import finite_number
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 ADDITIVE = ("reals", "integers")
 """The values of mechanisms whose output is the value with noise: what an estimate can be read from."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.errors import LossOverflowError, UnpricedLossError
 from dpkit.privacy.compositions import optimal_epsilon
-from dpkit.privacy.conversions import gaussian_epsilon
+from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.strategies import counts, deltas, log_uniform, losses, relations

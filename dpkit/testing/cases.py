@@ -19,9 +19,8 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, UnpricedEventError
 from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import Event
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.conformance import LawNotApplicable
 
 Array = npt.NDArray[Any]

@@ -13,9 +13,8 @@ from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, Unpr
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
 from dpkit.testing.quick_audit import CHOSEN, DECIDING, Violation, quick_audit
 

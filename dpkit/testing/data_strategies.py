@@ -10,9 +10,8 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from dpkit.auditing.search.metrics import sizes_in
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, PureDP
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.strategies import log_uniform
 
 Array = npt.NDArray[np.float64]

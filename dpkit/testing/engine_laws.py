@@ -22,8 +22,7 @@ from dpkit.data.tables.source import DataSource
 from dpkit.errors import DpkitError
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import l1
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Neighbours, l1
 from dpkit.testing.cases import typical_parameters
 
 _SCHEMA = Schema(columns=(Number(name="x", lower=-1.0, upper=1.0), Number(name="y", lower=0.0, upper=1e6, missing=3.0)))

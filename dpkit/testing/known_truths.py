@@ -10,8 +10,8 @@ import numpy as np
 
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.conversions import gaussian_delta
 from dpkit.privacy.events import ApproxEvent, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.gaussian import gaussian_delta
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.sampling_laws import sampled_gaussian_deltas
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpkit.contracts.accountant import AnyAccountant
-from dpkit.privacy.conversions import gaussian_epsilon
+from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.testing.accountant_laws import TOLERANCE, Law, at_most, lifted, lifted_or_none, same_reading
 from dpkit.testing.conformance import LawNotApplicable

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from dpkit.contracts.mechanism import Accurate
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at, released
 from dpkit.testing.claim_laws import MOST_PAIRS, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable

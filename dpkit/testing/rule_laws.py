@@ -18,12 +18,10 @@ from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up
-from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Event, Subsample
 from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.rules import LossRule
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpkit.privacy.claims import Claim
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
 from dpkit.testing.conformance import LawNotApplicable
 from dpkit.testing.release_laws import CANARY, INTEGER_CANARY, SHOWN, bad_values

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.claims import STATUSES, Citation, Claim
-from dpkit.privacy.distances import Distance
 from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:

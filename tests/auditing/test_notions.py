@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpkit import GDP, RDP, ZCDP, ApproxDP, Gaussian, Laplace, Neighbours, PureDP, RandomizedResponse, audit
-from dpkit.privacy.conversions import gaussian_delta
+from dpkit.privacy.gaussian import gaussian_delta
 from dpkit.privacy.losses import MeanCDP
 
 ORDERS = tuple(1.0 + 0.25 * k for k in range(1, 60))

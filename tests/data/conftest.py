@@ -8,8 +8,7 @@ import pytest
 from dpkit.contracts.query import Query
 from dpkit.numerics.exact_sums import truncated
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import frobenius, l1, l2, linf
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Neighbours, frobenius, l1, l2, linf
 
 SOURCE = Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 STEP = 2.0**-20

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.privacy.compositions import optimal_epsilon
-from dpkit.privacy.conversions import gaussian_epsilon
 from dpkit.privacy.events import Compose, Event, Parallel, PureEvent, Repeat, ZCDPEvent
+from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.pricing import Account, epsilon_of, epsilon_or_none, examples, kinds_of_leaves, lists_of_leaves
 from dpkit.testing.strategies import deltas, events, log_uniform, relations

@@ -24,11 +24,10 @@ from dpkit.errors import SerialisationError, UnpricedEventError
 from dpkit.hooks.manager import default_registry
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.claims import Citation
+from dpkit.privacy.claims import Citation, LossRule
 from dpkit.privacy.events import Event, Parallel, PureEvent, Repeat
 from dpkit.privacy.losses import ApproxDP, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.privacy.rules import LossRule
 from dpkit.testing import sampling_laws
 from dpkit.testing.pricing import (
     CLOSE,

@@ -6,7 +6,7 @@ import pytest
 from dpkit.contracts.query import Query
 from dpkit.numerics.exact_sums import truncated
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import l1, l2
+from dpkit.privacy.neighbours import l1, l2
 from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS
 
 STEP = 2.0**-20

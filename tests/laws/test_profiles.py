@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 
 from dpkit.privacy.compositions import optimal_delta
-from dpkit.privacy.conversions import gaussian_delta
+from dpkit.privacy.gaussian import gaussian_delta
 from dpkit.testing.strategies import log_uniform
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)

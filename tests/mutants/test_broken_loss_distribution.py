@@ -17,7 +17,7 @@ from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics import lattice_laws
 from dpkit.numerics.lattice_laws import LatticeLaw
-from dpkit.privacy.gaussian_pair import GaussianPair
+from dpkit.privacy.gaussian import GaussianPair
 from dpkit.privacy.loss_pairs import PLD, PurePair
 from dpkit.privacy.losses import ApproxDP
 from dpkit.privacy.neighbours import Neighbours

@@ -21,9 +21,9 @@ from dpkit.accountants.pure import PureAccountant
 from dpkit.accounting import RELATIVE
 from dpkit.numerics.bracketing import first_true
 from dpkit.pricing import assess
+from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import as_event, flatten
 from dpkit.privacy.losses import RenyiCurve
-from dpkit.privacy.rules import LossRule
 from dpkit.testing import sampling_laws as sampling
 
 

@@ -8,7 +8,7 @@ import pytest
 from dpkit.contracts.query import Preparation, Query
 from dpkit.numerics.exact_sums import ExactSum, truncated
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import l1
+from dpkit.privacy.neighbours import l1
 from dpkit.testing import exact_sum_laws as laws
 
 WIDTH = 11

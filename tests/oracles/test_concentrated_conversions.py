@@ -10,17 +10,23 @@ from dpkit import GDP, RDP, ZCDP, ApproxDP, MeanCDP, PureDP
 from dpkit.contracts.accountant import keeps_within
 from dpkit.mechanisms.laplace import laplace_rho
 from dpkit.numerics.rounding import SMALLEST
-from dpkit.privacy.conversions import CONVERSIONS, mean_cdp_delta, mean_cdp_epsilon, zcdp_delta_simple, zcdp_epsilon_simple
-from dpkit.privacy.conversions.concentrated import mean_cdp_to_renyi, mean_cdp_to_zcdp
-from dpkit.privacy.conversions.gaussian import gdp_to_renyi, gdp_to_zcdp
-from dpkit.privacy.conversions.pure import (
+from dpkit.privacy.conversions import (
+    CONVERSIONS,
     approximate_to_renyi,
     approximate_to_zcdp,
     approximate_to_zcdp_usual,
+    gdp_to_renyi,
+    gdp_to_zcdp,
+    mean_cdp_delta,
+    mean_cdp_epsilon,
+    mean_cdp_to_renyi,
+    mean_cdp_to_zcdp,
     pure_to_mean_cdp,
     pure_to_mean_cdp_usual,
     pure_to_zcdp,
     pure_to_zcdp_usual,
+    zcdp_delta_simple,
+    zcdp_epsilon_simple,
 )
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 

@@ -24,7 +24,7 @@ from dpkit import (
     privacy_filter,
     privacy_odometer,
 )
-from dpkit.privacy.conversions import gaussian_delta
+from dpkit.privacy.gaussian import gaussian_delta
 
 mp.dps = 60
 BUDGETS = [(0.1, 1e-12), (1.0, 1e-6), (8.0, 1e-3), (1.0, 1e-300)]

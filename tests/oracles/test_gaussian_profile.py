@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from dpkit.privacy.conversions import gaussian_delta, gaussian_epsilon
-from dpkit.privacy.conversions.gaussian import gaussian_profile
+from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_profile
 
 mp.dps = 60
 MUS = [1e-8, 1e-4, 0.03, 0.5, 0.999, 1.0, 1.001, 3.0, 20.0, 150.0, 1e3]

@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 
 from dpkit import RDP, RenyiCurve
 from dpkit.mechanisms.laplace import LaplaceCurve
-from dpkit.privacy.renyi_curves import LinearCurve, MaxCurve, MinCurve, PureCurve, SumCurve
+from dpkit.privacy.losses import LinearCurve, MaxCurve, MinCurve, PureCurve, SumCurve
 
 mp.dps = 60
 EXCESSES = np.array([2.0**-52, 1e-12, 1e-8, 1e-4, 1e-3, 0.1, 0.5, 1.0, 2.7, 10.0, 137.0, 1e4, 1e6, 1e9, 1e15])

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from dpkit.privacy.conversions import epsilon_at_order, gaussian_delta, gaussian_order, renyi_delta, renyi_epsilon
-from dpkit.privacy.renyi_curves import LinearCurve, PureCurve
+from dpkit.privacy.conversions import epsilon_at_order, gaussian_order, renyi_delta, renyi_epsilon
+from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.losses import LinearCurve, PureCurve
 
 mp.dps = 60
 RHOS = [1e-8, 1e-3, 0.1, 1.0, 30.0, 1e4]

@@ -28,7 +28,7 @@ from dpkit import (
     Subsample,
     UnpricedEventError,
 )
-from dpkit.privacy.renyi_curves import MaxCurve, MinCurve, SumCurve
+from dpkit.privacy.losses import MaxCurve, MinCurve, SumCurve
 
 BOTH = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
 

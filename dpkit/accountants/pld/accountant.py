@@ -30,8 +30,8 @@ from dpkit.errors import UnpricedLossError
 from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.checks import checked, positive
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.conversions import APPROXIMATE_TO_PAIR, GDP_TO_PAIR, PURE_TO_PAIR, Conversion
+from dpkit.privacy.claims import Citation, Conversion
+from dpkit.privacy.conversions import APPROXIMATE_TO_PAIR, GDP_TO_PAIR, PURE_TO_PAIR
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.loss_pairs import LossPair, SymmetricPair
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP

@@ -14,8 +14,7 @@ from dpkit.accountants.pld.routes import ErrorTerms, binomial_holds, profile_hol
 from dpkit.numerics.rounding import SMALLEST, exact_sum, format_up, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.compositions import optimal_delta, optimal_delta_below, optimal_epsilon
-from dpkit.privacy.conversions import gaussian_delta, gaussian_delta_below, gaussian_epsilon
-from dpkit.privacy.gaussian_pair import GaussianDirection, GaussianPair
+from dpkit.privacy.gaussian import GaussianDirection, GaussianPair, gaussian_delta, gaussian_delta_below, gaussian_epsilon
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Profile, PurePair
 
 PairTerms = Sequence[tuple[LossPair, int]]

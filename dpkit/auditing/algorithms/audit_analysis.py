@@ -28,8 +28,7 @@ from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.release.curator import planned_event
 from dpkit.release.simulated import Asked
 

@@ -25,8 +25,7 @@ from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.release.simulated import Asked
 
 SUMMED = (0, 1, 3, 300, 1_025)

@@ -8,7 +8,7 @@ import re
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 
 def resolved(text: str, registry: Registry) -> Mechanism:

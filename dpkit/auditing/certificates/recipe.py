@@ -14,7 +14,7 @@ from dpkit.contracts.parameters import with_effect
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 from dpkit.pricing.serialise import strict_json
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 LONGEST = 4_000
 """Characters of datasets that a recipe holds: a certificate is no copy of a dataset."""

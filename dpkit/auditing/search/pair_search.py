@@ -20,7 +20,7 @@ from dpkit.auditing.search.sensitivity import length
 from dpkit.auditing.subject import Subject
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.special import Array
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 Pair = tuple[object, object]
 PairGenerator = Callable[[np.random.Generator], Pair]

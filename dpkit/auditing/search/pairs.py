@@ -16,7 +16,7 @@ from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpkit.mechanisms.exponential import Exponential
 from dpkit.mechanisms.randomized_response import RandomizedResponse
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
-from dpkit.privacy.distances import Distance
+from dpkit.privacy.neighbours import Distance
 
 Pair = tuple[object, object]
 

@@ -12,8 +12,7 @@ from dpkit.contracts.query import Block, Query
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import whole_number
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 Step = tuple[Block | None, Block | None]
 """A record that goes and a record that comes; None for neither. Rows are blocks of one."""

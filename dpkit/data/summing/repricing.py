@@ -15,8 +15,7 @@ from dpkit.data.columns.unit import ROW, PrivacyUnit
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import grid_below
 from dpkit.numerics.rounding import round_up, sqrt_up
-from dpkit.privacy.distances import Distance, frobenius
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours, frobenius
 
 # What one step in each of a number of coordinates adds to a norm. Only norms obey the triangle inequality and never grow
 # when a coordinate shrinks; other metrics survive only where nothing has to be widened.

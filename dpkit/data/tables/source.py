@@ -26,8 +26,7 @@ from dpkit.data.silence import quietly
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.data.tables.read_ahead import read_ahead
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
-from dpkit.privacy.distances import Distance
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 ROWS_OF_A_SCAN = 1 << 14
 """How many rows are read at once where no engine says how many."""

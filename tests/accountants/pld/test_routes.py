@@ -23,7 +23,7 @@ from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
 from dpkit.mechanisms.exponential import BoundedRangeEvent
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
-from dpkit.privacy.conversions import gaussian_delta, gaussian_epsilon
+from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.loss_pairs import PurePair
 
 KINDS = {"laplace": lambda x: LaplaceEvent(ratio=x), "pure": lambda x: PureEvent(epsilon=x)}

@@ -14,8 +14,7 @@ from dpkit.data.summing.repricing import contribution_bound, contribution_grid, 
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import Distance, frobenius, l1, l2, linf, rank_one
-from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours, frobenius, l1, l2, linf, rank_one
 
 KEY = bytes(range(32))
 people = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d", None]), st.integers(0, 3)), max_size=40)

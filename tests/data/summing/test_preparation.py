@@ -12,7 +12,7 @@ from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import truncated
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.distances import l1
+from dpkit.privacy.neighbours import l1
 from dpkit.testing import exact_sum_laws
 
 STEP = 2.0**-20
