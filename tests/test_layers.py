@@ -30,7 +30,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "click": "cli"}
+ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "click": "cli", "jinja2": "analysis", "rich": "cli"}
 
 
 # A guarantee explains itself by comparing accountants, which is pricing.

@@ -17,7 +17,6 @@ OF_BENCHMARKS = {
     "dpkit.accountants.pld.accountant",
     "dpkit.accountants.pld.composition",
     "dpkit.analysis.outputs",
-    "dpkit.analysis.showing.pieces",
     "dpkit.auditing.betting.lower_bound",
     "dpkit.auditing.betting.profile",
     "dpkit.auditing.outputs",

@@ -88,9 +88,9 @@ class Plan:
         return plan_text(self)
 
     def _repr_html_(self) -> str:
-        from dpkit.analysis.showing.pieces import plan_pieces
+        from dpkit.analysis.showing.html import plan_html
 
-        return plan_pieces(self)
+        return plan_html(self)
 
     def as_json(self) -> dict[str, object]:
         """Everything in it, as JSON."""

@@ -118,9 +118,9 @@ class Result:
         return result_text(self)
 
     def _repr_html_(self) -> str:
-        from dpkit.analysis.showing.pieces import result_pieces
+        from dpkit.analysis.showing.html import result_html
 
-        return result_pieces(self)
+        return result_html(self)
 
 
 def run_plan(

@@ -233,10 +233,10 @@ def _analysis(
     from dpkit.analysis.reading.load import load
     from dpkit.analysis.run_plan import check_writable
     from dpkit.auditing.algorithms.audit_analysis import audit_plan
-    from dpkit.report.audits import FILE, KIND, write_audit
+    from dpkit.report.html import AUDIT, AUDIT_KIND, write_audit
 
     spec = load(file, outside=outside)
-    check_outputs(spec, {"report": spec.report, KIND: spec.report.parent / FILE, **output.paths})
+    check_outputs(spec, {"report": spec.report, AUDIT_KIND: spec.report.parent / AUDIT, **output.paths})
     plan = spec.plan()
     check_writable(plan.spec.report)
     found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file))

@@ -42,8 +42,13 @@ def compare(file: str, picture: Path | None, outside: bool, as_json: bool) -> No
         head = ("accountant", *(f"eps({in_full(delta)})" for delta in found.deltas), "relative noise", "")
         click.echo("\n".join(table(head, rows)))
     if picture is not None:
-        from dpkit.report.pictures import comparison_picture
+        from dpkit.report.pictures import curves
 
-        write_output(picture, str(comparison_picture(found)))
+        finite = [place for place, delta in enumerate(found.deltas) if delta]
+        series = [
+            (row.accountant, [(math.log10(found.deltas[place]), row.epsilons[place]) for place in finite]) for row in found.rows
+        ]
+        title = "epsilon of each accountant against delta"
+        write_output(picture, str(curves(series, title=title, across="log10 delta", up="epsilon")))
         if not as_json:
             click.echo(f"wrote {picture}")

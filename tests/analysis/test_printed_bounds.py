@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpkit
+from dpkit.analysis.showing.html import environment
 from dpkit.analysis.showing.text import at_least, at_most, factor_text, flat, odds
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.numerics import rounding
@@ -150,8 +151,12 @@ def test_a_formatter_that_rounds_otherwise_is_caught(name, monkeypatch, loaded):
     for module in [module for key, module in sys.modules.items() if key.startswith("dpkit")]:
         if vars(module).get(function) is right:
             monkeypatch.setattr(module, function, mutant)
-    with pytest.raises(AssertionError, match="is printed for the"):
-        assert_both_print_bounds(plan, result)
+    environment.cache_clear()  # the templates of the page get the mutant, too
+    try:
+        with pytest.raises(AssertionError, match="is printed for the"):
+            assert_both_print_bounds(plan, result)
+    finally:
+        environment.cache_clear()
 
 
 def assert_both_print_bounds(plan, result):
@@ -165,7 +170,6 @@ NEAREST = {
     ("dpkit/accountants/pld/lattice_route.py", "step"),
     ("dpkit/accountants/rdp.py", "order"),
     ("dpkit/accountants/zcdp.py", "order"),
-    ("dpkit/analysis/showing/pieces.py", "step.part"),
     ("dpkit/analysis/showing/text.py", "share"),
     ("dpkit/analysis/showing/text.py", "step.part"),
     ("dpkit/analysis/showing/text.py", "value"),
@@ -179,8 +183,6 @@ NEAREST = {
     ("dpkit/pricing/explain.py", "self.excess"),
     ("dpkit/pricing/explain.py", "sum((line.share for line in rest))"),
     ("dpkit/mechanisms/releasing.py", "MOST_DRAWS"),
-    ("dpkit/report/html.py", "share"),
-    ("dpkit/report/pictures.py", "value"),
     ("plugins/dpkit-dask/dpkit_dask/cluster.py", "timeout"),
     ("plugins/dpkit-irls/dpkit_irls/needs.py", "needed / size"),
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.far"),
@@ -188,6 +190,12 @@ NEAREST = {
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "now.threshold"),
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "per"),
 }
+# The same of templates; coordinates of pictures are told by their filter.
+NEAREST_IN_TEMPLATES = {
+    ("dpkit/analysis/showing/pieces.html", "step.part|percent"),
+    ("dpkit/report/report.html", "share|percent"),
+}
+TO_NEAREST = re.compile(r"[\w.]+\s*\|\s*(?:percent|round|format|filesizeformat|int)\b|[\w.]+\s*\|\s*coordinate\b")
 FLOAT_SPEC = re.compile(r"[^{}]*[0-9.,]*[gGeEfF%]$")
 PERCENT_SPEC = re.compile(r"%[-+ #0-9.*]*[gGeEfF]")
 BRACED_SPEC = re.compile(r"\{[^{}]*:[^{}]*[gGeEfF%]\}")
@@ -225,6 +233,16 @@ def test_no_other_float_is_formatted_where_bounds_are_printed():
     shown = [(name, path) for name, path in named if not name.startswith(QUIET) and path.name != "rounding.py"]
     found = {(name, value) for name, path in shown for value in float_formats(path.read_text(encoding="utf-8"))}
     assert found == NEAREST
+
+
+def test_no_other_float_is_formatted_in_a_template():
+    found = set()
+    for path in (path for ending in ("html", "svg") for path in ROOT.glob(f"dpkit/**/*.{ending}")):
+        text = path.read_text(encoding="utf-8")
+        assert not any(PERCENT_SPEC.search(literal) for literal in re.findall(r"\{\{.*?\}\}", text, flags=re.DOTALL)), path
+        found |= {(path.relative_to(ROOT).as_posix(), shown) for shown in TO_NEAREST.findall(text)}
+    assert {(name, shown) for name, shown in found if name != "dpkit/report/pictures.svg"} == NEAREST_IN_TEMPLATES
+    assert all(shown.endswith("|coordinate") for name, shown in found if name == "dpkit/report/pictures.svg")
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,25 @@
 import html
 import importlib.util
 import json
+import math
 import re
 import shutil
 import subprocess
+import tomllib
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dpkit.analysis.reading.load import load
-from dpkit.analysis.showing.pieces import element
+from dpkit.analysis.showing.html import rendered
 from dpkit.hooks.manager import load_plugins
-from dpkit.report.figures import coefficients_figure, errors_figure
-from dpkit.report.html import report_html, write_report
-from dpkit.report.pictures import bars, curves, intervals
+from dpkit.report.html import coefficients_figures, errors_figures, report_html, write_report
+from dpkit.report.pictures import bars, curves, intervals, stacked
 
+ROOT = Path(__file__).parents[2]
 LITTLE = Path(__file__).parent.parent / "analysis" / "little.py"
 CANARY = "41.7093817261"
 EVIL = "<script>alert(1)</script>"
@@ -117,9 +121,97 @@ def test_everything_is_escaped(page, result):
     assert html.escape(EVIL) in page
     assert EVIL not in result._repr_html_()
     assert EVIL not in result.plan._repr_html_()
-    assert str(element("p", EVIL, title='"><b>')) == f'<p title="&quot;&gt;&lt;b&gt;">{html.escape(EVIL)}</p>'
-    with pytest.raises(ValueError, match="not a name"):
-        element("p onload=x")
+
+
+NASTY = f"""'\"{EVIL}{{{{ 7919 * 7919 }}}}{{% for %}}</style></title><b onload=x>"""
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: bars([(NASTY, 1.0)], title=NASTY, unit=NASTY, headed=True, shown=lambda value: NASTY),
+    lambda: bars([("short<b>", 1.0)], title=NASTY),
+    lambda: intervals([("<b>\"'", 1.0, 0.0, 2.0)], title=NASTY),
+    lambda: curves([("<b>", [(0.0, 1.0), (1.0, 2.0)]), (NASTY, [(0.0, 1.0)])], title=NASTY, across=NASTY, up=NASTY),
+    lambda: stacked([bars([("<b>", 1.0)], title=NASTY)], title=NASTY),
+])  # fmt: skip
+def test_pictures_escape_every_name(draw):
+    shown = draw()
+    parser = Balance()
+    parser.feed(shown)
+    assert parser.open == parser.links == []
+    assert parser.tags <= {"svg", "title", "style", "text", "line", "rect", "circle", "polyline"}
+    assert "{{ 7919 * 7919 }}" in shown
+    assert "62710561" not in shown
+
+
+@dataclass
+class Said:
+    """An answer of an algorithm, with a name that is hostile wherever a name can be."""
+
+    estimate: float = 1.0
+    error: float = 2.0
+    coefficients: dict = field(default_factory=lambda: {NASTY: 1.0, "b": 2.0})
+    features: str = NASTY
+
+
+def test_every_word_from_outside_is_escaped_wherever_the_page_shows_it(result):
+    """Everything that a step, an outcome, a claim, a certificate or a plugin can say is hostile at once."""
+    plan = result.plan
+    steps = tuple(
+        replace(step, id=NASTY, run=NASTY, advice=(NASTY,), errors={NASTY: 1.0, "answer": 1.0}) for step in plan.steps
+    )
+    claims = tuple(replace(claim, assuming=(NASTY,)) for claim in plan.claims)
+    line = replace(plan.explanation.lines[0], rule=NASTY, conversion=NASTY, event=NASTY)
+    explained = replace(plan.explanation, because=NASTY, others=((NASTY, 1.0),), lines=(line,))
+    outcome = replace(next(iter(result.outcomes.values())), result=Said())
+    hostile = replace(
+        result,
+        plan=replace(plan, steps=steps, claims=claims, explanation=explained),
+        outcomes={NASTY: outcome},
+        run=NASTY,
+        earlier=NASTY,
+        digest=NASTY,
+    )
+    for shown in (report_html(hostile), hostile._repr_html_(), hostile.plan._repr_html_()):
+        parser = Balance()
+        parser.feed(shown)
+        assert parser.open == parser.links == []
+        assert not parser.tags & {"script", "b"}
+        assert "{{ 7919 * 7919 }}" in shown
+        assert shown.count(html.escape(EVIL)) > 3
+
+
+def test_an_audit_is_escaped_too():
+    one = SimpleNamespace(
+        target=NASTY, verdict=NASTY, hypothesis=NASTY, samples=1000, epsilon_lower=0.1, delta=0.0, power=math.nan
+    )
+    found = SimpleNamespace(note="", is_refuted=False, certificates=[one], queries=[NASTY], wrong=())
+    for audit in (found, SimpleNamespace(note=NASTY)):
+        shown = rendered("analysis/showing/pieces.html", "audit", found=audit)
+        parser = Balance()
+        parser.feed(shown)
+        assert parser.open == parser.links == []
+        assert not parser.tags & {"script", "b"}
+        assert html.escape(EVIL) in shown
+
+
+TEMPLATES = sorted(path for ending in ("html", "svg") for path in (ROOT / "dpkit").rglob(f"*.{ending}"))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_passes_a_value_by_the_escape(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\|\s*safe\b|autoescape|Markup", text)
+    unquoted = re.sub(r'"[^"]*"', "", re.sub(r"\{%.*?%\}", "", text, flags=re.DOTALL))
+    for tag in re.findall(r"<[a-z][^<>]*>", unquoted):
+        assert "{{" not in tag, f"a value stands in {tag} without quotes around it"
+
+
+def test_templates_are_in_the_wheel():
+    assert {path.name for path in TEMPLATES} == {"notebook.html", "pieces.html", "report.html", "pictures.svg"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["dpkit"]}  # with every file in it
+    tracked = subprocess.run(["git", "check-ignore", *map(str, TEMPLATES)], cwd=ROOT, capture_output=True, text=True)
+    assert tracked.stdout == "", "hatch leaves out what git ignores"
 
 
 def test_no_cell_is_in_it(page):
@@ -163,24 +255,19 @@ POINT_ONE_AND_TWO = [(0.804, 1.196), (1.608, 2.392)]
     ],
 )  # fmt: skip
 def test_coefficients_are_drawn_with_their_intervals(answer, ends):
-    from types import SimpleNamespace
+    from dpkit.analysis.showing.documents import split_coefficients
 
-    from dpkit.analysis.showing.answers import coefficients_of
-
-    found = [one.ends for one in coefficients_of(answer)]
+    found = [one.ends for one in split_coefficients(answer)[0]]
     assert found == [pytest.approx(pair, abs=1e-3) for pair in ends]
     outcome = SimpleNamespace(result=answer)
-    picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
+    [(_, picture)] = coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))
     assert picture.count("<circle") == 2
 
 
 def test_coefficients_of_unlike_sizes_do_not_share_a_picture():
-    from types import SimpleNamespace
-
     outcome = SimpleNamespace(result={"coefficients": {"mile": 0.001, "hour": 1.0, "carrier": 7.0}})
-    picture = str(coefficients_figure(SimpleNamespace(outcomes={"fit": outcome})))
-    assert picture.count("<svg") == 2
-    assert coefficients_figure(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})).text == ""
+    assert len(coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))) == 2
+    assert coefficients_figures(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})) == []
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-7.3, 6.9), (1e-9, 2e-9), (5.0, 5.0), (-1e300, 1e300), (0.0, 0.0)])
@@ -217,11 +304,9 @@ def test_the_reproduction_block_reads_back_as_the_analysis():
     ],
 )
 def test_answers_are_drawn_with_their_errors(answer, dots):
-    from types import SimpleNamespace
-
     plan = SimpleNamespace(steps=[SimpleNamespace(id="one", errors={"total": 2.0})])
-    picture = str(errors_figure(SimpleNamespace(plan=plan, outcomes={"one": SimpleNamespace(result=answer)})))
-    assert picture.count("<circle") == dots
+    found = errors_figures(SimpleNamespace(plan=plan, outcomes={"one": SimpleNamespace(result=answer)}))
+    assert sum(picture.count("<circle") for _, picture in found) == dots
 
 
 HARNESS = """<!doctype html><body><iframe id="frame" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>

@@ -1,4 +1,6 @@
-"""Plans and results as JSON documents; they hold public facts and released values, and nothing else."""
+"""Plans and results as JSON documents; they hold public facts and released values, and nothing else. And what an answer says
+of coefficients, whatever algorithm gave it.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,20 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from dpkit._version import __version__
-from dpkit.analysis.showing.text import accepted_lines
 from dpkit.pricing.serialise import dump
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan
-    from dpkit.analysis.reading.spec import Spec
     from dpkit.analysis.run_plan import Result
+
+TWO_SIDED_95 = 1.959963984540054
+_SHOWN_AS_COEFFICIENTS = ("coefficients", "features", "names", "intercept", "intercept_error", "standard_errors", "intervals")
 
 
 def jsonable(value: object) -> object:
@@ -42,18 +46,9 @@ def jsonable(value: object) -> object:
     return type(value).__name__
 
 
-def plugins_document(spec: Spec) -> list[dict[str, object]]:
-    """Which plugins were in use, and their versions."""
-    return [
-        {"name": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
-        for plugin in spec.installed.plugins
-        if plugin.healthy
-    ]
-
-
 def plan_document(plan: Plan) -> dict[str, object]:
     """A plan as JSON."""
-    spec, explained = plan.spec, plan.explanation
+    spec, explained, ledger = plan.spec, plan.explanation, plan.ledger
     return {
         "dpkit-plan": 1,
         "dpkit": __version__,
@@ -101,21 +96,21 @@ def plan_document(plan: Plan) -> dict[str, object]:
             name: jsonable(epsilon) for name, epsilon in ((explained.accountant, explained.epsilon), *explained.others)
         },
         "cannot_price": list(explained.refused),
-        "ledger": _ledger(plan),
-        "plugins": plugins_document(spec),
-    }
-
-
-def _ledger(plan: Plan) -> object:
-    found = plan.ledger
-    if found is None:
-        return None
-    losses = {"price": found.price, "spent": found.balance.spent, "remaining": found.balance.remaining}
-    return {
-        "path": str(found.path),
-        "run": found.run,
-        "is_paid": found.is_paid,
-        **{name: json.loads(dump(loss)) for name, loss in losses.items()},
+        "ledger": None
+        if ledger is None
+        else {
+            "path": str(ledger.path),
+            "run": ledger.run,
+            "is_paid": ledger.is_paid,
+            "price": json.loads(dump(ledger.price)),
+            "spent": json.loads(dump(ledger.balance.spent)),
+            "remaining": json.loads(dump(ledger.balance.remaining)),
+        },
+        "plugins": [
+            {"name": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
+            for plugin in spec.installed.plugins
+            if plugin.healthy
+        ],
     }
 
 
@@ -133,3 +128,87 @@ def result_document(result: Result) -> dict[str, object]:
         "plan": plan_document(result.plan),
         "declared": result.plan.spec.document,
     }
+
+
+def accepted_lines(plan: Plan) -> list[str]:
+    """What `budget.accept` names, whose word it is, and whether the price rests on it."""
+    registry, lines = plan.spec.registry, []
+    for rule in registry.rules:
+        if rule.name not in plan.spec.budget.accept:
+            continue
+        whose = registry.foreign.get(rule.name, f"the rule is {rule.status} ({rule.because}).")
+        used = "The price rests on it" if rule.name in plan.guarantee.unsound else "It did not lower this price"
+        lines.append(f"{rule.name}: {whose} {used}.")
+    return lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coefficient:
+    """One coefficient; `lower` and `upper` are None where the answer says nothing about its error."""
+
+    name: str
+    value: float
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where its interval ends: at the value itself where there is none."""
+        low = self.value if self.lower is None else self.lower
+        return low, self.value if self.upper is None else self.upper
+
+
+def split_coefficients(answer: object) -> tuple[tuple[Coefficient, ...], object]:
+    """The coefficients of a JSON answer (`coefficients`: a mapping, or a list with `features` or `names`), and the rest of it.
+
+    Intervals come from `intervals` (pairs), or from `standard_errors`, both in the same form and at 95%. An `intercept` is the
+    last, with the error that `standard_errors` has for it: by that name, or as the last of the list.
+    """
+    if not isinstance(answer, Mapping) or "coefficients" not in answer:
+        return (), answer
+    values = _by_name(answer["coefficients"], answer.get("features") or answer.get("names"))
+    names = list(values)
+    if is_number(answer.get("intercept")) and "intercept" not in values:
+        values["intercept"] = answer["intercept"]
+    errors = _named_after(answer.get("standard_errors"), names, list(values))
+    if "intercept" in values and is_number(answer.get("intercept_error")):
+        errors["intercept"] = answer["intercept_error"]
+    ends = _named_after(answer.get("intervals"), names, list(values))
+    found = []
+    for name, value in values.items():
+        if not is_number(value):
+            continue
+        lower, upper = _ends(value, ends.get(name), errors.get(name))
+        found.append(Coefficient(name=name, value=value, lower=lower, upper=upper))
+    if not found:
+        return (), answer
+    return tuple(found), {key: value for key, value in answer.items() if key not in _SHOWN_AS_COEFFICIENTS}
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that can be drawn."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _ends(value: float, pair: object, error: object) -> tuple[float | None, float | None]:
+    if isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair)):
+        return pair[0], pair[1]
+    if is_number(error):
+        return value - TWO_SIDED_95 * error, value + TWO_SIDED_95 * error
+    return None, None
+
+
+def _by_name(values: object, names: object) -> dict[str, object]:
+    if isinstance(values, Mapping):
+        return {str(name): value for name, value in values.items()}
+    if not isinstance(values, list):
+        return {}
+    known = [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else None
+    return dict(zip(known or [f"[{place}]" for place in range(len(values))], values, strict=True))
+
+
+def _named_after(values: object, names: list[str], longer: list[str]) -> dict[str, object]:
+    """A mapping as it is; a list by the names of the coefficients, with or without the intercept."""
+    if isinstance(values, list):
+        return next((dict(zip(found, values, strict=True)) for found in (names, longer) if len(found) == len(values)), {})
+    return {str(name): value for name, value in values.items()} if isinstance(values, Mapping) else {}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpkit.analysis.showing.answers import Coefficient, coefficients_of, without_coefficients
+from dpkit.analysis.showing.documents import Coefficient, accepted_lines, jsonable, split_coefficients
 from dpkit.errors import visible
 from dpkit.numerics.rounding import format_down, format_up, in_full, outward
 from dpkit.privacy.neighbours import Neighbours
@@ -118,18 +118,6 @@ def plan_text(plan: Plan) -> str:
     return visible("\n".join([*lines, plan.sentence]))
 
 
-def accepted_lines(plan: Plan) -> list[str]:
-    """What `budget.accept` names, whose word it is, and whether the price rests on it."""
-    registry, lines = plan.spec.registry, []
-    for rule in registry.rules:
-        if rule.name not in plan.spec.budget.accept:
-            continue
-        whose = registry.foreign.get(rule.name, f"the rule is {rule.status} ({rule.because}).")
-        used = "The price rests on it" if rule.name in plan.guarantee.unsound else "It did not lower this price"
-        lines.append(f"{rule.name}: {whose} {used}.")
-    return lines
-
-
 def _step_row(step: PlannedStep) -> tuple[str, ...]:
     return step.id, step.run, in_full(step.share), f"{step.part:.1%}", format_up(step.epsilon), at_most(step.noise)
 
@@ -153,19 +141,11 @@ def release_rows(step: PlannedStep) -> list[tuple[str, str, str, str, str]]:
         kinds.setdefault((release.query, release.mechanism), []).append(release)
     rows = []
     for (query, mechanism), found in kinds.items():
-        scale = span([one.scale for one in found])
+        scales = [one.scale for one in found if one.scale is not None]
+        scale = " to ".join(dict.fromkeys((at_most(min(scales)), at_most(max(scales))))) if scales else "-"
         error = max((one.error for one in found if one.error is not None), default=None)
         rows.append((query, mechanism, scale, str(sum(one.times for one in found)), at_most(error)))
     return rows
-
-
-def span(values: Sequence[float | None]) -> str:
-    """One number, or the smallest and the largest."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return "-"
-    ends = dict.fromkeys((at_most(min(known)), at_most(max(known))))
-    return " to ".join(ends)
 
 
 def relied_rows(plan: Plan) -> list[tuple[float, int, str, Line]]:
@@ -227,8 +207,6 @@ def ledger_lines(plan: Plan) -> list[str]:
 
 def result_text(result: Result) -> str:
     """What `dpkit run` prints: answers, then the guarantee."""
-    from dpkit.analysis.showing.documents import jsonable
-
     lines = ["SIMULATION: made-up data, seeded noise. These are no answers.", ""] if result.simulation else []
     for step in result.plan.steps:
         outcome = result.outcomes.get(step.id)
@@ -236,11 +214,10 @@ def result_text(result: Result) -> str:
             lines.append(f"{step.id}: not reached")
             continue
         lines.append(f"{step.id} ({step.run}, {outcome.ending} after {counted(outcome.steps, 'step')})")
-        answer = jsonable(outcome.result)
-        found = coefficients_of(answer)
+        found, rest = split_coefficients(jsonable(outcome.result))
         if found:
             lines += [f"  {line}" for line in table(*coefficients_table(found))]
-        lines += [f"  {one_line(name)}: {one_line(shown)}" for name, shown in flat(without_coefficients(answer))]
+        lines += [f"  {one_line(name)}: {one_line(shown)}" for name, shown in flat(rest)]
         for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {at_most(error)}")
     anchor = [f"Ledger digest {result.digest}: keep it, for `dpkit ledger verify FILE --since`."] if result.digest else []

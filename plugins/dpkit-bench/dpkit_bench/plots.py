@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dpkit.analysis.showing.pieces import Markup
+from markupsafe import Markup
+
 from dpkit.report.pictures import bars, curves, stacked
 from dpkit_bench.fit import FitRow
 from dpkit_bench.growth import COMPOSITIONS, GrowthRow

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from markupsafe import Markup
+
 from dpkit import InvalidValueError
 from dpkit.analysis.outputs import write_whole
-from dpkit.analysis.showing.pieces import Markup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

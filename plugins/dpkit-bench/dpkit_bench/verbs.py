@@ -106,7 +106,7 @@ def _show(sections: Sequence[Section], as_json: bool, into: str | None, plot: st
         from dpkit.analysis.outputs import write_output
         from dpkit_bench.plots import picture_of
 
-        write_output(Path(plot), picture_of(sections).text)
+        write_output(Path(plot), str(picture_of(sections)))
 
 
 def _check_plot(plot: str | None) -> None:

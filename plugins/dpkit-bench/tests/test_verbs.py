@@ -90,11 +90,11 @@ def test_pictures_name_every_ratio_in_full_and_say_which_way_is_better():
         PassRow(name="gradient pass, by numpy", beside=beside, **fields)
         for beside in ("streaming the features once", "plain numpy over the whole array")
     ]
-    shown = picture_of([Section(name="passes", rows=rows, table="")]).text
+    shown = picture_of([Section(name="passes", rows=rows, table="")])
     for row in rows:
         assert f"gradient pass, by numpy, d = 10: {row.beside}</text>" in shown
-    assert "passes: time of dpkit over the other&#x27;s (less is better)</text>" in shown
-    many = picture_of([Section(name="passes", rows=rows * 30, table="")]).text
+    assert "passes: time of dpkit over the other&#39;s (less is better)</text>" in shown
+    many = picture_of([Section(name="passes", rows=rows * 30, table="")])
     assert "the first 40 of 60" in many
 
 

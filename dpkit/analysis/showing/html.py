@@ -1,0 +1,57 @@
+"""HTML from templates, in which every value is escaped, and what notebooks show of plans and results."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from dpkit.analysis.showing.documents import jsonable, split_coefficients
+from dpkit.analysis.showing.text import at_most, coefficients_table, flat, foretold_errors, release_rows
+from dpkit.numerics.rounding import format_down, format_up, in_full
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from dpkit.analysis.plan import Plan
+    from dpkit.analysis.run_plan import Result
+
+
+def rendered(template: str, macro: str = "", **values: object) -> Markup:
+    """A template of dpkit's, by its path below dpkit/, or one of its macros, with these values."""
+    found = environment().get_template(template)
+    shown: Markup = getattr(found.module, macro)(**values).strip() if macro else Markup(found.render(**values))
+    return shown
+
+
+@cache
+def environment() -> Environment:
+    """Everything is escaped, in every template; a name that is missing is an error and not an empty place."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parents[2]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"at_most": at_most, "format_down": format_down, "format_up": format_up, "in_full": in_full}
+    found.filters |= {"coordinate": "{:.5g}".format, "percent": "{:.1%}".format}
+    found.tests["finite"] = math.isfinite
+    found.globals |= {"jsonable": jsonable, "split_coefficients": split_coefficients, "coefficients_table": coefficients_table}
+    found.globals |= {"flat": flat, "foretold_errors": foretold_errors, "release_rows": release_rows}
+    return found
+
+
+def plan_html(plan: Plan) -> str:
+    """What a notebook shows of a plan."""
+    return str(rendered("analysis/showing/notebook.html", plan=plan, result=None))
+
+
+def result_html(result: Result) -> str:
+    """What a notebook shows of a result."""
+    return str(rendered("analysis/showing/notebook.html", plan=result.plan, result=result))
