@@ -9,9 +9,9 @@ from dpkit.auditing.betting import bets as betting
 from dpkit.auditing.betting import lower_bound
 from dpkit.auditing.betting.bank import Bank, columns_for
 from dpkit.auditing.betting.bets import Bet, kelly
+from dpkit.auditing.betting.campaign import smallest_violation
 from dpkit.auditing.betting.lower_bound import epsilon_lower
-from dpkit.auditing.betting.power import smallest_violation
-from dpkit.auditing.betting.prequential import Prequential
+from dpkit.auditing.betting.processes import Prequential
 from dpkit.auditing.betting.profile import Point, implied_delta, points_of
 from dpkit.auditing.zoo import entry_named
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, MeanCDP, PureDP
@@ -73,8 +73,8 @@ def test_a_forgotten_factor_is_caught():
 def test_bets_are_made_in_both_directions():
     rng = np.random.default_rng(1)
     first, second = (rng.random(400) < 0.02).astype(float), (rng.random(400) < 0.4).astype(float)
-    (bet,) = betting.best_bets(0, first, second, (HALF,), cautions=(1.0,))
-    (turned,) = betting.best_bets(0, second, first, (HALF,), cautions=(1.0,))
+    (bet,) = betting.best_bets({0: (first, second)}, (HALF,), cautions=(1.0,))[0]
+    (turned,) = betting.best_bets({0: (second, first)}, (HALF,), cautions=(1.0,))[0]
     assert (bet.upper, bet.forward) == (True, False)
     assert (turned.upper, turned.forward) == (True, True)
 

@@ -12,7 +12,7 @@ import pytest
 from dpkit import PureDP, RandomizedResponse
 from dpkit.auditing import audit as runner
 from dpkit.auditing.betting import bets as betting
-from dpkit.auditing.betting import prequential
+from dpkit.auditing.betting import processes
 from dpkit.auditing.falsifiers import noise_law, support, white_box
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "auditing"))
@@ -85,7 +85,7 @@ def test_the_engine_looks_in_both_directions(pair):
 
 @pytest.mark.parametrize(("pair", "found"), [((0, 1), False), ((1, 0), True)], ids=["backward", "forward"])
 def test_an_engine_that_forgets_a_direction_is_caught(pair, found, monkeypatch):
-    monkeypatch.setattr(prequential, "best_bets_of", mutated(betting, *FORWARD_ONLY).best_bets_of)
+    monkeypatch.setattr(processes, "best_bets", mutated(betting, *FORWARD_ONLY).best_bets)
     assert runner.audit(backward_only, PureDP(epsilon=0.5), pair, samples=1_000, rng=1)[0].refuted is found
 
 
@@ -98,7 +98,7 @@ def test_a_white_box_that_forgets_a_direction_is_caught(monkeypatch):
     options = {"samples": 300, "rng": 1, "density": Law(), "falsifiers": ["white box"]}
     assert runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
     mutant = mutated(white_box, "for forward in (True, False)", "for forward in (True,)")
-    monkeypatch.setattr(prequential, "best_bets_of", mutated(betting, *FORWARD_ONLY).best_bets_of)
+    monkeypatch.setattr(processes, "best_bets", mutated(betting, *FORWARD_ONLY).best_bets)
     monkeypatch.setattr(white_box, "LikelihoodRatio", mutant.LikelihoodRatio)
     assert not runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
 
@@ -114,8 +114,8 @@ OVERDRAWN = {
     "white box": (
         white_box,
         "LikelihoodRatio",
-        "Prequential(bank, subject.points,",
-        "Prequential(bank, [type(p)(epsilon=0.3 * p.epsilon, delta=0.3 * p.delta) for p in subject.points],",
+        "subject.points, opening=opening",
+        "[type(p)(epsilon=0.3 * p.epsilon, delta=0.3 * p.delta) for p in subject.points], opening=opening",
     ),
 }
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dpkit.accounting import account
 from dpkit.auditing.arguments import AuditPlan, planned, seed_of
 from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import OutputEvent as Witnessed
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.certificates.writing import written

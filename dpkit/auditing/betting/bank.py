@@ -44,28 +44,25 @@ class Bank:
 
     def take(self, outputs: tuple[Array, Array], scores: tuple[Array, Array]) -> None:
         """Remember both sides, and let the columns learn."""
-        one, two = self._scores
-        self._scores = (np.concatenate([one, scores[0]])[-_MEMORY:], np.concatenate([two, scores[1]])[-_MEMORY:])
-        held = (
-            outputs
-            if self._outputs is None
-            else (
-                np.concatenate([self._outputs[0], outputs[0]])[-_MEMORY:],
-                np.concatenate([self._outputs[1], outputs[1]])[-_MEMORY:],
-            )
-        )
-        self._outputs = held
+        self._scores = _longer(self._scores, scores)
+        self._outputs = outputs if self._outputs is None else _longer(self._outputs, outputs)
         with np.errstate(all="ignore"):
             for column in self._columns:
-                column.learn(*held)
+                column.learn(*self._outputs)
 
-    def past(self, column: int) -> tuple[Array, Array]:
-        """The scores of one column on both sides, as they were before they were learned from."""
+    def pasts(self) -> dict[int, tuple[Array, Array]]:
+        """By column, its scores on both sides, as they were before they were learned from."""
         one, two = self._scores
-        start = int(one.shape[0] * (1.0 - _FRESH)) if self._learned[column] and one.shape[0] > 200 else 0
-        return one[start:, column], two[start:, column]
+        found = {}
+        for column, learned in enumerate(self._learned):
+            start = int(one.shape[0] * (1.0 - _FRESH)) if learned and one.shape[0] > 200 else 0
+            found[column] = one[start:, column], two[start:, column]
+        return found
 
     def frozen(self) -> Bank:
         """A copy of the columns as they are, without their past, for scoring only."""
-        copied = Bank(copy.deepcopy(self._columns))
-        return copied
+        return Bank(copy.deepcopy(self._columns))
+
+
+def _longer(past: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.concatenate([past[0], new[0]])[-_MEMORY:], np.concatenate([past[1], new[1]])[-_MEMORY:]

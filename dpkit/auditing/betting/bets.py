@@ -16,11 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.auditing.betting.profile import Point
+from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array
 
 _CAUTION = 0.995
 """Bets stay this far below their ceiling, so that one surprise is expensive and not ruinous."""
 _CUTS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputEvent:
+    """A set of outputs in words and as code, and in which direction it speaks against the claim."""
+
+    words: str
+    code: str
+    forward: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +42,8 @@ class Bet:
     cut: float
     forward: bool
     point: Point
-    stake: float
-    growth: float
+    stake: float = 0.0
+    growth: float = 0.0
 
     def hits(self, scores: Array) -> npt.NDArray[np.bool_]:
         """Which outputs lie in the set."""
@@ -45,6 +55,17 @@ class Bet:
         numerator, denominator = (first, second) if self.forward else (second, first)
         gain = self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta
         return np.log1p(self.stake * gain)
+
+    def event(self, names: Sequence[str]) -> OutputEvent:
+        """The set in words and code, by the names of the columns."""
+        shown = f"{names[self.column]} {'>=' if self.upper else '<='}"
+        one, two = ("first", "second") if self.forward else ("second", "first")
+        words = (
+            f"outputs with {shown} {in_full(self.cut)} are more likely under the {one} dataset than "
+            f"e^{in_full(self.point.epsilon)} times their probability under the {two}"
+            + (f" plus {in_full(self.point.delta)}" if self.point.delta else "")
+        )
+        return OutputEvent(words=words, code=f"lambda y: {shown} {self.cut!r}", forward=self.forward)
 
 
 def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:
@@ -68,20 +89,13 @@ def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tu
 
 
 def best_bets(
-    column: int, first: Array, second: Array, points: Sequence[Point], *, cautions: Sequence[float]
-) -> list[Bet | None]:
-    """The bets on tails of one column that would have grown fastest on these past scores, one for each caution.
-
-    A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
-    at once. None where nothing would have grown.
-    """
-    return best_bets_of({column: (first, second)}, points, cautions=cautions)[column]
-
-
-def best_bets_of(
     pasts: Mapping[int, tuple[Array, Array]], points: Sequence[Point], *, cautions: Sequence[float]
 ) -> dict[int, list[Bet | None]]:
-    """`best_bets` for several columns at once: one pass over all tails, both directions, all points and cautions."""
+    """By column, the bets on its tails that would have grown fastest on these past scores, one for each caution.
+
+    A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
+    at once. None where nothing would have grown. One pass over all tails, both directions, all points and cautions.
+    """
     ratio, delta, ceiling = (
         np.array([getattr(point, name) for point in points])[:, None, None, None] for name in ("ratio", "delta", "ceiling")
     )
@@ -92,7 +106,7 @@ def best_bets_of(
         if cuts.size == 0:
             continue
         n = first.size
-        counts = _counts(first, second, cuts)
+        counts = tail_counts(first, second, cuts)
         hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
         for place, caution in enumerate(cautions):
             miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
@@ -124,7 +138,7 @@ def best_bets_of(
     return found
 
 
-def _counts(first: Array, second: Array, cuts: Array) -> Array:
+def tail_counts(first: Array, second: Array, cuts: Array) -> Array:
     """How many of either side lie at or above, and at or below, each cut: (side, tail, cut)."""
     one, two = np.sort(first), np.sort(second)
     above = np.stack([first.size - np.searchsorted(one, cuts, "left"), first.size - np.searchsorted(two, cuts, "left")])

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpkit.auditing.betting.lower_bound import Bound, bound_of
-from dpkit.auditing.betting.power import smallest_violation
-from dpkit.auditing.betting.processes import OutputEvent, Process
-from dpkit.auditing.falsifiers.black_box import BlackBox
-from dpkit.auditing.falsifiers.white_box import LikelihoodRatio
+from dpkit.auditing.betting.bets import OutputEvent, kelly
+from dpkit.auditing.betting.lower_bound import Bound
+from dpkit.auditing.betting.processes import Process
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Source
 from dpkit.auditing.subject import Subject
 
@@ -22,6 +21,13 @@ Watch = Callable[[int, float], None]
 
 _FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
 _BOUND_LEAST, _BOUND_FACTOR = 4_000, 2
+_QUANTILE = 1.6449  # of the standard normal at 0.95
+_LEARNING = 5.0
+"""Nats allowed for finding the event and the stake: half of the fund follows the leaders, and the first bets are small.
+
+Measured: violations of the stated size were found in 129 of 130 runs (one event of probability 0.5 or 0.05, Laplace noise on a
+number and on one of five entries; 2,000 to 20,000 samples, seeds from 100 on).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +97,7 @@ def investigate(
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            return _refuted(subject, decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            return _refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
@@ -100,7 +106,6 @@ def investigate(
 
 
 def _refuted(
-    subject: Subject,
     decisive: Process,
     source: Source,
     log_e: float,
@@ -111,10 +116,9 @@ def _refuted(
     used = source.drawn
     bound: Bound | None = None
     fresh = min(budget.samples - used, max(_BOUND_LEAST, _BOUND_FACTOR * used)) // 2
-    tail = decisive.tail() if isinstance(decisive, BlackBox | LikelihoodRatio) else None
+    tail = decisive.tail()
     if tail is not None and fresh > 0 and not budget.late():
-        bound = bound_of(tail, tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
-    output = getattr(decisive, "output", None)
+        bound = tail.bound(tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
     return Finding(
         falsifier=decisive.name,
         verdict="refuted",
@@ -123,7 +127,7 @@ def _refuted(
         event=decisive.event(),
         bound=bound,
         bound_samples=source.drawn - used,
-        output=tuple(output) if output else (),
+        output=tuple(decisive.output or ()),
         tried=tried,
     )
 
@@ -132,13 +136,10 @@ def _survived(
     subject: Subject, processes: Sequence[Process], pairs: int, threshold: float, bound_alpha: float, late: bool
 ) -> Finding:
     leading = max(processes, key=lambda process: process.log_e)
-    freezers = [process.freezer for process in processes if isinstance(process, BlackBox | LikelihoodRatio)]
-    bounds = [
-        bound for bound in (f.bound(alpha=bound_alpha / len(freezers)) for f in freezers if f is not None) if bound is not None
-    ]
-    bound = max(bounds, key=lambda one: one.epsilon) if bounds else None
+    freezers = [process.freezer for process in processes if process.freezer is not None]
+    bounds = [bound for bound in (one.bound(alpha=bound_alpha / len(freezers)) for one in freezers) if bound is not None]
     seen = [mass for mass in (process.telling() for process in processes) if mass is not None]
-    mass = max(0.02, max(seen)) if seen else 0.5
+    mass = max(0.02, *seen) if seen else 0.5
     point = min(subject.points, key=lambda one: one.delta)
     # the average over processes is what must pass the threshold, and one of them finds the event
     power = smallest_violation(point, mass=mass, pairs=pairs, threshold=threshold + math.log(len(processes)))
@@ -148,9 +149,40 @@ def _survived(
         log_e=leading.log_e,
         samples=2 * pairs,
         event=leading.event(),
-        bound=bound,
+        bound=max(bounds, key=lambda one: one.epsilon, default=None),
         power=power,
         power_event=mass,
         note="the time was up before the samples were" if late else "",
         tried=tuple(process.name for process in processes),
     )
+
+
+def smallest_violation(point: Point, *, mass: float, pairs: int, threshold: float) -> float:
+    """The smallest epsilon, at the point's delta, at which an event of this probability refutes with probability 0.95.
+
+    An approximation, and named so in the certificate: ln of the wealth is a random walk with Kelly's growth; it must pass
+    the threshold and an allowance for learning, by a normal quantile. Infinity where no violation would have been found.
+    """
+
+    def found(epsilon: float) -> bool:
+        q = max(0.0, mass - point.delta) * math.exp(-epsilon)
+        mean, spread = _walk(mass, q, point)
+        return pairs * mean - _QUANTILE * math.sqrt(pairs) * spread >= threshold + _LEARNING
+
+    low, high = point.epsilon, point.epsilon + 30.0
+    if mass <= point.delta or not found(high):
+        return math.inf
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
+
+
+def _walk(p: float, q: float, point: Point) -> tuple[float, float]:
+    """Mean and standard deviation of one step of ln of the wealth, at the best stake."""
+    stakes, growths = kelly(np.array([p]), np.array([q]), point)
+    stake, mean = float(stakes[0]), float(growths[0])
+    gains = (1.0 - point.delta, 1.0 - point.ratio - point.delta, -point.delta, -point.ratio - point.delta)
+    weights = (p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q)
+    square = sum(w * math.log1p(stake * g) ** 2 for w, g in zip(weights, gains, strict=True))
+    return mean, math.sqrt(max(0.0, square - mean * mean))

@@ -19,11 +19,8 @@ class Columns(ABC):
     """Some columns: their names, their values for outputs, and what they learn from the past of both sides."""
 
     learns = False
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Each column as an expression in the output y."""
+    names: tuple[str, ...]
+    """Each column as an expression in the output y."""
 
     @abstractmethod
     def scores(self, outputs: Array) -> Array:
@@ -40,12 +37,7 @@ class Coordinates(Columns):
     def __init__(self, shape: tuple[int, ...]) -> None:
         size = int(np.prod(shape))
         self._count = min(size, _COORDINATES)
-        self._single = size == 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """y, or y.flat[j]."""
-        return ("y",) if self._single else tuple(f"y.flat[{j}]" for j in range(self._count))
+        self.names = ("y",) if size == 1 else tuple(f"y.flat[{j}]" for j in range(self._count))
 
     def scores(self, outputs: Array) -> Array:
         """As they are."""
@@ -55,19 +47,16 @@ class Coordinates(Columns):
 class Summaries(Columns):
     """What is often telling of a vector: sums, extremes, norms, and where things happen first."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """In numpy."""
-        return (
-            "np.sum(y)",
-            "np.max(y)",
-            "np.min(y)",
-            "np.sum(np.abs(y))",
-            "np.sqrt(np.sum(y * y))",
-            "np.argmax(y)",
-            "np.argmax(y != 0)",
-            "np.unique(y).size",
-        )
+    names = (
+        "np.sum(y)",
+        "np.max(y)",
+        "np.min(y)",
+        "np.sum(np.abs(y))",
+        "np.sqrt(np.sum(y * y))",
+        "np.argmax(y)",
+        "np.argmax(y != 0)",
+        "np.unique(y).size",
+    )
 
     def scores(self, outputs: Array) -> Array:
         """One row an output."""
@@ -90,7 +79,12 @@ class Summaries(Columns):
 
 
 class Nearness(Columns):
-    """How much nearer an output is to one centre than to the other, in L1 and L2; centres are the datasets, or learned."""
+    """How much nearer an output is to one centre than to the other, in L1 and L2.
+
+    The centres d1 and d2 are the datasets, or the coordinatewise medians seen so far.
+    """
+
+    names = ("np.sum(np.abs(y - d2) - np.abs(y - d1))", "np.sum((y - d2) ** 2 - (y - d1) ** 2)")
 
     def __init__(self, pair: tuple[object, object], shape: tuple[int, ...]) -> None:
         one, two = as_value(pair[0], shape), as_value(pair[1], shape)
@@ -98,11 +92,6 @@ class Nearness(Columns):
         self._one = np.zeros(int(np.prod(shape))) if one is None else one.reshape(-1)
         self._two = np.zeros(int(np.prod(shape))) if two is None else two.reshape(-1)
         self._gap = float(np.abs(self._one - self._two).sum())
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """d1 and d2 are the datasets, or the coordinatewise medians seen so far."""
-        return ("np.sum(np.abs(y - d2) - np.abs(y - d1))", "np.sum((y - d2) ** 2 - (y - d1) ** 2)")
 
     def scores(self, outputs: Array) -> Array:
         """Positive where the first is nearer."""
@@ -125,20 +114,18 @@ def _without_last_bits(scores: Array, size: float) -> Array:
 
 
 class Spectrum(Columns):
-    """Symmetric matrices: eigenvalues, Schur complements of the diagonal and of the direction in which the means differ."""
+    """Symmetric matrices: eigenvalues, Schur complements of the diagonal and of the direction in which the means differ.
+
+    That direction, u, is the leading eigenvector of the difference of means seen so far.
+    """
 
     learns = True
 
     def __init__(self, pair: tuple[object, object], shape: tuple[int, ...]) -> None:
-        self._size = shape[0]
+        size = shape[0]
         self._shifts = [shift for shift in (as_value(dataset, shape) for dataset in pair) if shift is not None]
-        self._direction = np.eye(self._size)[0]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """u is the leading eigenvector of the difference of means seen so far."""
-        size = self._size
-        return (
+        self._direction = np.eye(size)[0]
+        self.names = (
             *(f"np.linalg.eigvalsh(y)[{j}]" for j in range(size)),
             *(f"1 / np.linalg.inv(y)[{j}, {j}]" for j in range(size)),
             "np.linalg.slogdet(y)[1]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,8 +11,10 @@ from dpkit.auditing.betting.columns import Columns
 from dpkit.auditing.outputs import flat
 from dpkit.numerics.special import Array, asfloat
 
-_BINS, _DEPTH, _TREES, _RATE, _RIDGE, _FEATURES = 32, 3, 24, 0.25, 4.0, 48
+_BINS, _DEPTH, _TREES, _RATE, _RIDGE, _FEATURES = 24, 3, 24, 0.25, 4.0, 48
+_RECENT = 20_000
 Codes = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 
 class BoostedTrees:
@@ -82,119 +86,97 @@ def _leaf_values(codes: Codes, tree: tuple[Codes, Codes, Array]) -> Array:
     return asfloat(values[node - (2**_DEPTH - 1)])
 
 
-Keys = npt.NDArray[np.uint64]
-_RECENT = 20_000
-_BINS = 24
+class LearnedRatio(Columns):
+    """One column: ln of a likelihood ratio, fitted anew each time the past has grown by a factor, from `least` pairs on."""
+
+    learns = True
+    growth = 1.1
+    least = 1
+
+    def __init__(self) -> None:
+        self._learned_at = 0
+
+    @abstractmethod
+    def fit(self, first: Array, second: Array) -> None:
+        """Learn from everything seen so far."""
+
+    @abstractmethod
+    def log_ratio(self, outputs: Array) -> Array:
+        """One number an output; asked for after a fit only."""
+
+    def scores(self, outputs: Array) -> Array:
+        """0 before anything was learned."""
+        return self.log_ratio(outputs)[:, None] if self._learned_at else np.zeros((outputs.shape[0], 1))
+
+    def learn(self, first: Array, second: Array) -> None:
+        """A fresh fit, where there is enough news."""
+        n = first.shape[0]
+        if n >= self.least and n >= self.growth * self._learned_at:
+            self._learned_at = n
+            self.fit(first, second)
 
 
-class CategoryRatio(Columns):
+class CategoryRatio(LearnedRatio):
     """ln of smoothed counts of the very output, where outputs repeat: categories, patterns of answers, counts."""
 
-    learns = True
+    names = ("log_ratio_of_category(y)",)
 
-    def __init__(self) -> None:
-        self._keys: Keys | None = None
-        self._values: Array = np.zeros(0)
-        self._learned_at = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """One."""
-        return ("log_ratio_of_category(y)",)
-
-    def scores(self, outputs: Array) -> Array:
-        """0 for what was not seen."""
-        if self._keys is None or self._keys.size == 0:
-            return np.zeros((outputs.shape[0], 1))
-        keys = _keys(outputs)
-        places = np.clip(np.searchsorted(self._keys, keys), 0, self._keys.size - 1)
-        return np.where(self._keys[places] == keys, self._values[places], 0.0)[:, None]
-
-    def learn(self, first: Array, second: Array) -> None:
+    def fit(self, first: Array, second: Array) -> None:
         """Counts of both sides."""
         n = first.shape[0]
-        if self._keys is not None and n < 1.1 * self._learned_at:
+        self._keys, inverse = np.unique(_keys(np.concatenate([first, second])), return_inverse=True)
+        if self._keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
+            self._keys = self._keys[:0]
             return
-        self._learned_at = n
-        keys, inverse = np.unique(_keys(np.concatenate([first, second])), return_inverse=True)
-        if keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
-            self._keys, self._values = keys[:0], np.zeros(0)
-            return
-        one = np.bincount(inverse[:n], minlength=keys.size)
-        two = np.bincount(inverse[n:], minlength=keys.size)
-        self._keys, self._values = keys, np.log((one + 0.5) / (two + 0.5))
+        one = np.bincount(inverse[:n], minlength=self._keys.size)
+        two = np.bincount(inverse[n:], minlength=self._keys.size)
+        self._values = np.log((one + 0.5) / (two + 0.5))
+
+    def log_ratio(self, outputs: Array) -> Array:
+        """0 for what was not seen."""
+        if self._keys.size == 0:
+            return np.zeros(outputs.shape[0])
+        keys = _keys(outputs)
+        places = np.clip(np.searchsorted(self._keys, keys), 0, self._keys.size - 1)
+        return np.where(self._keys[places] == keys, self._values[places], 0.0)
 
 
-class BinnedRatio(Columns):
+class BinnedRatio(LearnedRatio):
     """The sum over entries of ln of smoothed bin counts: naive Bayes, exact for one number or independent entries."""
 
-    learns = True
+    names = ("log_ratio_of_bins(y)",)
 
-    def __init__(self) -> None:
-        self._edges: list[Array] = []
-        self._values: list[Array] = []
-        self._learned_at = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """One."""
-        return ("log_ratio_of_bins(y)",)
-
-    def scores(self, outputs: Array) -> Array:
-        """Sums of the entries' ln ratios."""
-        rows = flat(outputs)
-        total = np.zeros(rows.shape[0])
-        for j, (edges, values) in enumerate(zip(self._edges, self._values, strict=True)):
-            total += values[np.searchsorted(edges, rows[:, j], "right")]
-        return total[:, None]
-
-    def learn(self, first: Array, second: Array) -> None:
+    def fit(self, first: Array, second: Array) -> None:
         """Bins at pooled quantiles; values of their own where there are few."""
-        n = first.shape[0]
-        if self._edges and n < 1.1 * self._learned_at:
-            return
-        self._learned_at = n
         one, two = flat(first)[-_RECENT:], flat(second)[-_RECENT:]
-        self._edges, self._values = [], []
-        bins = int(np.clip(np.sqrt(n) / 2.0, 4, _BINS))
+        self._binned: list[tuple[Array, Array]] = []
+        bins = int(np.clip(np.sqrt(first.shape[0]) / 2.0, 4, _BINS))
         for j in range(min(one.shape[1], 64)):
             pooled = np.concatenate([one[:, j], two[:, j]])
             edges = np.unique(pooled)
             if edges.size > bins:
                 edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
             counts = [np.bincount(np.searchsorted(edges, side[:, j], "right"), minlength=edges.size + 1) for side in (one, two)]
-            self._edges.append(edges)
-            self._values.append(np.log((counts[0] + 0.5) / (counts[1] + 0.5)))
+            self._binned.append((edges, np.log((counts[0] + 0.5) / (counts[1] + 0.5))))
+
+    def log_ratio(self, outputs: Array) -> Array:
+        """Sums of the entries' ln ratios."""
+        rows = flat(outputs)
+        total = np.zeros(rows.shape[0])
+        for j, (edges, values) in enumerate(self._binned):
+            total += values[np.searchsorted(edges, rows[:, j], "right")]
+        return total
 
 
-class Logistic(Columns):
+class Logistic(LearnedRatio):
     """Logistic regression on entries, squares and, for few entries, products; ridge, by Newton's method."""
 
-    learns = True
+    names = ("log_odds_by_logistic_regression(y)",)
+    growth = 1.2
+    least = 24
 
-    def __init__(self) -> None:
-        self._weights: Array | None = None
-        self._center: Array = np.zeros(0)
-        self._spread: Array = np.zeros(0)
-        self._learned_at = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """One."""
-        return ("log_odds_by_logistic_regression(y)",)
-
-    def scores(self, outputs: Array) -> Array:
-        """The log odds."""
-        if self._weights is None:
-            return np.zeros((outputs.shape[0], 1))
-        return (self._features(outputs) @ self._weights)[:, None]
-
-    def learn(self, first: Array, second: Array) -> None:
-        """A fresh fit, each time the past has grown by a fifth."""
-        n = first.shape[0]
-        if n < 24 or n < 1.2 * self._learned_at:
-            return
-        self._learned_at = n
+    def fit(self, first: Array, second: Array) -> None:
+        """By six steps of Newton's method."""
         one, two = first[-_RECENT // 2 :], second[-_RECENT // 2 :]
         pooled = flat(np.concatenate([one, two]))
         self._center = np.median(pooled, axis=0)
@@ -208,6 +190,10 @@ class Logistic(Columns):
             weights = weights + np.linalg.solve(bend, features.T @ (labels - chance) - weights)
         self._weights = weights
 
+    def log_ratio(self, outputs: Array) -> Array:
+        """The log odds."""
+        return asfloat(self._features(outputs) @ self._weights)
+
     def _features(self, outputs: Array) -> Array:
         rows = np.clip((flat(outputs) - self._center) / self._spread, -8.0, 8.0)[:, :40]
         parts = [np.ones((rows.shape[0], 1)), rows, np.abs(rows)]
@@ -217,33 +203,20 @@ class Logistic(Columns):
         return np.concatenate(parts, axis=1)
 
 
-class TreeRatio(Columns):
+class TreeRatio(LearnedRatio):
     """Boosted trees: what needs several entries at once, such as a pattern together with a value."""
 
-    learns = True
+    names = ("log_odds_by_trees(y)",)
+    growth = 1.5
+    least = 150
 
-    def __init__(self) -> None:
-        self._trees: BoostedTrees | None = None
-        self._learned_at = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """One."""
-        return ("log_odds_by_trees(y)",)
-
-    def scores(self, outputs: Array) -> Array:
-        """The log odds."""
-        if self._trees is None:
-            return np.zeros((outputs.shape[0], 1))
-        return self._trees.log_odds(flat(outputs))[:, None]
-
-    def learn(self, first: Array, second: Array) -> None:
-        """A fresh fit, each time the past has grown by half."""
-        n = first.shape[0]
-        if n < 150 or n < 1.5 * self._learned_at:
-            return
-        self._learned_at = n
+    def fit(self, first: Array, second: Array) -> None:
+        """Fresh trees."""
         self._trees = BoostedTrees(flat(first)[-_RECENT // 2 :], flat(second)[-_RECENT // 2 :])
+
+    def log_ratio(self, outputs: Array) -> Array:
+        """The log odds."""
+        return self._trees.log_odds(flat(outputs))
 
 
 def _keys(outputs: Array) -> Keys:

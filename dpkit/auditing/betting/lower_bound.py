@@ -8,35 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.auditing.betting.bank import Bank
-from dpkit.auditing.betting.bets import cuts_of
+from dpkit.auditing.betting.bets import Bet, cuts_of, tail_counts
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Rounder
 from dpkit.numerics.special import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailEvent:
-    """A fixed event: a tail of one column of a bank that learns no more."""
+    """A fixed event: the set of a bet on one column of a bank that learns no more."""
 
     bank: Bank
-    column: int
-    upper: bool
-    cut: float
-    forward: bool
-    delta: float
+    bet: Bet
     rounder: Rounder | None = None
 
     def hits(self, first: Array, second: Array) -> tuple[int, int]:
         """How many outputs lie in it: of the side that should have more, and of the other."""
-        counts = []
-        for side in (first, second) if self.forward else (second, first):
-            scores = self.bank.scores(side if self.rounder is None else self.rounder(side))[:, self.column]
-            counts.append(int(np.count_nonzero(scores >= self.cut if self.upper else scores <= self.cut)))
-        return counts[0], counts[1]
+        sides = (first, second) if self.bet.forward else (second, first)
+        scores = [self.bank.scores(side if self.rounder is None else self.rounder(side)) for side in sides]
+        return int(np.count_nonzero(self.bet.hits(scores[0]))), int(np.count_nonzero(self.bet.hits(scores[1])))
 
-    @property
-    def code(self) -> str:
-        """The event as an expression."""
-        return f"lambda y: {self.bank.names[self.column]} {'>=' if self.upper else '<='} {self.cut!r}"
+    def bound(self, hits: tuple[int, int], trials: int, *, alpha: float) -> Bound:
+        """The bound from counts of this event."""
+        delta = self.bet.point.delta
+        epsilon = epsilon_lower(hits, trials, delta=delta, alpha=alpha)
+        return Bound(epsilon=epsilon, delta=delta, hits=hits, trials=trials, code=self.bet.event(self.bank.names).code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +43,6 @@ class Bound:
     delta: float
     hits: tuple[int, int]
     trials: int
-    forward: bool
     code: str
 
 
@@ -60,12 +55,6 @@ def epsilon_lower(hits: tuple[int, int], trials: int, *, delta: float, alpha: fl
     q = float(betaincinv(fewer + 1, trials - fewer, 1.0 - alpha / 2.0)) if fewer < trials else 1.0
     p, q = p * (1.0 - 1e-12), q * (1.0 + 1e-12)  # the inverse's own rounding
     return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
-
-
-def bound_of(tail: TailEvent, hits: tuple[int, int], trials: int, *, alpha: float) -> Bound:
-    """The bound from counts of one fixed event."""
-    epsilon = epsilon_lower(hits, trials, delta=tail.delta, alpha=alpha)
-    return Bound(epsilon=epsilon, delta=tail.delta, hits=hits, trials=trials, forward=tail.forward, code=tail.code)
 
 
 class Freezer:
@@ -106,14 +95,8 @@ class Freezer:
         scores.append((bank.scores(first), bank.scores(second)))
         if self._seen >= needed:
             one, two = (np.concatenate([pair[side] for pair in scores]) for side in (0, 1))
-            best = best_tail(bank, one, two, delta=self._delta, trials=self._seen)
-            # where nothing looks telling, everything is the event: which event is counted must not depend on its own counts
-            chosen = (
-                TailEvent(bank=bank, column=0, upper=True, cut=-math.inf, forward=True, delta=self._delta)
-                if best is None
-                else best
-            )
-            self._events = [*self._events[-1:], (chosen, self._seen, [0, 0])]
+            chosen = best_tail(one, two, Point(epsilon=0.0, delta=self._delta), trials=self._seen)
+            self._events = [*self._events[-1:], (TailEvent(bank=bank, bet=chosen), self._seen, [0, 0])]
             self._choosing = None
 
     def bound(self, *, alpha: float) -> Bound | None:
@@ -122,30 +105,29 @@ class Freezer:
         if not ready:
             return None
         tail, start, counts = ready[-1]
-        return bound_of(tail, (counts[0], counts[1]), self._seen - start, alpha=alpha)
+        return tail.bound((counts[0], counts[1]), self._seen - start, alpha=alpha)
 
 
-def best_tail(bank: Bank, first: Array, second: Array, *, delta: float, trials: int) -> TailEvent | None:
-    """The tail whose bound from this number of fresh samples would be largest, judged by these scores, less their own error."""
-    best: tuple[float, int, bool, float, bool] | None = None
-    for column in range(len(bank.names)):
-        one, two = np.sort(first[:, column]), np.sort(second[:, column])
-        cuts, n = cuts_of(one, two), one.size
+def best_tail(first: Array, second: Array, point: Point, *, trials: int) -> Bet:
+    """The tail whose bound from this number of fresh samples would be largest, judged by these scores, less their own error.
+
+    Where nothing looks telling, everything is the event: which event is counted must not depend on its own counts.
+    """
+    n = first.shape[0]
+    blur = 3.5 / np.sqrt(trials) + 2.5 / np.sqrt(n)  # of the count to come, and of a choice among many
+    best, bet = -math.inf, Bet(column=0, upper=True, cut=-math.inf, forward=True, point=point)
+    for column in range(first.shape[1]):
+        cuts = cuts_of(first[:, column], second[:, column])
         if cuts.size == 0:
             continue
-        for upper in (True, False):
-            below = np.stack([np.searchsorted(ordered, cuts, "left" if upper else "right") for ordered in (one, two)])
-            shares = ((n - below) if upper else below) / n
-            for forward in (True, False):
-                p, q = (shares[0], shares[1]) if forward else (shares[1], shares[0])
-                blur = 3.5 / np.sqrt(trials) + 2.5 / np.sqrt(n)  # of the count to come, and of a choice among many
-                low = p - blur * np.sqrt(p * (1.0 - p)) - 6.0 / trials - delta
-                high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 3.0 / n
-                value = np.where(low > 0.0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
-                place = int(np.argmax(value))
-                if best is None or value[place] > best[0]:
-                    best = (float(value[place]), column, upper, float(cuts[place]), forward)
-    if best is None or not math.isfinite(best[0]):
-        return None
-    _, column, upper, cut, forward = best
-    return TailEvent(bank=bank, column=column, upper=upper, cut=cut, forward=forward, delta=delta)
+        p = tail_counts(first[:, column], second[:, column], cuts) / n
+        q = p[::-1]  # (direction, tail, cut): forward, the first side should hit
+        low = p - blur * np.sqrt(p * (1.0 - p)) - 6.0 / trials - point.delta
+        high = q + blur * np.sqrt(q * (1.0 - q)) + 6.0 / trials + 3.0 / n
+        value = np.where(low > 0.0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+        for tail, direction in np.ndindex(2, 2):
+            place = int(np.argmax(value[direction, tail]))
+            if value[direction, tail, place] > best:
+                best, cut = float(value[direction, tail, place]), float(cuts[place])
+                bet = Bet(column=column, upper=tail == 0, cut=cut, forward=direction == 0, point=point)
+    return bet

@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from dpkit.auditing.betting.bets import Bet
-from dpkit.numerics.rounding import in_full
+import numpy as np
+
+from dpkit.auditing.betting.bank import Bank
+from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, best_bets
+from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
+from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.outputs import Rounder
+from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputEvent:
-    """A set of outputs in words and as code, and in which direction it speaks against the claim."""
-
-    words: str
-    code: str
-    forward: bool
+_CAUTIOUS, _BOLD = 1.0, 0.1
+"""Hits that a bet imagines on the side that should have few: one, or next to none."""
+_CLEAR = 4.0
+"""Nats that an event must have been worth on the past to be called telling."""
 
 
 class Process(ABC):
     """An e-process fed with batches of both sides: its mean is at most 1 under the hypothesis, whenever one stops."""
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The falsifier's name."""
-
-    @property
-    @abstractmethod
-    def sees(self) -> str:
-        """What it can and what it cannot see, in one sentence."""
+    name: str
+    output: list[float] | None = None
+    """An output that is impossible under the neighbour, where one was seen."""
+    freezer: Freezer | None = None
+    """Events on which epsilon is bounded, where there are any."""
 
     @abstractmethod
     def step(self, first: Array, second: Array) -> Array:
         """ln of the e-value after each new pair of outputs."""
-
-    @abstractmethod
-    def prepare(self) -> None:
-        """Choose what to do with the next batch, from the past."""
 
     @property
     @abstractmethod
@@ -49,18 +43,131 @@ class Process(ABC):
     def event(self) -> OutputEvent | None:
         """The event that speaks loudest so far."""
 
+    def prepare(self) -> None:
+        """Choose what to do with the next batch, from the past."""
+        return None
+
     def telling(self) -> float | None:
         """How likely the event is that tells the datasets apart best; None where there is none, or none is looked for."""
         return None
 
+    def tail(self) -> TailEvent | None:
+        """The event that speaks loudest, frozen with the columns as they are now, for a bound on fresh samples."""
+        return None
 
-def event_of(bet: Bet, names: tuple[str, ...]) -> OutputEvent:
-    """A bet's set in words and code."""
-    sign = ">=" if bet.upper else "<="
-    one, two = ("first", "second") if bet.forward else ("second", "first")
-    words = (
-        f"outputs with {names[bet.column]} {sign} {in_full(bet.cut)} are more likely under the {one} dataset than "
-        f"e^{in_full(bet.point.epsilon)} times their probability under the {two}"
-        + (f" plus {in_full(bet.point.delta)}" if bet.point.delta else "")
-    )
-    return OutputEvent(words=words, code=f"lambda y: {names[bet.column]} {sign} {bet.cut!r}", forward=bet.forward)
+
+class Prequential:
+    """One e-process over all columns of a bank, both directions and all points of a claim.
+
+    Half of the wealth follows two leaders (the bets that would have grown fastest on the whole past, by a cautious and by a
+    bold judgement of rare events); the other half is split over the columns, each with its own best bet, and over `opening`
+    bets that are fixed before anything is seen. Everything is chosen before the batch it is used on, so the wealth is a
+    supermartingale under the claim, whatever the columns are.
+    """
+
+    def __init__(self, bank: Bank, points: Sequence[Point], *, opening: Sequence[Bet] = ()) -> None:
+        self.bank = bank
+        self._points = tuple(points)
+        self._opening = tuple(opening)
+        rest = len(bank.names) + len(opening)
+        self._portfolio = Portfolio(np.concatenate([[0.25, 0.25], np.full(rest, 0.5 / rest)]))
+        self._bettors: list[Bet | None] = [None] * (2 + len(bank.names)) + list(opening)
+
+    @property
+    def log_wealth(self) -> float:
+        """ln of the e-value so far."""
+        return self._portfolio.log_wealth
+
+    @property
+    def winner(self) -> Bet | None:
+        """The bet of whoever has won most so far; the leader where nobody has won."""
+        richest = int(np.argmax(self._portfolio.log_wealths))
+        return self._bettors[richest] or self._bettors[0]
+
+    def step(self, first: Array, second: Array) -> Array:
+        """ln of the e-value after each new pair, by bets chosen before; then learn from the pairs."""
+        scores = self.bank.scores(first), self.bank.scores(second)
+        path = self._portfolio.path(self._bettors, *scores)
+        self.bank.take((first, second), scores)
+        return path
+
+    def telling(self) -> float | None:
+        """How likely the event is, where it is likelier, that tells the datasets apart best: against the hardest claim.
+
+        It names the kind of event for which power is stated, and nothing is decided by it. None where nothing tells them apart.
+        """
+        pasts = self.bank.pasts()
+        for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
+            points = [Point(epsilon=share * point.epsilon, delta=point.delta) for point in self._points]
+            bet = _leader([found[0] for found in best_bets(pasts, points, cautions=(_CAUTIOUS,)).values()])
+            if bet is None:
+                continue
+            scores = pasts[bet.column][0 if bet.forward else 1]
+            if bet.growth * scores.size >= _CLEAR:
+                return float(np.mean(scores >= bet.cut if bet.upper else scores <= bet.cut))
+        return None
+
+    def choose(self) -> None:
+        """Choose the bets on the next batch from everything seen so far."""
+        both = best_bets(self.bank.pasts(), self._points, cautions=(_CAUTIOUS, _BOLD)).values()
+        cautious, bold = [bets[0] for bets in both], [bets[1] for bets in both]
+        self._bettors = [_leader(cautious), _leader(bold), *cautious, *self._opening]
+
+
+def _leader(bets: Sequence[Bet | None]) -> Bet | None:
+    return max((bet for bet in bets if bet is not None), key=lambda bet: bet.growth, default=None)
+
+
+class BettingProcess(Process):
+    """A falsifier that bets prequentially: `open` makes its bank and first bets when it sees the form of the outputs."""
+
+    rounder: Rounder | None = None
+    bounds = True
+    """Whether its events also bound epsilon from below."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._inner: Prequential | None = None
+
+    @abstractmethod
+    def open(self, outputs: Array) -> Prequential:
+        """The bets before anything is seen, for outputs like these."""
+
+    def step(self, first: Array, second: Array) -> Array:
+        """Bet, then learn."""
+        one, two = (first, second) if self.rounder is None else (self.rounder(first), self.rounder(second))
+        if self._inner is None:
+            self._inner = self.open(one)
+            self.freezer = Freezer(self._inner.bank, delta=self._subject.delta) if self.bounds else None
+        path = self._inner.step(one, two)
+        if self.freezer is not None:
+            self.freezer.count(one, two)
+        return path
+
+    def prepare(self) -> None:
+        """Choose the next bets."""
+        if self._inner is not None:
+            self._inner.choose()
+
+    @property
+    def log_e(self) -> float:
+        """ln of the e-value."""
+        return 0.0 if self._inner is None else self._inner.log_wealth
+
+    def telling(self) -> float | None:
+        """How likely the event is that tells the datasets apart best."""
+        return None if self._inner is None else self._inner.telling()
+
+    def event(self) -> OutputEvent | None:
+        """The winning bet's."""
+        tail = self._winning()
+        return None if tail is None else tail.bet.event(tail.bank.names)
+
+    def tail(self) -> TailEvent | None:
+        """The winning bet's set, for a bound on fresh samples."""
+        tail = self._winning() if self.bounds else None
+        return None if tail is None else TailEvent(bank=tail.bank.frozen(), bet=tail.bet, rounder=self.rounder)
+
+    def _winning(self) -> TailEvent | None:
+        bet = None if self._inner is None else self._inner.winner
+        return None if bet is None or self._inner is None else TailEvent(bank=self._inner.bank, bet=bet)

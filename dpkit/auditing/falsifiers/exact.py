@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import OutputEvent
 from dpkit.auditing.betting.profile import implied_delta
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
 from dpkit.auditing.subject import Subject

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
-from dpkit.auditing.betting.processes import OutputEvent, Process
+from dpkit.auditing.betting.bets import OutputEvent
+from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
 from dpkit.auditing.outputs import Source, as_value, flat
 from dpkit.auditing.subject import Subject
@@ -16,22 +19,60 @@ POWERS = (1.1, 1.4, 2.0, 4.0, 11.0, 100.0)
 """Laplace noise of scale b becomes noise of scale b/t, Gaussian noise of sigma becomes sigma/sqrt(t), scores count t times."""
 _MISSING = 1e-9
 """How far the declared probabilities may be from a sum of 1: else they are not those of the outcomes enumerated."""
+SCALES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.1)
+_PILOT, _ENTRIES = 8, 256
+"""Outputs drawn to see what they are like, beside one an entry; of more entries the dimension of the noise is not computed."""
+_LEAN = 2e-6
+"""What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
 
 
-class DiscreteNoiseLaw(Process):
-    """A likelihood-ratio e-process: the declared probabilities f against f^t / sum(f^t), averaged over powers t > 1.
+class NoiseLaw(Process):
+    """A likelihood-ratio e-process: the declared law against sharper ones, averaged over these.
 
-    Each alternative is a distribution, so its ratio to f has mean 1 when the samples follow f. Powers above 1 are sharper:
-    discrete Laplace and Gaussian noise at a smaller scale, an exponential mechanism or a randomised response at a larger
-    epsilon. More noise than declared is not refuted. Outcomes beyond the enumerated ones are counted into the sum.
+    Each alternative is a distribution, so its ratio to the declared law has mean 1 when the samples follow that. Only less
+    noise is an alternative: a mechanism with more noise than it declares is not refuted. It sees noise that is too small
+    within tens of samples, whatever delta is; it cannot see a wrong sensitivity or a wrong theorem.
     """
 
     name = "noise law"
-    sees = "noise smaller than the declared law, whatever delta is; not a wrong sensitivity nor a wrong theorem"
+    alternatives: tuple[float, ...]
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._logs = np.zeros(len(POWERS))
+        self._logs = np.zeros(len(self.alternatives))
+
+    @abstractmethod
+    def log_ratios(self, outputs: Array, side: int) -> Iterator[Array]:
+        """For each alternative, ln of its ratio to the declared law at the outputs of one side."""
+
+    def step(self, first: Array, second: Array) -> Array:
+        """Both sides count, each against its own value."""
+        gains = [one + two for one, two in zip(self.log_ratios(first, 0), self.log_ratios(second, 1), strict=True)]
+        tracks = self._logs[:, None] + np.cumsum(gains, axis=1)
+        self._logs = tracks[:, -1]
+        return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(self._logs)), dtype=np.float64)
+
+    @property
+    def log_e(self) -> float:
+        """ln of the e-value."""
+        return float(np.logaddexp.reduce(self._logs) - math.log(len(self._logs)))
+
+    def _fitting(self) -> float:
+        """The alternative that fits best."""
+        return self.alternatives[int(np.argmax(self._logs))]
+
+
+class DiscreteNoiseLaw(NoiseLaw):
+    """The declared probabilities f against f^t / sum(f^t), over powers t > 1, which are sharper.
+
+    Discrete Laplace and Gaussian noise at a smaller scale, an exponential mechanism or a randomised response at a larger
+    epsilon. Outcomes beyond the enumerated ones are counted into the sum.
+    """
+
+    alternatives = POWERS
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
         self._sums = [_log_sums(subject, side) for side in (0, 1)]
 
     @staticmethod
@@ -42,35 +83,18 @@ class DiscreteNoiseLaw(Process):
             return False
         return all(abs(float(np.exp(subject.log_density(outcomes, side)).sum()) - 1.0) <= _MISSING for side in (0, 1))
 
-    def step(self, first: Array, second: Array) -> Array:
-        """Both sides count, each against its own value."""
-        gains = np.zeros((len(POWERS), first.shape[0]))
-        for side, outputs in enumerate((first, second)):
-            declared = self._subject.log_density(outputs, side)
-            with np.errstate(invalid="ignore"):
-                for place, power in enumerate(POWERS):
-                    # what the declared law makes impossible is for the support, and counts against every alternative here
-                    gains[place] += np.where(np.isneginf(declared), -np.inf, (power - 1.0) * declared - self._sums[side][place])
-        tracks = self._logs[:, None] + np.cumsum(gains, axis=1)
-        self._logs = tracks[:, -1]
-        return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(POWERS)), dtype=np.float64)
-
-    def prepare(self) -> None:
-        """Nothing is learned."""
-        return None
-
-    @property
-    def log_e(self) -> float:
-        """ln of the e-value."""
-        return float(np.logaddexp.reduce(self._logs) - math.log(len(POWERS)))
+    def log_ratios(self, outputs: Array, side: int) -> Iterator[Array]:
+        """What the declared law makes impossible is for the support, and counts against every alternative here."""
+        declared = self._subject.log_density(outputs, side)
+        for power, log_sum in zip(POWERS, self._sums[side], strict=True):
+            yield np.where(np.isneginf(declared), -np.inf, (power - 1.0) * declared - log_sum)
 
     def event(self) -> OutputEvent | None:
         """The power that fits best."""
-        power = POWERS[int(np.argmax(self._logs))]
+        power = self._fitting()
         return OutputEvent(
             words=f"the samples fit the power {power:g} of the declared probabilities (made to sum to 1) better than these",
             code=f"({power!r} - 1) * log_density(y, d1) - log(sum(exp({power!r} * log_density(outcomes, d1))))",
-            forward=True,
         )
 
 
@@ -84,62 +108,33 @@ def _log_sums(subject: Subject, side: int) -> list[float]:
     return [float(np.logaddexp(found, power * math.log(beyond))) + 1e-12 for found, power in zip(sums, POWERS, strict=True)]
 
 
-SCALES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.1)
-_PILOT, _ENTRIES = 8, 256
-"""Outputs drawn to see what they are like, beside one an entry; of more entries the dimension of the noise is not computed."""
-_LEAN = 2e-6
-"""What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
+class ContinuousNoiseLaw(NoiseLaw):
+    """The declared density against the same one shrunk about the value, in as many dimensions as its noise fills."""
 
-
-class NoiseLawProcess(Process):
-    """A likelihood-ratio e-process: the declared law against the same law shrunk about the value, averaged over scales.
-
-    Each alternative is a density, so its ratio to the declared one has mean 1 when the samples follow the declared law.
-    Only less noise is an alternative: a mechanism with more noise than it declares is not refuted. It sees noise that is too
-    small within tens of samples, whatever delta is; it cannot see a wrong sensitivity or a wrong theorem.
-    """
-
-    name = "noise law"
-    sees = "noise smaller than the declared law, whatever delta is; not a wrong sensitivity nor a wrong theorem"
+    alternatives = SCALES
 
     def __init__(self, subject: Subject, *, dimension: int) -> None:
-        self._subject, self._dimension = subject, dimension
-        self._logs = np.zeros(len(SCALES))
+        super().__init__(subject)
+        self._dimension = dimension
 
-    def step(self, first: Array, second: Array) -> Array:
-        """Both sides count, each against its own value."""
-        gains = np.zeros((len(SCALES), first.shape[0]))
-        for side, outputs in enumerate((first, second)):
-            value = as_value(self._subject.pair[side], outputs.shape[1:])
-            assert value is not None
-            declared = self._subject.log_density(outputs, side)
-            for place, scale in enumerate(SCALES):
-                shrunk = self._subject.log_density(value + (outputs - value) / scale, side) - self._dimension * math.log(scale)
-                # what is impossible under both tells nothing; under the declared law alone, everything
-                with np.errstate(invalid="ignore"):
-                    gain = np.nan_to_num(shrunk - declared, nan=0.0, posinf=np.inf, neginf=-np.inf) - _LEAN
-                # an atom at the value does not shrink, and has no density to compare
-                gains[place] += np.where(flat(outputs == value).all(axis=1), np.minimum(gain, 0.0), gain)
-        tracks = self._logs[:, None] + np.cumsum(gains, axis=1)
-        self._logs = tracks[:, -1]
-        return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(SCALES)), dtype=np.float64)
-
-    def prepare(self) -> None:
-        """Nothing is learned."""
-        return None
-
-    @property
-    def log_e(self) -> float:
-        """ln of the e-value."""
-        return float(np.logaddexp.reduce(self._logs) - math.log(len(SCALES)))
+    def log_ratios(self, outputs: Array, side: int) -> Iterator[Array]:
+        """What is impossible under both tells nothing; under the declared law alone, everything."""
+        value = as_value(self._subject.pair[side], outputs.shape[1:])
+        assert value is not None
+        declared = self._subject.log_density(outputs, side)
+        for scale in SCALES:
+            shrunk = self._subject.log_density(value + (outputs - value) / scale, side) - self._dimension * math.log(scale)
+            with np.errstate(invalid="ignore"):
+                gain = np.nan_to_num(shrunk - declared, nan=0.0, posinf=np.inf, neginf=-np.inf) - _LEAN
+            # an atom at the value does not shrink, and has no density to compare
+            yield np.where(flat(outputs == value).all(axis=1), np.minimum(gain, 0.0), gain)
 
     def event(self) -> OutputEvent | None:
         """The scale that fits best."""
-        scale = SCALES[int(np.argmax(self._logs))]
+        scale = self._fitting()
         return OutputEvent(
             words=f"the samples fit the declared law with {scale:g} of its noise better than the declared law itself",
             code=f"log_density(d1 + (y - d1) / {scale!r}, d1) - dimension * log({scale!r}) - log_density(y, d1)",
-            forward=True,
         )
 
 
@@ -160,7 +155,7 @@ def noise_law_of(subject: Subject, source: Source) -> Process | None:
         return None
     noise = flat(np.concatenate([outputs[0], source.draw(size)[0]]) - values[0])
     widest = np.abs(noise).max(axis=0)
-    return NoiseLawProcess(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
+    return ContinuousNoiseLaw(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
 
 
 def _moves_with_the_value(subject: Subject, outputs: Array, shift: Array) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import OutputEvent
 from dpkit.auditing.subject import Subject
 from dpkit.contracts.auditor import Auditor, Evidence
 
@@ -59,6 +59,6 @@ def _finding(auditor: Auditor, found: Evidence) -> Finding:
         verdict="refuted",
         log_e=found.log_e_value,
         samples=found.samples,
-        event=OutputEvent(words=found.words, code=found.code, forward=True),
+        event=OutputEvent(words=found.words, code=found.code),
         note="by an auditor of a plugin",
     )

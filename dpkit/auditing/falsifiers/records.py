@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dpkit.accounting import account
 from dpkit.auditing.arguments import AuditPlan
+from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
-from dpkit.auditing.betting.processes import OutputEvent as Witnessed
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.writing import written
@@ -158,7 +158,7 @@ def _certificate(target: str, claim: Claim, falsifier: str, words: str, code: st
         falsifier=falsifier,
         verdict="refuted" if words else "not refuted",
         log_e=math.inf if words else 0.0,
-        event=Witnessed(words=words, code=code, forward=True) if words else None,
+        event=Witnessed(words=words, code=code) if words else None,
         note=note,
     )
     subject = Subject(sampler=_nothing, claim=claim, pair=("no dataset", "no dataset"))

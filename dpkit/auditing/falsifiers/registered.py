@@ -7,8 +7,9 @@ because they draw nothing; those that sample share one stream, and the average o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,8 +18,6 @@ from dpkit.contracts.auditor import Auditor, Evidence
 from dpkit.privacy.claims import Claim
 
 if TYPE_CHECKING:
-    from dpkit.auditing.betting.campaign import Finding
-    from dpkit.auditing.betting.processes import Process
     from dpkit.auditing.outputs import Source
     from dpkit.auditing.subject import Subject
 
@@ -29,11 +28,16 @@ Stage = Literal["exact", "law", "density", "samples", "rounding"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Falsifier:
-    """A falsifier that takes part in the campaign of an audit at its stage. `make(subject)` gives its finding or process."""
+    """A falsifier that takes part in the campaign of an audit at its stage; `code` names its module here and a function."""
 
     name: str
     stage: Stage
-    make: Callable[..., Any]
+    code: str
+
+    def make(self, subject: Subject, *source: Source) -> Any:
+        """Its finding about a subject at the stage `exact`, else its process; None where it does not suit the subject."""
+        module, _, function = self.code.partition(":")
+        return getattr(import_module(f"dpkit.auditing.falsifiers.{module}"), function)(subject, *source)
 
     def falsify(
         self,
@@ -70,62 +74,14 @@ def others(auditors: Sequence[Auditor]) -> tuple[Auditor, ...]:
     return tuple(auditor for auditor in auditors if not isinstance(auditor, Falsifier))
 
 
-def _exact_profile(subject: Subject) -> Finding | None:
-    from dpkit.auditing.falsifiers.exact import exact_profile
-
-    return exact_profile(subject)
-
-
-def _exact_enumeration(subject: Subject) -> Finding | None:
-    from dpkit.auditing.falsifiers.exact import exact_enumeration
-
-    return exact_enumeration(subject)
-
-
-def _accountants_agree(subject: Subject) -> Finding | None:
-    from dpkit.auditing.falsifiers.exact import accountants_agree
-
-    return accountants_agree(subject)
-
-
-def _noise_law(subject: Subject, source: Source) -> Process | None:
-    from dpkit.auditing.falsifiers.noise_law import noise_law_of
-
-    return noise_law_of(subject, source)
-
-
-def _support(subject: Subject) -> Process:
-    from dpkit.auditing.falsifiers.support import Support
-
-    return Support(subject)
-
-
-def _white_box(subject: Subject) -> Process:
-    from dpkit.auditing.falsifiers.white_box import LikelihoodRatio
-
-    return LikelihoodRatio(subject)
-
-
-def _black_box(subject: Subject) -> Process:
-    from dpkit.auditing.falsifiers.black_box import BlackBox
-
-    return BlackBox(subject.points, subject.pair, delta=subject.delta)
-
-
-def _floating_point(subject: Subject) -> Process:
-    from dpkit.auditing.falsifiers.floating_point import FloatingPoint
-
-    return FloatingPoint(subject)
-
-
 FALSIFIERS: tuple[Falsifier, ...] = (
-    Falsifier(name="exact profile", stage="exact", make=_exact_profile),
-    Falsifier(name="exact enumeration", stage="exact", make=_exact_enumeration),
-    Falsifier(name="accountants agree", stage="exact", make=_accountants_agree),
-    Falsifier(name="noise law", stage="law", make=_noise_law),
-    Falsifier(name="support", stage="density", make=_support),
-    Falsifier(name="white box", stage="density", make=_white_box),
-    Falsifier(name="black box", stage="samples", make=_black_box),
-    Falsifier(name="floating point", stage="rounding", make=_floating_point),
+    Falsifier(name="exact profile", stage="exact", code="exact:exact_profile"),
+    Falsifier(name="exact enumeration", stage="exact", code="exact:exact_enumeration"),
+    Falsifier(name="accountants agree", stage="exact", code="exact:accountants_agree"),
+    Falsifier(name="noise law", stage="law", code="noise_law:noise_law_of"),
+    Falsifier(name="support", stage="density", code="support:Support"),
+    Falsifier(name="white box", stage="density", code="white_box:LikelihoodRatio"),
+    Falsifier(name="black box", stage="samples", code="black_box:BlackBox"),
+    Falsifier(name="floating point", stage="rounding", code="floating_point:FloatingPoint"),
 )
 """Cheapest first."""

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from dpkit.auditing.betting.processes import OutputEvent, Process
+from dpkit.auditing.betting.bets import OutputEvent
+from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array, asfloat
 
@@ -21,15 +22,14 @@ class Support(Process):
     """
 
     name = "support"
-    sees = "outputs that the declared density makes impossible under the neighbour"
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._delta = subject.delta
         self._hits, self._misses = [0, 0], [0, 0]
         self._silent = [False, False]
-        self.output: list[float] | None = None
         self._forward = True
+        self._last = 0.0
 
     def step(self, first: Array, second: Array) -> Array:
         """Count impossible outputs on each side."""
@@ -60,12 +60,6 @@ class Support(Process):
             stake = share / self._delta
             tracks.append(hits * math.log1p(stake * (1.0 - self._delta)) + misses * math.log1p(-share))
         return np.asarray(np.logaddexp.reduce(tracks, axis=0) - math.log(len(_SHARES)), dtype=np.float64)
-
-    def prepare(self) -> None:
-        """Nothing is learned."""
-        return None
-
-    _last = 0.0
 
     @property
     def log_e(self) -> float:

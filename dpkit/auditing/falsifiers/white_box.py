@@ -9,10 +9,7 @@ import numpy as np
 from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet
 from dpkit.auditing.betting.columns import Columns
-from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
-from dpkit.auditing.betting.prequential import Prequential
-from dpkit.auditing.betting.processes import OutputEvent, Process, event_of
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.betting.processes import BettingProcess, Prequential
 from dpkit.numerics.special import Array
 
 _GRID = 2.0**-26
@@ -41,7 +38,7 @@ class LogRatio(Columns):
         return np.clip(np.round(ratio / _GRID) * _GRID, -_LIMIT, _LIMIT)[:, None]
 
 
-class LikelihoodRatio(Process):
+class LikelihoodRatio(BettingProcess):
     """A prequential e-process whose events are tails of the declared privacy loss.
 
     The density only chooses events: a wrong one costs power, never validity. It sees any violation by the declared law, at
@@ -49,10 +46,10 @@ class LikelihoodRatio(Process):
     """
 
     name = "white box"
-    sees = "any event in terms of the declared privacy loss, at this pair"
 
-    def __init__(self, subject: Subject) -> None:
-        bank = Bank([LogRatio(subject.log_density)])
+    def open(self, outputs: Array) -> Prequential:
+        """The privacy loss, with opening bets at the claim's own epsilons."""
+        subject = self._subject
         opening = [
             Bet(
                 column=0,
@@ -61,49 +58,9 @@ class LikelihoodRatio(Process):
                 forward=forward,
                 point=point,
                 stake=share * point.ceiling,
-                growth=0.0,
             )
             for point in subject.points
             for forward in (True, False)
             for share in (0.4, 0.9)
         ]
-        self._inner = Prequential(bank, subject.points, opening=opening)
-        self.freezer = Freezer(bank, delta=subject.delta)
-
-    def step(self, first: Array, second: Array) -> Array:
-        """Bet, then learn."""
-        path = self._inner.step(first, second)
-        self.freezer.count(first, second)
-        return path
-
-    def prepare(self) -> None:
-        """Choose the next bets."""
-        self._inner.choose()
-
-    @property
-    def log_e(self) -> float:
-        """ln of the e-value."""
-        return self._inner.log_wealth
-
-    def telling(self) -> float | None:
-        """How likely the event is that tells the datasets apart best."""
-        return self._inner.telling()
-
-    def event(self) -> OutputEvent | None:
-        """The winning bet's."""
-        bet = self._inner.winner
-        return None if bet is None else event_of(bet, self._inner.bank.names)
-
-    def tail(self) -> TailEvent | None:
-        """The winning bet's set, for a bound on fresh samples."""
-        bet = self._inner.winner
-        if bet is None:
-            return None
-        return TailEvent(
-            bank=self._inner.bank.frozen(),
-            column=0,
-            upper=bet.upper,
-            cut=bet.cut,
-            forward=bet.forward,
-            delta=bet.point.delta,
-        )
+        return Prequential(Bank([LogRatio(subject.log_density)]), subject.points, opening=opening)

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dpkit.auditing.betting.bank import Bank, columns_for
-from dpkit.auditing.betting.bets import best_bets_of
+from dpkit.auditing.betting.bets import best_bets
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Rounder, Source
 from dpkit.auditing.search.sensitivity import length
@@ -127,7 +127,7 @@ class _Judge:
         for weight, share in zip((1.0, 0.1, 0.01), _EASIER, strict=True):
             points = tuple(Point(epsilon=share * point.epsilon, delta=point.delta) for point in self.subject.points)
             pasts = {column: (learned[0][:, column], learned[1][:, column]) for column in range(len(bank.names))}
-            bets = [bet for found in best_bets_of(pasts, points, cautions=(1.0,)).values() for bet in found if bet is not None]
+            bets = [bet for found in best_bets(pasts, points, cautions=(1.0,)).values() for bet in found if bet is not None]
             if bets:
                 bet = max(bets, key=lambda one: one.growth)
                 total += weight * max(0.0, float(np.mean(bet.log_factors(*held))))
