@@ -1,15 +1,20 @@
-"""What `audit` was asked to do, checked: which subjects, at which confidence, with which budget and seed."""
+"""An audit before it starts: what `audit` was asked to do, checked, and how its findings become certificates."""
 
 from __future__ import annotations
 
+import platform
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 
 import numpy as np
 
+from dpkit._version import __version__
+from dpkit.auditing.betting.campaign import Finding
+from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
 from dpkit.auditing.certificates.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
-from dpkit.auditing.falsifiers.registered import Falsifier, Stage, others, own
+from dpkit.auditing.falsifiers.registered import Falsifier, Stage, others
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.search.pair_search import TRIES, PairGenerator, searched, worst_pair
 from dpkit.auditing.search.pairs import Pair, pairs_at, registered_pairs, takes_any_number
@@ -20,10 +25,12 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.losses import Loss
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 
 _SEARCH_STREAM = 0x5EA2C4
+_NO_PAIR = (None, None)
+_SHOWN = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +52,59 @@ class AuditPlan:
         """The falsifiers that take part at a stage, in the order of their registration."""
         return tuple(falsifier for falsifier in self.own if falsifier.stage == stage)
 
+    def certify(self, subject: Subject, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
+        """The certificate of one hypothesis."""
+        bound, event = found.bound, found.event
+        loss = subject.claim.loss
+        lower = 0.0 if bound is None else bound.epsilon
+        if found.verdict == "refuted" and hypothesis == "real arithmetic" and isinstance(loss, PureDP | ApproxDP):
+            lower = max(lower, loss.epsilon)  # that is what refuting it means
+        witness = Witness(
+            pair=(shown(subject.pair[0]), shown(subject.pair[1])),
+            event="" if event is None else event.words,
+            code=bound.code if bound is not None else "" if event is None else event.code,
+            hits=None if bound is None else bound.hits,
+            trials=0 if bound is None else bound.trials,
+            output=found.output,
+        )
+        return AuditCertificate(
+            target=self.target,
+            claim=subject.claim,
+            hypothesis=hypothesis,
+            verdict=found.verdict,
+            falsifier=found.falsifier,
+            tried=found.tried or (found.falsifier,),
+            epsilon_lower=lower,
+            delta=subject.delta if bound is None else bound.delta,
+            samples=found.samples,
+            bound_samples=found.bound_samples,
+            confidence=self.confidence,
+            log_e_value=found.log_e,
+            level=level,
+            witness=witness,
+            power=None if hypothesis == "declared law" else found.power,
+            power_event=None if hypothesis == "declared law" else found.power_event,
+            note=found.note,
+            seed=self.seed,
+            budget=self.samples,
+            floating_point=self.floating_point,
+            recipe=self.recipe,
+            software=(
+                ("dpkit", __version__),
+                ("numpy", np.__version__),
+                ("scipy", version("scipy")),
+                ("python", platform.python_version()),
+            ),
+        )
 
-def planned(
+
+def shown(dataset: object) -> str:
+    """A dataset in a few words: an audit's datasets are made up, and still they are not copied at length."""
+    text = repr(np.asarray(dataset).tolist()) if isinstance(dataset, np.ndarray | np.generic) else repr(dataset)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def plan_audit(
     target: Sampler | Mechanism,
     claim: Loss | Claim | None,
     pair: Pair | None,
@@ -77,21 +135,41 @@ def planned(
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
     tries = whole_number(tries, field="tries", where="audit", minimum=1)
     seed = seed_of(rng)
-    looking = _Search(candidates=search, tries=tries, seed=np.random.SeedSequence([seed, _SEARCH_STREAM]))
+    stream = np.random.SeedSequence([seed, _SEARCH_STREAM])
+
+    def find_worst(subject: Subject) -> tuple[Pair, ...]:
+        """The worst of the candidates, by random numbers that no campaign uses; nothing where there are no candidates."""
+        worst = None if search is None else worst_pair(subject, search, seed=stream, tries=tries, at=subject.at)
+        return () if worst is None else (worst,)
+
     if isinstance(target, Mechanism):
-        subjects = _of_mechanism(target, claim, given, at, neighbours, registry, looking)
-        real = any("real arithmetic" in assumption for subject in subjects for assumption in subject.claim.assuming)
+        subject, claims = _of_mechanism(target, claim, at, neighbours)
+        if search is None and not given:
+            given = _usual_pairs(target, at, registry)
+            if at is not None and takes_any_number(target, at):
+                given = (*given, *searched(subject, given, at, seed=stream))
+        real = any("real arithmetic" in assumption for one in claims for assumption in one.assuming)
         rounding = not real if floating_point is None else floating_point
     elif callable(target):
-        subjects = _of_function(target, claim, given, density, neighbours, looking)
+        if claim is None or not (given or search is not None):
+            allowed = "a loss such as PureDP(epsilon=1.0)" if claim is None else "two neighbouring datasets"
+            raise InvalidValueError(field="claim" if claim is None else "pair", found=None, allowed=allowed, where="audit")
+        claims = (_as_claim(claim, neighbours),)
+        subject = Subject(sampler=target, claim=claims[0], pair=_NO_PAIR, density=density)
         rounding = bool(floating_point)
     else:
         allowed = "a function fn(dataset, n, rng) or a mechanism"
         raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
+    tested = (*given, *find_worst(subject))
+    if not tested:
+        raise InvalidValueError(field="search", found="no pair", allowed="at least one pair of datasets", where="audit")
+    subjects = tuple(replace(subject, claim=one, pair=each) for one in claims for each in tested)
     chosen = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
     auditors = others(chosen)
     taking_part = tuple(
-        one for one in own(chosen) if one.stage != "exact" or checks is None or one.name.replace(" ", "_") in checks
+        one
+        for one in chosen
+        if isinstance(one, Falsifier) and (one.stage != "exact" or checks is None or one.name.replace(" ", "_") in checks)
     )
     rounding = rounding and any(one.stage == "rounding" for one in taking_part)
     parts = {
@@ -127,58 +205,13 @@ def _described(target: object, registry: Registry) -> object:
     return {"function": path} if ":" in path and "<" not in path else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Search:
-    """Where pairs are searched for, on a stream of random numbers that no campaign uses."""
-
-    candidates: PairGenerator | Iterable[Pair] | None
-    tries: int
-    seed: np.random.SeedSequence
-
-    def found(self, subject: Subject, at: Distance | None) -> tuple[Pair, ...]:
-        """The worst of the candidates; none where there are no candidates."""
-        if self.candidates is None:
-            return ()
-        worst = worst_pair(subject, self.candidates, seed=self.seed, tries=self.tries, at=at)
-        return () if worst is None else (worst,)
-
-
-def _of_function(
-    fn: Sampler,
-    claim: Loss | Claim | None,
-    pairs: Sequence[Pair],
-    density: WhiteBox | None,
-    neighbours: Neighbours,
-    looking: _Search,
-) -> tuple[Subject, ...]:
-    if claim is None or not (pairs or looking.candidates is not None):
-        missing, allowed = (
-            ("claim", "a loss such as PureDP(epsilon=1.0)") if claim is None else ("pair", "two neighbouring datasets")
-        )
-        raise InvalidValueError(field=missing, found=None, allowed=allowed, where="audit")
-    stated = _as_claim(claim, neighbours)
-    found = looking.found(Subject(sampler=fn, claim=stated, pair=(None, None), density=density), None)
-    if not (pairs or found):
-        raise InvalidValueError(field="search", found="no pair", allowed="at least one pair of datasets", where="audit")
-    return tuple(Subject(sampler=fn, claim=stated, pair=pair, density=density) for pair in (*pairs, *found))
-
-
 def _of_mechanism(
-    mechanism: Mechanism,
-    claim: Loss | Claim | None,
-    pairs: Sequence[Pair],
-    at: Distance | None,
-    neighbours: Neighbours,
-    registry: Registry,
-    looking: _Search,
-) -> tuple[Subject, ...]:
+    mechanism: Mechanism, claim: Loss | Claim | None, at: Distance | None, neighbours: Neighbours
+) -> tuple[Subject, tuple[Claim, ...]]:
+    """The mechanism as a subject, at no pair yet, and what is claimed of it."""
     if claim is None and at is None:
         raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
-    if claim is not None:
-        claims: tuple[Claim, ...] = (_as_claim(claim, neighbours),)
-    else:
-        assert at is not None
-        claims = mechanism.claims(at)
+    claims = (_as_claim(claim, neighbours),) if claim is not None else mechanism.claims(at) if at is not None else ()
     if not claims:
         raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
 
@@ -186,18 +219,7 @@ def _of_mechanism(
         return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
 
     density = mechanism if isinstance(mechanism, WhiteBox) else None
-    judged = Subject(sampler=sampler, claim=claims[0], pair=(None, None), density=density, mechanism=mechanism, at=at)
-    if looking.candidates is not None:
-        pairs = (*pairs, *looking.found(judged, at))
-    elif not pairs:
-        pairs = _usual_pairs(mechanism, at, registry)
-        if at is not None and takes_any_number(mechanism, at):
-            pairs = (*pairs, *searched(judged, pairs, at, seed=looking.seed))
-    return tuple(
-        Subject(sampler=sampler, claim=one, pair=pair, density=density, mechanism=mechanism, at=at)
-        for one in claims
-        for pair in pairs
-    )
+    return Subject(sampler=sampler, claim=claims[0], pair=_NO_PAIR, density=density, mechanism=mechanism, at=at), claims
 
 
 def _usual_pairs(mechanism: Mechanism, at: Distance | None, registry: Registry) -> tuple[Pair, ...]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time as clock
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpkit.auditing.arguments import AuditPlan, planned
+from dpkit.auditing.arguments import AuditPlan, plan_audit
+from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.campaign import Budget, Finding, Watch, investigate
 from dpkit.auditing.betting.processes import Process
-from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate
+from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
-from dpkit.auditing.certificates.writing import written
-from dpkit.auditing.falsifiers.of_plugins import Opinion, opinions
 from dpkit.auditing.outputs import Sampler, Source
 from dpkit.auditing.search.pair_search import TRIES, PairGenerator
 from dpkit.auditing.subject import Subject
+from dpkit.contracts.auditor import Evidence
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.hooks.manager import default_registry
@@ -27,6 +28,8 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
+_AUDITOR_STREAM = 0xA0D17
+"""Keeps the streams of plugins' auditors apart from those that the campaign of the same subject spawns."""
 
 
 def audit(
@@ -70,14 +73,12 @@ def audit(
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
     again, where the target itself does not tell.
     """
-    plan = planned(
+    plan = plan_audit(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
         falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
-        checks=checks,
-        registry=default_registry() if registry is None else registry,
+        checks=checks, registry=default_registry() if registry is None else registry,
     )  # fmt: skip
-    deadline = None if time is None else clock.monotonic() + time
-    return _Audit(plan=plan, deadline=deadline, watch=watch).run()
+    return _Audit(plan=plan, deadline=None if time is None else clock.monotonic() + time, watch=watch).run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,47 +94,47 @@ class _Audit:
         certificates: list[AuditCertificate] = []
         law, law_share = plan.subjects[0], 0.0
         law_seed = next(seeds)
-        source = Source(law.sampler, law.pair, next(seeds)) if plan.at("law") else None
-        made = [falsifier.make(law, source) for falsifier in plan.at("law")]
+        sources = [Source(law.sampler, law.pair, next(seeds))] if plan.at("law") else []
+        made = [falsifier.make(law, *sources) for falsifier in plan.at("law")]
         laws: list[Process] = [process for process in made if process is not None]
         if laws:
             law_share = _LAW_SHARE
-            found = self._sampled(law, laws, alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
-            certificates.append(self._written(law, found, "declared law", alpha * law_share))
+            found = self._sample(law, laws, alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
+            certificates.append(plan.certify(law, found, hypothesis="declared law", level=alpha * law_share))
             if found.verdict == "refuted":
                 return certificates  # what was proved of another law says nothing about this one
         float_share = _FLOAT_SHARE if plan.floating_point else 0.0
         auditor_share = _AUDITOR_SHARE if plan.auditors else 0.0
         share = (1.0 - law_share - float_share - _BOUND_SHARE - auditor_share) / len(plan.subjects)
+        bound_level = alpha * _BOUND_SHARE / len(plan.subjects)
         foreign = alpha * auditor_share / len(plan.subjects)
         broken: set[int] = set()
         for subject in plan.subjects:
             seed = next(seeds)
             if id(subject.claim) in broken:
                 continue  # the claim fell at another pair
-            opinion = opinions(subject, plan.auditors, alpha=foreign, samples=plan.samples, seed=seed)
-            if opinion.refuting is not None:
-                found, level = opinion.refuting, foreign / len(plan.auditors)
+            asked, notes, refuting = _ask_auditors(subject, plan, foreign, seed)
+            if refuting is not None:
+                found, level = replace(refuting, tried=asked), foreign / len(plan.auditors)
             else:
-                found, level = (
-                    self._claim(subject, alpha * share, alpha * _BOUND_SHARE / len(plan.subjects), seed),
-                    alpha * share,
-                )
-            certificates.append(self._written(subject, _with(found, opinion), "real arithmetic", level))
+                level = alpha * share
+                own = self._try_claim(subject, level, bound_level, seed)
+                note = "; ".join(part for part in (own.note, *notes) if part)
+                found = replace(own, tried=(*asked, *(own.tried or (own.falsifier,))), note=note)
+            certificates.append(plan.certify(subject, found, hypothesis="real arithmetic", level=level))
             if found.verdict == "refuted":
                 broken.add(id(subject.claim))
         if plan.floating_point:
             level = alpha * float_share
             rounded = [falsifier.make(law) for falsifier in plan.at("rounding")]
-            found = self._sampled(law, rounded, level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
-            certificates.append(self._written(law, found, "floating point", level))
+            found = self._sample(law, rounded, level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
+            certificates.append(plan.certify(law, found, hypothesis="floating point", level=level))
         return certificates
 
-    def _claim(self, subject: Subject, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
+    def _try_claim(self, subject: Subject, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
         tried: list[str] = []
-        found: Finding | None
         for falsifier in self.plan.at("exact"):
-            found = falsifier.make(subject)
+            found: Finding | None = falsifier.make(subject)
             if found is not None:
                 tried.append(found.falsifier)
                 if found.verdict == "refuted":
@@ -145,10 +146,10 @@ class _Audit:
             processes += [falsifier.make(subject) for falsifier in self.plan.at("samples")]
         if not processes:
             return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
-        found = self._sampled(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
-        return found if not tried else replace(found, tried=(*tried, *found.tried))
+        sampled = self._sample(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
+        return replace(sampled, tried=(*tried, *sampled.tried))
 
-    def _sampled(
+    def _sample(
         self,
         subject: Subject,
         processes: Sequence[Process],
@@ -160,13 +161,40 @@ class _Audit:
         budget = Budget(samples=samples, deadline=self.deadline)
         return investigate(subject, processes, alpha=alpha, bound_alpha=bound_alpha, budget=budget, seed=seed, watch=self.watch)
 
-    def _written(self, subject: Subject, found: Finding, hypothesis: Arithmetic, level: float) -> AuditCertificate:
-        return written(self.plan, subject, found, hypothesis=hypothesis, level=level)
 
+def _ask_auditors(
+    subject: Subject, plan: AuditPlan, alpha: float, seed: np.random.SeedSequence
+) -> tuple[tuple[str, ...], list[str], Finding | None]:
+    """Ask the auditors of plugins until one refutes: who was asked, what went wrong, and the finding that refutes.
 
-def _with(found: Finding, opinion: Opinion) -> Finding:
-    """The finding, with the auditors of plugins that were asked before and what went wrong with them."""
-    if found is opinion.refuting:
-        return replace(found, tried=opinion.asked)
-    note = "; ".join(part for part in (found.note, *opinion.notes) if part)
-    return replace(found, tried=(*opinion.asked, *(found.tried or (found.falsifier,))), note=note)
+    Each is asked at its share of alpha, on a stream of its own. One that fails is left out with a note: its share is lost, and
+    the audit stays valid.
+    """
+    asked: list[str] = []
+    notes: list[str] = []
+    for place, auditor in enumerate(plan.auditors):
+        share = alpha / len(plan.auditors)
+        stream = np.random.default_rng([_AUDITOR_STREAM, place, *seed.generate_state(4).tolist()])
+        target = subject.sampler if subject.mechanism is None else subject.mechanism
+        try:
+            found = auditor.falsify(target, subject.claim, subject.pair, samples=plan.samples, alpha=share, rng=stream)
+        except Exception as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
+            notes.append(f"the auditor {auditor.name} raised {type(error).__name__}")
+            continue
+        if found is None:
+            continue
+        if not isinstance(found, Evidence):
+            notes.append(f"the auditor {auditor.name} returned a {type(found).__name__}, not an Evidence")
+            continue
+        asked.append(auditor.name)
+        if found.log_e_value >= -math.log(share):
+            refuting = Finding(
+                falsifier=auditor.name,
+                verdict="refuted",
+                log_e=found.log_e_value,
+                samples=found.samples,
+                event=OutputEvent(words=found.words, code=found.code),
+                note="by an auditor of a plugin",
+            )
+            return tuple(asked), notes, refuting
+    return tuple(asked), notes, None

@@ -109,7 +109,7 @@ def run(
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.audit import audit as run_audit
-    from dpkit.auditing.certificates.naming import distance_of
+    from dpkit.auditing.certificates.recipe import distance_of
     from dpkit.errors import DpkitError
 
     assert target is not None
@@ -250,11 +250,11 @@ def _analysis(
 
 
 def _target(text: str) -> object:
-    from dpkit.auditing.certificates.naming import resolved
+    from dpkit.auditing.certificates.recipe import mechanism_of
     from dpkit.hooks.manager import default_registry
 
     if ":" not in text:
-        return resolved(text, default_registry())
+        return mechanism_of(text, default_registry())
     module, _, name = text.partition(":")
     sys.path.insert(0, "")
     try:

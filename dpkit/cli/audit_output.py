@@ -52,8 +52,7 @@ class Output:
     def files(self, found: Sequence[AuditCertificate]) -> None:
         """The files that were asked for, and nothing on the screen."""
         from dpkit.analysis.outputs import write_output
-        from dpkit.auditing.certificates.formats import as_junit, as_sarif
-        from dpkit.auditing.certificates.page import as_html
+        from dpkit.auditing.certificates.formats import as_html, as_junit, as_sarif
 
         forms = {"JUnit file": as_junit, "SARIF file": as_sarif, "audit page": as_html}
         for kind, path in self.paths.items():

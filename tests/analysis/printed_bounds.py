@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import mpmath
 
-from dpkit.auditing.certificates.page import as_html
-from dpkit.auditing.certificates.text import as_text
+from dpkit.auditing.certificates.formats import as_html, as_text
 from dpkit.report.html import report_html
 
 NUMBER = r"(-?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)"

@@ -21,7 +21,7 @@ def test_a_right_mechanism_exits_with_zero(run):
 
 def test_a_refuted_claim_exits_with_one_and_can_be_replayed(run, tmp_path):
     path, junit, sarif = tmp_path / "certificate.json", tmp_path / "junit.xml", tmp_path / "audit.sarif"
-    target = "dpkit.auditing.zoo.additive:leaking_mean"
+    target = "dpkit.auditing.zoo.entries:leaking_mean"
     result = run(
         target, "--epsilon", "1", "--pair", "[[0.0], [0.0, 1.0]]", "--seed", "1", "--json", "--junit", junit, "--sarif", sarif
     )

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import dpkit
 from dpkit.analysis.reading.load import load
 from dpkit.auditing.certificates.certificate import AuditCertificate
-from dpkit.auditing.certificates.page import as_html
+from dpkit.auditing.certificates.formats import as_html
 from dpkit.auditing.certificates.recipe import decoded, decoded_pairs, read_recipe
 from dpkit.auditing.falsifiers.records import audit_trace
 from dpkit.errors import DpkitError, SpecError, visible

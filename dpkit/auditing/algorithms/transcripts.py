@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.accounting import account
-from dpkit.auditing.arguments import AuditPlan, planned, seed_of
+from dpkit.auditing.arguments import AuditPlan, plan_audit, seed_of
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
-from dpkit.auditing.certificates.writing import written
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import WhiteBox
@@ -91,7 +90,7 @@ def audit_algorithm(
             name=title, registry=known, recipe={} if recipe is None else recipe,
         )  # fmt: skip
     except PlanExceededError as error:
-        checked = planned(
+        checked = plan_audit(
             losses, about, SIDES, confidence, samples, seed, at=None, neighbours=setting.neighbours, pairs=(), density=None,
             falsifiers=["white box"], floating_point=False, registry=known, name=title,
             recipe={} if recipe is None else recipe,
@@ -104,10 +103,9 @@ def _overspent(plan: AuditPlan, error: PlanExceededError, runs: int) -> AuditCer
     event = Witnessed(
         words=f"run {runs} asked for {error.asked}, where its plan holds {error.plan}",
         code="PlanCoverage(plan).take(event)",
-        forward=True,
     )
     found = Finding(falsifier="plan coverage", verdict="refuted", log_e=math.inf, samples=runs, event=event)
-    return written(plan, plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)
+    return plan.certify(plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)
 
 
 class _Transcript:

@@ -13,6 +13,7 @@ from dpkit.auditing.betting.bets import OutputEvent, kelly
 from dpkit.auditing.betting.lower_bound import Bound
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.outputs import Source
 from dpkit.auditing.subject import Subject
 
@@ -47,7 +48,7 @@ class Finding:
     """What one falsifier, or several on one stream, came to."""
 
     falsifier: str
-    verdict: str
+    verdict: Verdict
     log_e: float = 0.0
     samples: int = 0
     event: OutputEvent | None = None

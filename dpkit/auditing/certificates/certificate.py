@@ -111,7 +111,7 @@ class AuditCertificate:
         return certificate
 
     def __str__(self) -> str:
-        from dpkit.auditing.certificates.text import as_text
+        from dpkit.auditing.certificates.formats import as_text
 
         return as_text(self)
 

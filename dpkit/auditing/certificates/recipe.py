@@ -1,9 +1,11 @@
-"""The recipe of an audit: what it was called with, as far as a text can hold it, so that a replay needs no objects."""
+"""Targets, pairs and distances as text: as people write them, and as the recipe of an audit holds them for its replay."""
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -147,3 +149,41 @@ def decoded_distance(node: object) -> Distance | None:
         return Distance(metric=node["metric"], value=node["value"])
     except (AssertionError, KeyError, TypeError, InvalidValueError):
         raise SerialisationError(reason="the recipe holds no distance.") from None
+
+
+def mechanism_of(text: str, registry: Registry) -> Mechanism:
+    """The mechanism of this name with these parameters: by its class (`Laplace`) or its factory (`laplace`)."""
+    made = re.fullmatch(r"([A-Za-z][\w-]*)\((.*)\)", text.strip(), re.DOTALL)
+    named = {factory.name: factory for factory in registry.mechanisms}
+    named |= {getattr(factory.make, "__name__", factory.name): factory for factory in registry.mechanisms}
+    if made is None or made.group(1) not in named:
+        raise InvalidValueError(
+            field="target",
+            found=text,
+            allowed=f"module:function, or one of {', '.join(factory.name for factory in registry.mechanisms)} with parameters",
+            where="audit",
+            fix='Write it as Python does, such as "Laplace(scale=1.0)".',
+        )
+    return named[made.group(1)].build(**_parameters(made.group(2), text))
+
+
+def _parameters(inner: str, text: str) -> dict[str, object]:
+    refusal = InvalidValueError(
+        field="target", found=text, allowed="parameters by name with plain values, such as scale=1.0", where="audit"
+    )
+    try:
+        call = ast.parse(f"_({inner})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise refusal
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError):
+        raise refusal from None
+
+
+def distance_of(text: str) -> Distance:
+    """A distance as it is written, such as l1(1.0)."""
+    found = re.fullmatch(r"(\w+)\(([^)]*)\)", text.strip())
+    try:
+        return Distance(metric=found.group(1), value=float(found.group(2)))  # type: ignore[union-attr]
+    except (AttributeError, ValueError):
+        raise InvalidValueError(field="at", found=text, allowed="a distance such as l1(1.0)", where="audit") from None

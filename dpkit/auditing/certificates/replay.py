@@ -65,7 +65,9 @@ def _compared(certificate: AuditCertificate, name: str) -> object:
 
 
 def function_path(certificate: AuditCertificate) -> str | None:
-    """The import path of the function that was audited; None where it was something else, or has no path."""
+    """The import path of the function that was audited; None where it was something else, or is found by a name."""
+    if certificate.target.startswith("zoo:"):
+        return None
     described = read_recipe(certificate.recipe).get("target")
     return str(described["function"]) if isinstance(described, dict) and "function" in described else None
 

@@ -15,7 +15,6 @@ from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate
-from dpkit.auditing.certificates.writing import written
 from dpkit.auditing.subject import Subject
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, PlanExceededError, SerialisationError
@@ -162,7 +161,7 @@ def _certificate(target: str, claim: Claim, falsifier: str, words: str, code: st
         note=note,
     )
     subject = Subject(sampler=_nothing, claim=claim, pair=("no dataset", "no dataset"))
-    return written(plan, subject, found, hypothesis="records", level=1.0)
+    return plan.certify(subject, found, hypothesis="records", level=1.0)
 
 
 def _nothing(dataset: object, n: int, rng: object) -> Sequence[float]:

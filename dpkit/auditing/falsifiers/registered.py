@@ -64,11 +64,6 @@ class Falsifier:
         return Evidence(words=worst.witness.event or worst.falsifier, log_e_value=strength, samples=worst.samples)
 
 
-def own(auditors: Sequence[Auditor]) -> tuple[Falsifier, ...]:
-    """The auditors that take part in the campaign."""
-    return tuple(auditor for auditor in auditors if isinstance(auditor, Falsifier))
-
-
 def others(auditors: Sequence[Auditor]) -> tuple[Auditor, ...]:
     """The auditors that are asked one by one, each at its share."""
     return tuple(auditor for auditor in auditors if not isinstance(auditor, Falsifier))

@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, fields
+from typing import Any
 
-from dpkit.auditing.zoo.additive import ADDITIVE
-from dpkit.auditing.zoo.entry import Entry
-from dpkit.auditing.zoo.selection import SELECTION
-from dpkit.auditing.zoo.sparse_vector import SPARSE_VECTOR
-from dpkit.auditing.zoo.surveys import SURVEYS
+from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import Watch
+from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.zoo.entries import ENTRIES
 from dpkit.contracts.registry import Registry
+from dpkit.contracts.zoo import ZooEntry
 from dpkit.errors import PluginWarning, UnknownNameError
 from dpkit.hooks.manager import Installed, default_registry, installed_plugins
 
-ZOO: tuple[Entry, ...] = (*ADDITIVE, *SPARSE_VECTOR, *SELECTION, *SURVEYS)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(ZooEntry):
+    """An entry that can be audited. `plugin` names where it is from; dpkit's own are of `dpkit`."""
+
+    plugin: str
+
+    @classmethod
+    def of(cls, declared: ZooEntry, *, plugin: str = "") -> Entry:
+        """The entry that a plugin declares."""
+        return cls(plugin=plugin, **{part.name: getattr(declared, part.name) for part in fields(ZooEntry)})
+
+    def audit(self, **options: Any) -> AuditCertificate:
+        """The certificate that decides about this entry: the refuted one, else the last. Options as in `audits`."""
+        certificates = self.audits(**options)
+        return next((one for one in certificates if one.refuted), certificates[-1])
+
+    def audits(
+        self,
+        *,
+        confidence: float = 0.999,
+        samples: int = 200_000,
+        rng: int = 0,
+        time: float | None = None,
+        watch: Watch | None = None,
+    ) -> list[AuditCertificate]:
+        """All certificates; where only rounding is at stake, only that one."""
+        found = audit(
+            self.sampler, self.claim, self.pair, confidence, samples, rng, density=self.density, falsifiers=self.falsifiers,
+            floating_point=self.floating_point, time=time, watch=watch, name=f"zoo:{self.name}",
+        )  # fmt: skip
+        return [one for one in found if one.falsifier != "none"]
+
+
+ZOO: tuple[Entry, ...] = tuple(Entry.of(entry, plugin="dpkit") for entry in ENTRIES)
 """dpkit's own entries. They are not registered by the hook: that would load the audit wherever plugins are loaded."""
 
 
@@ -35,14 +71,11 @@ def whole_zoo(installed: Installed | None = None) -> tuple[Entry, ...]:
 
 def entry_named(name: str, registry: Registry | None = None) -> Entry:
     """The entry of that name: dpkit's own, else that of an installed plugin."""
-    for entry in ZOO:
+    known = (*ZOO, *(default_registry() if registry is None else registry).zoo)
+    for entry in known:
         if entry.name == name:
-            return entry
-    declared = (default_registry() if registry is None else registry).zoo
-    for item in declared:
-        if item.name == name:
-            return Entry.of(item)
-    raise UnknownNameError(kind="zoo entry", name=name, known=[entry.name for entry in (*ZOO, *declared)])
+            return entry if isinstance(entry, Entry) else Entry.of(entry)
+    raise UnknownNameError(kind="zoo entry", name=name, known=[entry.name for entry in known])
 
 
 __all__ = ["ZOO", "Entry", "entry_named", "whole_zoo"]

@@ -1,11 +1,12 @@
-"""The HTML certificate: complete, self-contained, and safe whatever a target calls itself."""
+"""Formats of certificates: those of continuous integration, and a page that is complete, self-contained, and safe whatever a target calls itself."""
 
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 from dpkit import PureDP, audit
-from dpkit.auditing.certificates.page import as_html
+from dpkit.auditing.certificates.formats import as_html, as_junit, as_sarif
+from dpkit.auditing.zoo import entry_named
 
 EVIL = '<script>alert("x")</script>&\'"'
 
@@ -74,3 +75,10 @@ def test_every_word_from_outside_is_escaped():
 
 def test_a_page_without_certificates_is_a_page():
     assert "0 of 0" in read(as_html([])).text
+
+
+def test_ci_systems_get_their_formats():
+    bad, good = entry_named("laplace half").audit(rng=1), entry_named("laplace").audit(rng=1, samples=1_000)
+    assert '<testsuite name="dpkit audit" tests="2" failures="1"' in as_junit([bad, good])
+    assert '"ruleId": "black box"' in as_sarif([bad, good])
+    assert '"ruleId"' not in as_sarif([good])
