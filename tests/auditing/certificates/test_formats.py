@@ -1,4 +1,4 @@
-"""Formats of certificates: those of continuous integration, and a page that is complete, self-contained, and safe whatever a target calls itself."""
+"""Certificates for machines, and as a page: complete, self-contained, and safe whatever a target calls itself."""
 
 import re
 from dataclasses import replace
