@@ -29,7 +29,7 @@ OF_BENCHMARKS = {
     "dpkit.numerics.noise.gaussian_noise",
     "dpkit.numerics.noise.laplace_noise",
     "dpkit.numerics.noise.noise_inputs",
-    "dpkit.release.ledger.connection",
+    "dpkit.release.ledger.sqlite_store",
     "dpkit.report.pictures",
 }
 

@@ -130,7 +130,7 @@ def verify(context: click.Context, path: str, head: TextIO | None, since: str | 
 
     Example: dpkit ledger verify flights.ledger --since 6dfd1363600a...
     """
-    from dpkit.release.ledger.chain import Head
+    from dpkit.release.ledger.entries import Head
     from dpkit.release.ledger.verify import verify_file
 
     found = verify_file(path, head=None if head is None else Head.from_json(head.read()), since=since)

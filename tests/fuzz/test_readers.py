@@ -25,7 +25,7 @@ from dpkit.auditing.certificates.recipe import decoded, decoded_pairs, read_reci
 from dpkit.auditing.falsifiers.records import audit_trace
 from dpkit.errors import DpkitError, SpecError, visible
 from dpkit.privacy.events import Event
-from dpkit.release.ledger.chain import Head
+from dpkit.release.ledger.entries import Head
 from dpkit.release.ledger.verify import verify_file
 from dpkit.release.trace import trace_json
 

@@ -21,7 +21,7 @@ from dpkit.errors import (
 )
 from dpkit.privacy.events import Event, Repeat, ZCDPEvent
 from dpkit.privacy.losses import ZCDP
-from dpkit.release.ledger.chain import Head
+from dpkit.release.ledger.entries import Head
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify, verify_file
 

@@ -14,7 +14,7 @@ from dpkit import Ledger, Repeat
 from dpkit.auditing.certificates.replay import replay
 from dpkit.cli import main
 from dpkit.errors import LedgerCorruptError
-from dpkit.release.ledger.chain import Head
+from dpkit.release.ledger.entries import Head
 from dpkit.release.ledger.verify import export_lines, verify, verify_file
 
 HERE = Path(__file__).parent / "written_before"

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpkit.errors import LedgerCorruptError, LedgerStorageError, NotALedgerError
@@ -23,12 +22,8 @@ _FIX = "Nothing was charged."
 _WRITE_AHEAD = b"\x02\x02"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Which file it is, whatever its name."""
-
-    device: int
-    inode: int
+Identity = tuple[int, int]
+"""The device and the number of a file: which one it is, whatever its name."""
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
@@ -45,7 +40,7 @@ def companion(path: Path, suffix: str) -> Path:
 
 
 def draft_of(path: Path, unique: str) -> Path:
-    """Where a ledger is made before it appears under its name."""
+    """Where a ledger is made before it appears under its name; `check_place` knows such names."""
     return path.with_name(f".{path.name}.{unique}")
 
 
@@ -55,10 +50,22 @@ def check_place(path: Path) -> None:
         raise NotALedgerError(
             path=path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
         )
-    if os.stat(path).st_nlink > 1:
-        _remove_drafts(path)
+    found = os.stat(path)
+    if (
+        found.st_nlink > 1
+    ):  # a `create` that was killed leaves the name under which the file was made, and which nobody has used
+        draft = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
+        for name in filter(draft.fullmatch, list(_other_names(path, found))):
+            with suppress(OSError):
+                path.with_name(name).unlink()
     identity(path)
-    if os.fsencode(path) in _mount_points():
+    try:  # where something is mounted, as this process sees it; nothing where the system does not say
+        mounts = [line.split(b" ") for line in MOUNTS.read_bytes().splitlines()]
+    except OSError:
+        mounts = []
+    escaped = re.compile(rb"\\([0-7]{3})")
+    points = {escaped.sub(lambda found: bytes([int(found[1], 8)]), parts[4]) for parts in mounts if len(parts) > 4}
+    if os.fsencode(path) in points:
         raise LedgerStorageError(
             path=path,
             reason="the file alone is mounted here, so what SQLite must find beside it is not where it is for others.",
@@ -84,7 +91,7 @@ def identity(path: Path, known: Identity | None = None) -> Identity:
             reason=f"the file has {found.st_nlink} names, hard links{where}: by each the whole budget could be spent again.",
             fix=f"{_FIX} Keep one name and remove the others; to keep a copy, copy the file.",
         )
-    seen = Identity(device=found.st_dev, inode=found.st_ino)
+    seen = found.st_dev, found.st_ino
     if known is not None and seen != known:
         raise LedgerStorageError(
             path=path,
@@ -109,8 +116,11 @@ def check_companions(path: Path, *, read_header: bool) -> bool:
             fix=f"{_FIX} Bring {log.name} back. If it is lost, remove {index.name}: what was charged since is then unknown.",
         )
     filled = present and log.stat().st_size > 0
-    if filled and read_header and not _says_write_ahead(path):
-        raise foreign_log(path)
+    if filled and read_header:
+        with path.open("rb") as file:
+            says_write_ahead = file.read(20)[18:] == _WRITE_AHEAD
+        if not says_write_ahead:
+            raise foreign_log(path)
     return filled
 
 
@@ -129,36 +139,8 @@ def leftovers(path: Path) -> list[str]:
     return [companion(path, suffix).name for suffix in COMPANIONS if companion(path, suffix).exists()]
 
 
-def _says_write_ahead(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(20)[18:] == _WRITE_AHEAD
-
-
 def _other_names(path: Path, found: os.stat_result) -> Iterator[str]:
     with suppress(OSError), os.scandir(path.parent) as items:
         for item in items:
             if item.name != path.name and item.inode() == found.st_ino:
                 yield item.name
-
-
-def _remove_drafts(path: Path) -> None:
-    """What a `create` that was killed has left: the name under which the file was made, and which nobody has used."""
-    draft = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
-    for name in list(_other_names(path, os.stat(path))):
-        if draft.fullmatch(name):
-            with suppress(OSError):
-                path.with_name(name).unlink()
-
-
-def _mount_points() -> set[bytes]:
-    """Where something is mounted, as this process sees it; empty where the system does not say."""
-    try:
-        lines = MOUNTS.read_bytes().splitlines()
-    except OSError:
-        return set()
-    fields = (line.split(b" ") for line in lines)
-    return {_unescaped(parts[4]) for parts in fields if len(parts) > 4}
-
-
-def _unescaped(written: bytes) -> bytes:
-    return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), written)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import getpass
 import re
-import sqlite3
 import uuid
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -20,22 +19,41 @@ from typing import Any, Self
 
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.registry import Registry
-from dpkit.errors import InvalidValueError, LedgerCorruptError, SerialisationError
+from dpkit.errors import (
+    BudgetExceededError,
+    InvalidValueError,
+    LedgerCorruptError,
+    LedgerDisagreementError,
+    PlanExceededError,
+    RunStateError,
+    SerialisationError,
+)
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.checks import finite_number, nonempty_text, one_of
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.gauges import plus
+from dpkit.privacy.gauges import Amounts, plus
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.ledger.chain import START, Head, canonical, chained
-from dpkit.release.ledger.connection import Durability, LedgerConnection
-from dpkit.release.ledger.entries import Charge, Entry, Run, value_text
+from dpkit.release.ledger.entries import (
+    START,
+    Charge,
+    Entry,
+    Head,
+    Run,
+    RunAccount,
+    Totals,
+    canonical,
+    digest,
+    read_amounts,
+    read_entry,
+    value_of,
+    value_text,
+    written_amounts,
+)
 from dpkit.release.ledger.file import real_path
-from dpkit.release.ledger.log import Log, now
-from dpkit.release.ledger.protocol import LedgerProtocol, Pricer
-from dpkit.release.ledger.runs import Totals
-from dpkit.release.ledger.tables import came_without_log, create_file, prepare
-from dpkit.release.ledger.terms import ExpectedTerms, LedgerTerms, Unit
+from dpkit.release.ledger.log import Log, broken, linked_entry, now
+from dpkit.release.ledger.sqlite_store import Durability, SqliteStore, create_file
+from dpkit.release.ledger.terms import ExpectedTerms, LedgerTerms, Pricer, Unit
 
 _REASON = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -54,20 +72,24 @@ class Balance:
 class Ledger:
     """A dataset's budget. Made by `Ledger.create`, used through `Ledger.open`; safe to share among threads and across forks."""
 
-    def __init__(self, connection: LedgerConnection, *, registry: Registry, who: str | None) -> None:
-        self._connection = connection
-        self._log = Log(connection.path, who or _user())
-        prepare(connection)
-        with connection.reading() as raw:
-            first = self._log.entry(raw, 0)
-        if first.hash != chained(START, first.text):
-            raise LedgerCorruptError(path=connection.path, reason="its terms are not what was written when it was created.")
+    def __init__(self, store: SqliteStore, *, registry: Registry, who: str | None) -> None:
+        self.store = store
+        self.path = store.path
+        self._who = who or _user()
+        store.prepare()
+        with store.transaction(writes=False) as found:
+            row = next(iter(found.rows(most=1)), None)
+        if row is None or row[0] != 0:
+            raise broken(self.path, "entry 0 is missing")
         try:
-            self.id, self.terms = _terms(first, registry)
+            first = linked_entry(START, row, self.path)
+            ledger, terms = first.body.get("ledger"), first.body.get("terms")
+            if first.kind != "create" or not isinstance(ledger, str) or not isinstance(terms, dict):
+                raise SerialisationError(reason="it is of another kind.")
+            self.id, self.terms = ledger, LedgerTerms.from_json(terms, registry=registry)
         except SerialisationError as error:
-            raise LedgerCorruptError(path=connection.path, reason=f"its first entry is not its terms. {error}") from None
+            raise LedgerCorruptError(path=self.path, reason=f"its first entry is not its terms. {error}") from None
         self.pricer = Pricer(self.terms, registry)
-        self._protocol = LedgerProtocol(log=self._log, pricer=self.pricer, path=connection.path)
 
     @classmethod
     def create(
@@ -97,7 +119,7 @@ class Ledger:
             slack=slack,
             order=order,
         )
-        zero = terms.gauge(known).zero
+        zero = Pricer(terms, known).gauge.zero
         body = {
             "seq": 0,
             "kind": "create",
@@ -130,20 +152,15 @@ class Ledger:
         one_of(durability, ("full", "normal"), field="durability", where="ledger")
         finite_number(timeout, field="timeout", where="ledger", minimum=0.0)
         known = default_registry() if registry is None else registry
-        connection = LedgerConnection(real_path(path), durability=durability, timeout=timeout, read_only=read_only)
+        store = SqliteStore(real_path(path), durability=durability, timeout=timeout, read_only=read_only)
         try:
-            ledger = cls(connection, registry=known, who=who)
+            ledger = cls(store, registry=known, who=who)
             if expect is not None:
                 expect.check(ledger.terms, path=path, registry=known)
         except BaseException:
-            connection.close()
+            store.close()
             raise
         return ledger
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._connection.path
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same ledger: there is one budget, however often an object that holds it is copied."""
@@ -151,9 +168,9 @@ class Ledger:
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its path: elsewhere it is opened again, with what is installed there."""
-        link = self._connection
-        options = {"durability": link.durability, "timeout": link.timeout, "read_only": link.read_only, "who": self._log.who}
-        return _opened, (type(self), link.path, options)
+        store = self.store
+        options = {"durability": store.durability, "timeout": store.timeout, "read_only": store.read_only, "who": self._who}
+        return _reopen, (type(self), self.path, options)
 
     def reserve(self, run: str, plan: Event | Iterable[Event] | None = None, *, analysis: str = "", data: str = "") -> Run:
         """Begin a run by setting its whole plan aside, or resume it; without a plan, it pays as it goes.
@@ -166,8 +183,32 @@ class Ledger:
         if not isinstance(data, str):
             raise InvalidValueError(field="data", found=type(data).__name__, allowed="a stamp, as text", where="reserve")
         priced = None if plan is None else self.pricer.price(as_event(plan))
-        with self._connection.writing() as raw:
-            return self._protocol.reserve(raw, run, priced, analysis, data)
+        plan_hash = "" if priced is None else priced.fingerprint
+        with self._log(writes=True) as log:
+            known = log.account(run)
+            if known is not None:
+                first = log.check_since(run)
+                self._check_same(f"run {run}: plan", known.plan_hash, plan_hash)
+                self._check_same(f"run {run}: analysis", known.analysis, analysis)
+                before = str(first.body.get("data") or "")
+                other = bool(data) and bool(before) and data != before
+                if other and known.is_open:  # half of its answers would be about each
+                    raise LedgerDisagreementError(
+                        path=self.path,
+                        field=f"run {run}: names and times of change of the data files",
+                        ledger=before[:12],
+                        given=data[:12],
+                        fix=f"The run began on {first.when[:19]}. Put the files back as they were, with their times, "
+                        "or pay for a new run (`dpkit run --again`).",
+                    )
+                return replace(_run_of(run, known), began=first.when, other_data=other)
+            zero = self.pricer.gauge.zero
+            amounts = None if priced is None else priced.amounts
+            account = RunAccount(plan_hash=plan_hash, analysis=analysis, plan=amounts, live=zero, lost=zero)
+            totals = self._affordable(log.totals, log.totals.after(None, account))
+            more: dict[str, object] = {"event": None if priced is None else priced.written, "data": data}
+            log.append("reserve", run=run, account=account, totals=totals, more=more)
+            return replace(_run_of(run, account), resumed=False)
 
     def charge(self, run: str, event: Event | Iterable[Event], *, key: str) -> Charge:
         """Pay for one release of a run, durably; `key` names the release within the run, the same again when it is resumed.
@@ -178,8 +219,25 @@ class Ledger:
         """
         nonempty_text(key, field="key", where="charge")
         priced = self.pricer.price(as_event(event))
-        with self._connection.writing() as raw:
-            return self._protocol.charge(raw, run, key, priced)
+        with self._log(writes=True) as log:
+            account, before = self._account(log, run), log.latest(run, key)
+            if before is not None:
+                asked_before = log.entry(before.charge).body.get("event")
+                self._check_same(f"run {run}: event of {key}", asked_before, priced.written)
+                if before.kind == "release":
+                    value = None if before.value is None else value_of(before.value)
+                    return Charge(run=run, key=key, seq=before.charge, is_released=True, value=value)
+            if not account.is_open:
+                raise RunStateError(path=self.path, reason=f"the run {run!r} is closed.", fix="Begin another run.")
+            if before is not None and before.kind == "charge":
+                account = self._give_up(log, account, before, "superseded")
+            paid = account.charged(priced.amounts)
+            if not account.covers(priced.amounts):
+                raise PlanExceededError(run=run, plan=self._shown(account.plan or ()), asked=self._shown(paid.live))
+            totals = self._affordable(log.totals, log.totals.after(account, paid))
+            more: dict[str, object] = {"event": priced.written, "price": written_amounts(priced.amounts)}
+            log.append("charge", run=run, key=key, account=paid, totals=totals, more=more)
+            return Charge(run=run, key=key, seq=log.seq)
 
     def released(self, charge: Charge, value: object) -> object:
         """Record what a charge paid for; only after this has returned may the value go out. Returns the value.
@@ -187,8 +245,11 @@ class Ledger:
         `RunStateError` when the charge was already used or given up: then the value must not go out.
         """
         text = value_text(value)
-        with self._connection.writing() as raw:
-            self._protocol.released(raw, charge, text)
+        with self._log(writes=True) as log:
+            account = self._account(log, charge.run)
+            self._pending(log, charge)
+            more: dict[str, object] = {"charge": charge.seq, "value_sha256": digest(text)}
+            log.append("release", run=charge.run, key=charge.key, account=account, totals=log.totals, more=more, value=text)
         return value
 
     def failed(self, charge: Charge, reason: str = "failed") -> None:
@@ -196,25 +257,33 @@ class Ledger:
         if not isinstance(reason, str) or not _REASON.fullmatch(reason):
             allowed = "a code of letters, digits, dots, dashes and underscores"
             raise InvalidValueError(field="reason", found=type(reason).__name__, allowed=allowed, where="failed")
-        with self._connection.writing() as raw:
-            self._protocol.failed(raw, charge, reason)
+        with self._log(writes=True) as log:
+            self._give_up(log, self._account(log, charge.run), self._pending(log, charge), reason)
 
     def close_run(self, run: str) -> Run:
         """End a run: what it reserved and did not charge is free for others; what was charged stays spent.
 
-        Closing twice is fine. A filter theorem composes the charges that were made: the unused part of a plan was never spent.
+        Closing twice is fine. Charges that are still pending are given up, so that nothing is released after it. A filter
+        theorem composes the charges that were made: the unused part of a plan was never spent.
         """
-        with self._connection.writing() as raw:
-            return self._protocol.close(raw, run)
+        with self._log(writes=True) as log:
+            account = self._account(log, run)
+            if not account.is_open:
+                return _run_of(run, account)
+            for charge in log.pending(run):
+                account = self._give_up(log, account, charge, "run-closed")
+            closed = replace(account, is_open=False)
+            log.append("close", run=run, account=closed, totals=log.totals.after(account, closed), more={})
+            return _run_of(run, closed)
 
     def balance(self) -> Balance:
         """Budget, limit, spent, held and remaining, at one moment."""
-        with self._connection.reading() as raw:
-            totals = self._log.tail(raw).totals
-        gauge, filter_ = self.pricer.gauge, self.pricer.filter
+        with self._log() as log:
+            totals = log.totals
+        gauge = self.pricer.gauge
         return Balance(
             budget=self.terms.budget,
-            limit=filter_.theorem.limit,
+            limit=self.pricer.filter.theorem.limit,
             spent=gauge.spent(totals.spent),
             held=gauge.spent(totals.held),
             remaining=gauge.remaining(totals.held),
@@ -235,37 +304,30 @@ class Ledger:
     def fits(self, plan: Event | Iterable[Event]) -> bool:
         """Whether a new run could reserve this plan now. Nothing is set aside, so another run may be quicker."""
         amounts = self.pricer.price(as_event(plan)).amounts
-        with self._connection.reading() as raw:
-            held = self._log.tail(raw).totals.held
-        return self.pricer.gauge.fits(plus(held, amounts))
+        with self._log() as log:
+            return self.pricer.gauge.fits(plus(log.totals.held, amounts))
 
     def run(self, run: str) -> Run:
         """What is known of a run; `RunStateError` when nothing is."""
-        with self._connection.reading() as raw:
-            return self._protocol.run(raw, run)
+        with self._log() as log:
+            return _run_of(run, self._account(log, run))
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """The log, or one run's part of it, in order."""
-        with self._connection.reading() as raw:
-            return tuple(self._log.entries(raw, run))
+        try:
+            with self.store.transaction(writes=False) as found:
+                return tuple(read_entry(*row[:4]) for row in found.rows(run=run))
+        except SerialisationError as error:
+            raise broken(self.path, error.reason) from None
 
     def head(self) -> Head:
         """Where the log ends now. Keep it elsewhere: `verify` can then tell whether the file was rolled back."""
-        with self._connection.reading() as raw:
-            tail = self._log.tail(raw)
-        return Head(ledger=self.id, seq=tail.seq, hash=tail.hash)
-
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One moment of the file, for whoever verifies or exports it."""
-        return self._connection.reading()
-
-    def came_without_log(self, raw: sqlite3.Connection) -> int | None:
-        """The entry up to which an earlier version kept it, if its write-ahead log was not beside it when that ended."""
-        return came_without_log(raw, self._connection)
+        with self._log() as log:
+            return Head(ledger=self.id, seq=log.seq, hash=log.hash)
 
     def close(self) -> None:
         """Let go of the file. Runs stay as they are; any further call opens it again."""
-        self._connection.close()
+        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -273,16 +335,64 @@ class Ledger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
+    @contextmanager
+    def _log(self, *, writes: bool = False) -> Iterator[Log]:
+        """The log within one transaction; what cannot be read there was not written by dpkit."""
+        with self.store.transaction(writes=writes) as found:
+            try:
+                yield Log(found, path=self.path, who=self._who)
+            except SerialisationError as error:
+                raise broken(self.path, error.reason) from None
 
-def _opened(kind: type[Ledger], path: Path, options: dict[str, Any]) -> Ledger:
+    def _account(self, log: Log, run: str) -> RunAccount:
+        account = log.account(run) if run else None  # the entry that creates the ledger has an empty run
+        if account is None:
+            raise RunStateError(path=self.path, reason=f"it knows no run {run!r}.", fix="Begin it with `reserve`.")
+        return account
+
+    def _affordable(self, before: Totals, totals: Totals) -> Totals:
+        """The filter: what is held in all, this included, keeps within the limit."""
+        if not self.pricer.gauge.fits(totals.held):
+            budget = self.pricer.filter.budget
+            raise BudgetExceededError(budget=budget, spent=self._shown(before.held), asked=self._shown(totals.held))
+        return totals
+
+    def _pending(self, log: Log, charge: Charge) -> Entry:
+        latest = log.latest(charge.run, charge.key)
+        if latest is None or latest.kind != "charge" or latest.seq != charge.seq:
+            known = latest is not None and latest.charge == charge.seq
+            found = f"already {latest.state}" if known and latest is not None else "not the latest under its key"
+            raise RunStateError(
+                path=self.path,
+                reason=f"charge {charge.seq} of the run {charge.run!r} is {found}.",
+                fix="Nothing may be released for it: charge again.",
+            )
+        return latest
+
+    def _give_up(self, log: Log, account: RunAccount, charge: Entry, reason: str) -> RunAccount:
+        lost = account.failed(read_amounts(charge.body.get("price")))
+        more: dict[str, object] = {"charge": charge.seq, "reason": reason}
+        log.append("fail", run=charge.run, key=charge.key, account=lost, totals=log.totals.after(account, lost), more=more)
+        return lost
+
+    def _check_same(self, field: str, ledger: object, given: object) -> None:
+        if ledger != given:
+            fix = "Resume a run with what it began with, or begin another."
+            raise LedgerDisagreementError(path=self.path, field=field, ledger=ledger, given=given, fix=fix)
+
+    def _shown(self, amounts: Amounts) -> str:
+        try:
+            return repr(self.pricer.gauge.spent(amounts))
+        except InvalidValueError:
+            return "more than any finite loss"
+
+
+def _reopen(kind: type[Ledger], path: Path, options: dict[str, Any]) -> Ledger:
     return kind.open(path, **options)
 
 
-def _terms(first: Entry, registry: Registry) -> tuple[str, LedgerTerms]:
-    ledger, terms = first.body.get("ledger"), first.body.get("terms")
-    if first.kind != "create" or not isinstance(ledger, str) or not isinstance(terms, dict):
-        raise SerialisationError(reason="it is of another kind.")
-    return ledger, LedgerTerms.from_json(terms, registry=registry)
+def _run_of(run: str, account: RunAccount) -> Run:
+    return Run(id=run, plan=account.plan_hash, analysis=account.analysis, is_open=account.is_open, resumed=True)
 
 
 def _user() -> str:

@@ -1,8 +1,7 @@
-"""The terms of a ledger: fixed when it is created, part of its chain, and held against whoever opens it."""
+"""The terms of a ledger: fixed when it is created, part of its chain, held against whoever opens it; and prices under them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,15 +9,21 @@ from dataclasses import dataclass, fields
 from dpkit.contracts.accountant import Accountant, AnyAccountant
 from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, LedgerDisagreementError, NoFilterTheoremError, SerialisationError
-from dpkit.pricing.filters import PrivacyFilter, filtering_names, open_filter
+from dpkit.pricing.assess import assess
+from dpkit.pricing.filters import filtering_names, open_filter
 from dpkit.pricing.serialise import dump, parse
 from dpkit.privacy.checks import instance_of, nonempty_text, whole_number
-from dpkit.privacy.gauges import Gauge, Gauging
+from dpkit.privacy.events import Event
+from dpkit.privacy.gauges import Amounts, Gauge, Gauging, plus
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.ledger.entries import canonical, digest
 
 Unit = str | Mapping[str, object]
 """What one person may be: "row", or {"column": name, "at_most": rows}."""
+
+_REMEMBERED = 4096
+"""How many prices are kept: a run asks for the same few events over and over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,29 +50,6 @@ class LedgerTerms:
         nonempty_text(self.dataset, field="dataset", where="ledger")
         instance_of(self.schema, str, field="schema", where="ledger", allowed="a fingerprint, or an empty string")
         object.__setattr__(self, "unit", checked_unit(self.unit))
-
-    def filter(self, registry: Registry) -> PrivacyFilter:
-        """The unspent filter of these terms; `NoFilterTheoremError` where no theorem covers them."""
-        return open_filter(
-            self.budget,
-            accountant=self.accountant,
-            registry=registry,
-            neighbours=self.neighbours,
-            slack=self.slack,
-            order=self.order,
-        )
-
-    def gauge(self, registry: Registry) -> Gauge:
-        """How the filter of these terms counts."""
-        theorem = self.filter(registry).theorem
-        gauge = theorem.accountant.gauge(theorem.limit) if isinstance(theorem.accountant, Gauging) else None
-        if gauge is None:
-            raise NoFilterTheoremError(
-                accountant=self.accountant.name,
-                reason="it has a filter, but no gauge that counts its states exactly.",
-                able=filtering_names(registry),
-            )
-        return gauge
 
     def as_json(self) -> dict[str, object]:
         """The terms as they stand in the first entry of the log."""
@@ -122,8 +104,8 @@ class ExpectedTerms:
                 raise LedgerDisagreementError(
                     path=path,
                     field=field,
-                    ledger=_shown(fixed),
-                    given=_shown(value),
+                    ledger=str(fixed) if isinstance(fixed, Neighbours) else fixed,
+                    given=str(value) if isinstance(value, Neighbours) else value,
                     fix="It was fixed when the ledger was created: use the ledger of this dataset, or agree with it.",
                 )
 
@@ -141,9 +123,64 @@ def checked_unit(unit: object) -> Unit:
 
 def fingerprint(declared: object) -> str:
     """A digest of what was declared (a schema, an analysis) as JSON: equal declarations have equal fingerprints."""
-    text = json.dumps(declared, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return digest(canonical(declared))
 
 
-def _shown(value: object) -> object:
-    return str(value) if isinstance(value, Neighbours) else value
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedEvent:
+    """An event as the log writes it, and its price."""
+
+    written: object
+    fingerprint: str
+    amounts: Amounts
+
+
+class Pricer:
+    """Prices events under the terms of one ledger: by proved rules alone, and by the accountant of its filter theorem.
+
+    `NoFilterTheoremError` where no theorem covers the terms.
+    """
+
+    def __init__(self, terms: LedgerTerms, registry: Registry) -> None:
+        self.filter = open_filter(
+            terms.budget,
+            accountant=terms.accountant,
+            registry=registry,
+            neighbours=terms.neighbours,
+            slack=terms.slack,
+            order=terms.order,
+        )
+        theorem = self.filter.theorem
+        gauge = theorem.accountant.gauge(theorem.limit) if isinstance(theorem.accountant, Gauging) else None
+        if gauge is None:
+            raise NoFilterTheoremError(
+                accountant=terms.accountant.name,
+                reason="it has a filter, but no gauge that counts its states exactly.",
+                able=filtering_names(registry),
+            )
+        self.gauge: Gauge = gauge
+        self._registry = registry
+        self._known: dict[Event, PricedEvent] = {}
+
+    def price(self, event: Event) -> PricedEvent:
+        """The event's price; `UnpricedEventError` where no theorem gives one.
+
+        Part by part, each as often as it happens: a plan then costs exactly what its releases cost one by one.
+        """
+        found = self._known.get(event)
+        if found is None:
+            guarantee = assess(
+                event,
+                accountant=self.filter.theorem.accountant,
+                registry=self._registry,
+                neighbours=self.filter.neighbours,
+            )
+            total = self.gauge.zero
+            for part in guarantee.parts:
+                total = plus(total, tuple(amount * part.times for amount in self.gauge.measure(part.state)))
+            written = json.loads(dump(event))
+            found = PricedEvent(written=written, fingerprint=fingerprint(written), amounts=total)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[event] = found
+        return found

@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from os import PathLike
 
@@ -18,13 +17,19 @@ from dpkit.hooks.manager import default_registry
 from dpkit.pricing.serialise import parse
 from dpkit.privacy.events import Event
 from dpkit.privacy.gauges import Amounts, within
-from dpkit.release.ledger import chain as ledger_chain
-from dpkit.release.ledger.chain import START, Head, canonical, digest, read_amounts
-from dpkit.release.ledger.entries import Entry, read_entry
+from dpkit.release.ledger.entries import (
+    START,
+    Entry,
+    Head,
+    RunAccount,
+    Totals,
+    canonical,
+    chained,
+    digest,
+    read_amounts,
+    read_entry,
+)
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.log import run_record
-from dpkit.release.ledger.runs import RunAmounts, Totals
-from dpkit.release.ledger.tables import check_tables
 
 CANNOT_FIND = (
     "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "
@@ -75,13 +80,15 @@ def verify(
     that was exported, `since` a digest that a run printed and its result keeps (`Result.digest`, `Ledger.head().hash`).
     """
     replay = _Replay(ledger=ledger, registry=default_registry() if registry is None else registry)
-    with ledger.reading() as raw:  # charges wait meanwhile: everything is read first, and replayed afterwards
-        damages = [finding for (finding,) in raw.execute("PRAGMA integrity_check") if finding != "ok"]
-        rows = raw.execute("SELECT seq, run, key, body, value, hash FROM entries ORDER BY seq").fetchall()
-        end = raw.execute("SELECT seq, hash FROM head").fetchone()
-        without_log = ledger.came_without_log(raw)
-        tables = _foreign_tables(raw, ledger)
-    for _ in damages:
+    with ledger.store.transaction(writes=False) as found:  # charges wait meanwhile: all is read first, and replayed afterwards
+        damages, rows, end = found.damages(), list(found.rows()), found.head()
+        without_log = ledger.store.came_without_log(found)
+        try:
+            found.check_tables(ledger.path)
+            tables = ""
+        except LedgerCorruptError as error:
+            tables = error.reason
+    for _ in range(damages):
         replay.report(None, "SQLite finds the file damaged.")
     if tables:
         replay.report(None, tables)
@@ -98,15 +105,6 @@ def verify(
         cannot_find="" if head is not None or since is not None else CANNOT_FIND + _without_log(without_log),
         since=place,
     )
-
-
-def _foreign_tables(raw: sqlite3.Connection, ledger: Ledger) -> str:
-    """What is not as dpkit made it, apart from the log; empty where nothing is."""
-    try:
-        check_tables(raw, ledger.path)
-    except LedgerCorruptError as error:
-        return error.reason
-    return ""
 
 
 def _without_log(seq: int | None) -> str:
@@ -130,7 +128,7 @@ class _Replay:
     expected: int = 0
     previous: str = START
     totals: Totals | None = None
-    runs: dict[str, tuple[str, str, RunAmounts]] = field(default_factory=dict)
+    runs: dict[str, RunAccount] = field(default_factory=dict)
     latest: dict[tuple[str, str], Entry] = field(default_factory=dict)
     prices: dict[int, Amounts] = field(default_factory=dict)
     hashes: list[str] = field(default_factory=list)
@@ -139,11 +137,11 @@ class _Replay:
     def report(self, seq: int | None, what: str) -> None:
         self.problems.append(LedgerProblem(seq=seq, what=what))
 
-    def take(self, seq: int, run: str, key: str, text: str, value: str | None, hash: str) -> None:
+    def take(self, seq: int, text: str, value: str | None, hash: str, run: str, key: str) -> None:
         """One row, in order."""
         if seq != self.expected:
             self.report(seq, f"entry {self.expected} should stand here: something was removed.")
-        if ledger_chain.chained(self.previous, text) != hash:
+        if chained(self.previous, text) != hash:
             self.report(seq, "its hash does not follow from it and from the entry before: one was changed, removed or moved.")
         self.count, self.expected, self.previous = self.count + 1, seq + 1, hash
         self.hashes.append(hash)
@@ -167,31 +165,31 @@ class _Replay:
                 self.report(entry.seq, "a ledger begins once, with nothing spent.")
             self.totals = stated
             return
-        record = run_record(entry)
-        before = self.runs.get(entry.run)
-        account = self.account_after(entry, None if before is None else before[2])
-        totals = (self.totals or stated).after(None if before is None else before[2], account)
-        if before is not None and before[:2] != (record.plan, record.analysis):
+        said, before = RunAccount.from_json(entry.body), self.runs.get(entry.run)
+        account = self.account_after(entry, said, before)
+        totals = (self.totals or stated).after(before, account)
+        if before is not None and (before.plan_hash, before.analysis) != (said.plan_hash, said.analysis):
             self.report(entry.seq, "its run's plan or analysis changed.")
-        if record.account != account:
+            account = replace(account, plan_hash=said.plan_hash, analysis=said.analysis)
+        if said != account:
             self.report(entry.seq, "the account of its run is not the sum of what came before.")
         if stated != totals:
             self.report(entry.seq, "the totals are not the sum of what came before.")
         if not self.ledger.pricer.gauge.fits(totals.held):
             self.report(entry.seq, "the budget is exceeded.")
         self.totals = totals
-        self.runs[entry.run] = (record.plan, record.analysis, account)
+        self.runs[entry.run] = account
         if entry.key:
             self.latest[entry.run, entry.key] = entry
 
-    def account_after(self, entry: Entry, before: RunAmounts | None) -> RunAmounts:
+    def account_after(self, entry: Entry, said: RunAccount, before: RunAccount | None) -> RunAccount:
         if entry.kind == "reserve":
             if before is not None:
                 raise SerialisationError(reason="its run had begun.")
             zero = self.ledger.pricer.gauge.zero
             written = entry.body["event"]
             plan = None if written is None else self.priced(entry, None)
-            return RunAmounts(plan=plan, live=zero, lost=zero)
+            return replace(said, plan=plan, live=zero, lost=zero, is_open=True)
         if before is None:
             raise SerialisationError(reason="its run had not begun.")
         if entry.kind == "charge":
@@ -202,7 +200,7 @@ class _Replay:
             self.prices[entry.seq] = price
             return before.charged(price)
         if entry.kind == "close":
-            return before.closed()
+            return replace(before, is_open=False)
         latest = self.latest.get((entry.run, entry.key))
         if latest is None or latest.kind != "charge" or latest.seq != entry.body["charge"]:
             raise SerialisationError(reason="there was no pending charge for it.")
@@ -217,7 +215,7 @@ class _Replay:
         if stated is None:
             if priced.fingerprint != entry.body["plan_hash"]:
                 self.report(entry.seq, "the plan is not the one of its fingerprint.")
-            stated = run_record(entry).account.plan or priced.amounts
+            stated = RunAccount.from_json(entry.body).plan or priced.amounts
         if not within(priced.amounts, tuple(amount * _ROUNDING for amount in stated)):
             self.report(entry.seq, "its event costs more than was charged for it.")
         return stated

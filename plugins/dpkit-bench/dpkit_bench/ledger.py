@@ -14,7 +14,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from dpkit import ZCDP, Ledger, ZCDPEvent
-from dpkit.release.ledger.connection import Durability
+from dpkit.release.ledger.sqlite_store import Durability
 
 _UNIT = ZCDPEvent(rho=2.0**-40)
 _WAIT = 120.0

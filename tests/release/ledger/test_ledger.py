@@ -243,19 +243,19 @@ def test_threads_share_a_ledger_by_taking_turns(ledger):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("hooks", [True, False], ids=["closed before the fork", "forked behind its back"])
 def test_a_fork_shares_no_connection(ledger, hooks, monkeypatch):
-    from dpkit.release.ledger import connection as ledger_connection
+    from dpkit.release.ledger import sqlite_store
 
     if not hooks:
-        monkeypatch.setattr(ledger_connection, "_OPEN", [])
+        monkeypatch.setattr(sqlite_store, "_OPEN", [])
     ledger.reserve("run")
     ledger.charge("run", UNIT, key="parent")
-    inherited = ledger._connection._connection
+    inherited = ledger.store._connection
     child = os.fork()
     if child == 0:
         status = 1
         try:
             ledger.charge("run", UNIT, key="child")
-            status = 0 if ledger._connection._connection is not inherited else 2
+            status = 0 if ledger.store._connection is not inherited else 2
         finally:
             os._exit(status)
     ledger.charge("run", UNIT, key="parent again")

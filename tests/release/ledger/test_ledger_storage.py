@@ -9,9 +9,8 @@ from laws.ledger_laws import UNIT, new_ledger, tamper, times
 
 import dpkit
 from dpkit import ZCDP
-from dpkit.release.ledger.connection import LedgerConnection
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.tables import APPLICATION, VERSION
+from dpkit.release.ledger.sqlite_store import APPLICATION, VERSION, SqliteStore
 from dpkit.release.ledger.verify import verify, verify_file
 
 
@@ -170,7 +169,7 @@ def test_a_locked_file_is_an_error_after_the_time_given(path):
 
 def test_a_full_disk_is_an_error_and_no_charge(path):
     ledger, charge = begun(path)
-    raw = ledger._connection.current()
+    raw = ledger.store.current()
     pages = raw.execute("PRAGMA page_count").fetchone()[0]
     raw.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(dpkit.LedgerStorageError, match=r"full.*Nothing was charged"):
@@ -266,8 +265,8 @@ def test_an_error_while_committing_is_no_charge(path, monkeypatch):
         def __getattr__(self, name):
             return getattr(self.raw, name)
 
-    raw = ledger._connection.current()
-    monkeypatch.setattr(LedgerConnection, "current", lambda self: Failing(raw))
+    raw = ledger.store.current()
+    monkeypatch.setattr(SqliteStore, "current", lambda self: Failing(raw))
     with pytest.raises(dpkit.LedgerError):
         ledger.charge("run", UNIT, key="1")
     monkeypatch.undo()
@@ -279,7 +278,7 @@ def test_an_error_while_committing_is_no_charge(path, monkeypatch):
 def test_sqlite_runs_as_the_promise_needs(path):
     for durability, level in (("full", 3), ("normal", 0)):
         with Ledger.open(path, durability=durability) as ledger:
-            raw = ledger._connection.current()
+            raw = ledger.store.current()
             assert raw.execute("PRAGMA synchronous").fetchone() == (level,)
             assert raw.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     with pytest.raises(dpkit.InvalidValueError, match="durability"):

@@ -10,7 +10,7 @@ from laws.ledger_laws import UNIT, new_ledger, tamper, times
 
 from dpkit import GaussianEvent, default_registry
 from dpkit.errors import LedgerCorruptError, SerialisationError
-from dpkit.release.ledger.chain import START, Head, canonical, chained
+from dpkit.release.ledger.entries import START, Head, canonical, chained
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import export_lines, verify, verify_file
 

@@ -1,0 +1,493 @@
+"""The store of a ledger in an SQLite file: transactions, the tables and their versions, and all SQL that a ledger needs.
+
+What the log needs of a store is small: begin a transaction (`SqliteStore.transaction`) and, inside it, read the head, read
+entries and append one (`Transaction`). What entries mean, and whether they follow
+from each other, is checked in `log`.
+
+SQLite writes with a rollback journal: what it is about to overwrite goes beside the file first, and is removed by the commit.
+So the file alone holds every charge that was granted, at every moment. The log is the table `entries`: a body and its hash,
+never updated and never deleted. The columns `run` and `key` repeat what the body says, for look-ups; a migration may rebuild
+them, but never touches a body or a hash, so heads exported long ago still verify.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import sqlite3
+import threading
+import time
+import uuid
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from dpkit.errors import (
+    LedgerBusyError,
+    LedgerCorruptError,
+    LedgerError,
+    LedgerExistsError,
+    LedgerStorageError,
+    NotALedgerError,
+)
+from dpkit.release.ledger.entries import START, chained
+from dpkit.release.ledger.file import (
+    Identity,
+    check_companions,
+    check_place,
+    companion,
+    draft_of,
+    foreign_log,
+    identity,
+    leftovers,
+)
+
+Durability = Literal["full", "normal"]
+"""`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
+
+Row = tuple[int, str, str | None, str, str, str]
+"""An entry as it is stored: its number, body, released value and hash, and the run and key that it is filed under."""
+
+APPLICATION = 0x64706B4C
+"""`dpkL`, in the header of the file: what tells a ledger from other SQLite files."""
+
+VERSION = 2
+"""The version of the file. 0 had neither the look-up columns nor the guards against change; 1 was kept in a write-ahead log. A
+dpkit that knows 1 alone refuses 2, so it cannot put it back there."""
+
+READABLE = 1
+"""The oldest version whose tables can be read without migrating it."""
+
+_TABLES = """
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    value TEXT,
+    hash TEXT NOT NULL
+);
+CREATE INDEX entries_by_run ON entries (run, seq);
+CREATE INDEX entries_by_key ON entries (run, key, seq);
+CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER entries_are_not_removed BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+"""
+_HEAD = "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL);"
+_BROUGHT_OVER = "CREATE TABLE brought_over (seq INTEGER NOT NULL, with_log INTEGER NOT NULL);"
+"""Where the log ended when a ledger of version 1 was brought over, and whether a write-ahead log lay beside it then."""
+
+_OF_SQLITE = re.compile("sqlite_stat[0-9]")
+"""What `ANALYZE` leaves: hints for the planner of queries, which change no answer."""
+
+TORN = (
+    "Nothing was charged. If it was copied or moved while a process wrote to it, or after one was killed, put it back where "
+    "it was, or bring its companion along, the same name with -journal: SQLite then undoes the unfinished write. Otherwise go "
+    "back to a copy together with its exported head."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What a store does inside one transaction."""
+
+    raw: sqlite3.Connection
+
+    def head(self) -> tuple[int, str] | None:
+        """The number and the hash of the last entry, as they are kept apart from it."""
+        found = self.raw.execute("SELECT seq, hash FROM head").fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def rows(
+        self, *, run: str | None = None, key: str | None = None, since: int | None = None, last: bool = False, most: int = -1
+    ) -> Iterator[Row]:
+        """Entries in the order of the log, or, with `last`, from its end; of one run, or of one key of it."""
+        asked = {"run = ?": run, "key = ?": key, "seq >= ?": since}
+        given = {condition: value for condition, value in asked.items() if value is not None}
+        where = f"WHERE {' AND '.join(given)}" if given else ""
+        statement = (
+            f"SELECT seq, body, value, hash, run, key FROM entries {where} ORDER BY seq {'DESC' if last else ''} LIMIT ?"
+        )
+        found = self.raw.execute(statement, (*given.values(), most))
+        return found if most < 0 else iter(found.fetchall())  # where a few are asked for, no statement stays open
+
+    def append(self, *, seq: int, run: str, key: str, body: str, value: str | None, hash: str) -> None:
+        """Write one entry and move the head; the transaction holds the write lock."""
+        self.raw.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (seq, run, key, body, value, hash))
+        self.raw.execute("UPDATE head SET seq = ?, hash = ?", (seq, hash))
+
+    def damages(self) -> int:
+        """How many faults SQLite finds in the file."""
+        return sum(finding != "ok" for (finding,) in self.raw.execute("PRAGMA integrity_check"))
+
+    def check_tables(self, path: Path) -> None:
+        """Refuse a file whose tables, indices and triggers are not exactly those that dpkit made.
+
+        A trigger, a view or another kind of table decides what a write does, so a charge could be granted and not be kept.
+        """
+        version = self.raw.execute("PRAGMA user_version").fetchone()[0]
+        expected = _MADE if version >= VERSION else _MADE - _definitions(_BROUGHT_OVER)
+        listed = self.raw.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+        found = Counter((name, " ".join(str(sql).split())) for name, sql in listed if not _OF_SQLITE.fullmatch(str(name)))
+        odd = sorted({str(name) for name, _ in (found - expected) + (expected - found)})
+        if odd:
+            raise LedgerCorruptError(
+                path=path,
+                reason=f"its tables, indices and triggers are not those that dpkit made ({', '.join(odd)}).",
+                fix="Nothing was charged. What stands there may change or drop what is written. "
+                "Go back to a copy that verifies.",
+            )
+
+
+class SqliteStore:
+    """Opens the file when it is first needed, and again in each process: SQLite's locks do not survive a fork.
+
+    Calls of several threads take turns.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability, timeout: float, read_only: bool) -> None:
+        self.path = path
+        self.durability = durability
+        self.timeout = timeout
+        self.read_only = read_only
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+        self._identity: Identity | None = None
+        self._is_whole = False
+        self.found_log = False
+        """Whether a write-ahead log with something in it lay beside the file when it was opened."""
+        with _CONNECTING:
+            _OPEN.add(self)
+
+    @contextmanager
+    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
+        """One moment of the ledger. It must be short: no charge is committed while it lasts.
+
+        With `writes` it holds the only write lock from its beginning: what is read in it is still true when it commits. Before
+        the first one the file is looked through, as it may have been copied in the middle of a write; before each one, its
+        name and its links.
+        """
+        with self._lock, self.translated():
+            raw = self.current()
+            raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            try:
+                if writes:
+                    self.check_writable(raw)
+                yield Transaction(raw)
+                raw.execute("COMMIT")
+            except BaseException:
+                # a failed COMMIT may have ended the transaction by itself
+                if raw.in_transaction:
+                    with suppress(sqlite3.Error):
+                        raw.execute("ROLLBACK")
+                raise
+
+    def check_writable(self, raw: sqlite3.Connection) -> None:
+        """Refuse to write into a file that lost its name, that is in write-ahead mode, or that is damaged."""
+        identity(self.path, self._identity)
+        if raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            raise LedgerStorageError(
+                path=self.path,
+                reason="another program, or an earlier dpkit, put it into write-ahead mode: charges would not be in the file.",
+                fix="Nothing was charged. Close that program, and open the ledger again, which puts it back.",
+            )
+        if not self._is_whole and any(finding != "ok" for (finding,) in raw.execute("PRAGMA integrity_check(1)")):
+            raise LedgerCorruptError(path=self.path, reason="SQLite finds the file damaged.", fix=TORN)
+        self._is_whole = True
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """SQLite's errors as ledger errors."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ledger_error(error, self.path) from error
+        except UnicodeDecodeError:
+            # SQLite quotes the text that it cannot make sense of, and Python cannot read the quotation
+            raise LedgerCorruptError(path=self.path, reason="the file is damaged (its text is not UTF-8).", fix=TORN) from None
+
+    def current(self) -> sqlite3.Connection:
+        """This process's connection."""
+        if self._connection is not None and self._pid != os.getpid():
+            # forked behind our back: closing it here would drop the locks that this process takes from now on
+            _INHERITED.append(self._connection)
+            self._connection, self._lock = None, threading.RLock()
+        if self._connection is None:
+            self._connection, self._pid = self.connect(), os.getpid()
+        return self._connection
+
+    def connect(self) -> sqlite3.Connection:
+        """A new connection, once the place of the file and what lies beside it were looked at."""
+        with _CONNECTING:
+            check_place(self.path)
+            if self._identity is not None:
+                identity(self.path, self._identity)
+            here = os.getpid()
+            others = [each for each in list(_OPEN) if each is not self and each.path == self.path]
+            is_alone = not any(each._connection is not None and each._pid == here for each in others)
+            found_log = check_companions(self.path, read_header=is_alone)
+            if found_log and is_alone:
+                check_own_log(self.path)
+            connection = sqlite3.connect(
+                f"file:{quote(os.fsencode(self.path))}?mode={'ro' if self.read_only else 'rw'}",
+                uri=True,
+                timeout=self.timeout,
+                isolation_level=None,  # transactions begin where this file says so
+                check_same_thread=False,  # the lock above takes its place
+            )
+        try:
+            # EXTRA: a journal that was removed stays removed when the power fails, so that no granted charge is undone
+            connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.durability == 'full' else 'OFF'}")
+            connection.execute(f"PRAGMA fullfsync = {'ON' if self.durability == 'full' else 'OFF'}")
+            # some layered file systems copy a file, and give it another number, when it is first opened for writing
+            self._identity = self._identity or identity(self.path)
+        except BaseException:
+            connection.close()
+            raise
+        self.found_log = self.found_log or found_log
+        return connection
+
+    def close(self) -> None:
+        """Let go of the file; the next call opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            if self._pid == os.getpid():
+                with self.translated():
+                    connection.close()
+            else:
+                _INHERITED.append(connection)
+
+    def prepare(self) -> None:
+        """Check that the file is a ledger that this dpkit knows, and bring an older one up to date."""
+        with self.translated():
+            raw = self.current()
+            application, version = (raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+            if application != APPLICATION:
+                raise NotALedgerError(path=self.path, reason="it is not a ledger of dpkit.", fix="Check the path.")
+            if not 0 <= version <= VERSION:
+                raise NotALedgerError(
+                    path=self.path,
+                    reason=f"it is of version {version}, and this dpkit reads versions up to {VERSION}.",
+                    fix="Install the dpkit that wrote it, or a newer one.",
+                )
+        if version >= READABLE:
+            with self.transaction(writes=False) as found:
+                found.check_tables(self.path)
+        elif self.read_only:
+            raise NotALedgerError(
+                path=self.path,
+                reason="it is of an older version, and was opened for reading only.",
+                fix="Open it once for writing, which migrates it.",
+            )
+        if not self.read_only:
+            self.leave_write_ahead()
+            if version < VERSION:
+                with self.transaction(writes=True) as found:
+                    # another process may have migrated it while this one waited
+                    for old in range(found.raw.execute("PRAGMA user_version").fetchone()[0], VERSION):
+                        MIGRATIONS[old](found.raw, self)
+                        found.raw.execute(f"PRAGMA user_version = {old + 1}")
+
+    def leave_write_ahead(self) -> None:
+        """Bring what is in a write-ahead log into the file, and keep it there. Nobody else may have the file open."""
+        deadline = time.monotonic() + self.timeout
+        while True:
+            with self.translated():
+                raw = self.current()
+                if raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    return
+                try:
+                    if raw.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete":
+                        return
+                except sqlite3.OperationalError as error:
+                    if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                        raise
+            self.close()  # two that both hold the file would wait for each other
+            if time.monotonic() >= deadline:
+                raise LedgerBusyError(
+                    path=self.path,
+                    reason="another process holds it in write-ahead mode, as earlier versions of dpkit did.",
+                    fix="Nothing was charged. Wait for that process to finish, then try again.",
+                )
+            time.sleep(random.uniform(0.001, 0.05))
+
+    def came_without_log(self, within: Transaction) -> int | None:
+        """The entry up to which this ledger was of version 1, if no write-ahead log lay beside it in the end; or None."""
+        if within.raw.execute("PRAGMA user_version").fetchone()[0] < VERSION:
+            found = within.raw.execute("SELECT seq FROM head WHERE NOT ?", (self.found_log,)).fetchone()
+        else:
+            found = within.raw.execute("SELECT seq FROM brought_over WHERE NOT with_log").fetchone()
+        return None if found is None else int(found[0])
+
+
+def create_file(path: Path, first_body: str) -> None:
+    """A new ledger with its first entry. It appears under its name whole or not at all, and replaces nothing."""
+    taken = LedgerExistsError(
+        path=path,
+        reason="there is already a file of this name.",
+        fix="Open it, or choose another name: nothing is overwritten.",
+    )
+    if path.exists():
+        raise taken
+    if left := leftovers(path):
+        raise LedgerExistsError(
+            path=path,
+            reason=f"{' and '.join(left)} of an earlier ledger of this name is left here, and would be applied to the new one.",
+            fix="It may hold charges of that ledger: put it beside that file, under its name. Or choose another name.",
+        )
+    draft = draft_of(path, uuid.uuid4().hex)
+    try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_HEAD}{_BROUGHT_OVER}COMMIT;")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO head VALUES (1, -1, '')")
+            hash = chained(START, first_body)
+            Transaction(connection).append(seq=0, run="", key="", body=first_body, value=None, hash=hash)
+            connection.execute("COMMIT")
+        os.link(draft, path)
+        with suppress(OSError):  # the new name survives a crash of the machine, where the system can do that
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except FileExistsError:
+        raise taken from None
+    except sqlite3.Error as error:
+        raise ledger_error(error, path) from error
+    except OSError as error:
+        raise LedgerStorageError(path=path, reason=f"it cannot be created ({error.strerror}).") from error
+    finally:
+        for leftover in (draft, companion(draft, "-journal")):
+            with suppress(OSError):
+                leftover.unlink()
+
+
+def check_own_log(path: Path) -> None:
+    """Refuse a write-ahead log with which the file begins otherwise than alone: no log of its own changes the first entry.
+
+    Both look and write nothing. Where the file alone cannot be read (it was being brought up to date), nothing is known.
+    """
+    found = []
+    for how in ("immutable=1", "mode=ro"):
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True)) as raw, suppress(sqlite3.Error):
+            found.append(raw.execute("SELECT hash FROM entries WHERE seq = 0").fetchone())
+    if len(set(found)) > 1:
+        raise foreign_log(path)
+
+
+def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
+    """What an error of SQLite means for a ledger. SQLite's own words hold no values."""
+    name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LedgerBusyError(
+            path=path, reason="another process holds it.", fix="Nothing was charged. Wait for it to finish, then try again."
+        )
+    if name == "SQLITE_NOTADB":
+        return NotALedgerError(path=path, reason="it is not a ledger (nor any SQLite file).", fix="Check the path.")
+    if name.startswith("SQLITE_CORRUPT"):
+        return LedgerCorruptError(path=path, reason=f"the file is damaged ({error}).", fix=TORN)
+    if name == "SQLITE_READONLY_ROLLBACK":
+        return LedgerStorageError(
+            path=path,
+            reason=f"a write was left unfinished ({path.name}-journal), and cannot be undone by who may only read.",
+            fix="Open it once where it may be written, for example by `dpkit ledger show`.",
+        )
+    if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return LedgerStorageError(
+            path=path,
+            reason=f"it cannot be written or read ({error}).",
+            fix="Nothing was charged, and nothing may be released. Make room on the disk, or the file and its folder writable.",
+        )
+    return LedgerError(path=path, reason=f"SQLite refused ({name}: {error}).")
+
+
+def _from_0(raw: sqlite3.Connection, store: SqliteStore) -> None:
+    """Add the look-up columns and the guards. The chain is checked first: what is broken is not carried over."""
+    previous, last = START, -1
+    raw.execute("ALTER TABLE entries RENAME TO entries_0")
+    for statement in _statements(_TABLES):
+        raw.execute(statement)
+    for seq, body, value, hash in raw.execute("SELECT seq, body, value, hash FROM entries_0 ORDER BY seq").fetchall():
+        if seq != last + 1 or hash != chained(previous, body):
+            raise LedgerCorruptError(
+                path=store.path,
+                reason=f"it cannot be migrated: the chain is broken at entry {seq}.",
+                fix="Nothing was changed. Go back to a copy that verifies.",
+            )
+        said = json.loads(body)
+        filed = said.get("run", ""), said.get("key", "")
+        raw.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (seq, *filed, body, value, hash))
+        previous, last = hash, seq
+    raw.execute("DROP TABLE entries_0")
+
+
+def _from_1(raw: sqlite3.Connection, store: SqliteStore) -> None:
+    """Remember how it was found: one that comes without its write-ahead log was closed cleanly, or has lost charges."""
+    raw.execute(_BROUGHT_OVER)
+    raw.execute("INSERT INTO brought_over SELECT seq, ? FROM head", (store.found_log,))
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection, SqliteStore], None]] = {0: _from_0, 1: _from_1}
+"""From each older version to the next one."""
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script, one by one: `executescript` would commit the transaction that it stands in."""
+    found, current = [], ""
+    for line in script.splitlines():
+        current += line + "\n"
+        if sqlite3.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found
+
+
+def _definitions(script: str) -> Counter[tuple[str, str]]:
+    """The things that a script makes, each by its name and its text, as SQLite lists them."""
+    return Counter((text.split()[2], " ".join(text.split()).removesuffix(";")) for text in _statements(script))
+
+
+_MADE = _definitions(_TABLES) + _definitions(_HEAD) + _definitions(_BROUGHT_OVER)
+
+_OPEN: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+_CONNECTING = threading.Lock()
+_INHERITED: list[sqlite3.Connection] = []
+_WAITING: list[SqliteStore] = []
+
+
+def _before_fork() -> None:
+    """Finish what other threads have begun, and close: a child must inherit no open file of SQLite."""
+    with _CONNECTING:
+        known = list(_OPEN)
+    for each in known:
+        each._lock.acquire()
+        _WAITING.append(each)
+        if each._connection is not None and not each._connection.in_transaction:
+            with suppress(LedgerError):
+                each.close()
+    _CONNECTING.acquire()
+
+
+def _after_fork() -> None:
+    _CONNECTING.release()
+    while _WAITING:
+        _WAITING.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
