@@ -11,6 +11,8 @@ from dpkit_irls.estimator.inputs import checked_rows, checked_targets
 
 import dpkit
 
+pytestmark = pytest.mark.usefixtures("solved_once")
+
 
 def data(rows=3000, seed=0):
     rng = np.random.default_rng(seed)
