@@ -18,8 +18,8 @@ from dpkit.contracts.setting import Setting
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import DpkitError, PlanExceededError
 from dpkit.privacy.claims import Claim
+from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
-from dpkit.release.purses import PlanPurse
 from dpkit.release.simulated import Asked, Request, SimulatedCurator
 
 CONFIDENCE = 0.95
@@ -62,7 +62,7 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
             claims.setdefault(f"{claim.because}{claim.assuming}{claim.status}", claim)
         return np.asarray(asked.mechanism.release(np.zeros(asked.query.shape), rng), dtype=np.float64)
 
-    curator = SimulatedCurator(noise_around_zero, setting=setting, purse=PlanPurse(algorithm.plan(noise), run=step))
+    curator = SimulatedCurator(noise_around_zero, setting=setting, purse=Purse(algorithm.plan(noise), run=step))
     complete = False
     try:
         for state in states_of(algorithm, curator, noise=noise, until=lambda: len(curator.asked) >= MOST_RELEASES):

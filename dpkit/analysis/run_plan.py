@@ -31,8 +31,7 @@ from dpkit.errors import (
 from dpkit.release.curator import Released
 from dpkit.release.driver import Outcome
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.run_algorithms import RunResult, run_algorithms
-from dpkit.release.trace import trace_json
+from dpkit.release.run_algorithms import RunResult, run_algorithms, trace_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,7 @@
-"""The curator: the only object that sees data and randomness. It prices, charges durably, evaluates, adds noise, returns."""
+"""The curator: the only object that sees data and randomness. It prices, charges durably, evaluates, adds noise, returns.
+
+And the purse that it pays from: a plan in memory, or a run of a ledger.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from dpkit.contracts.setting import Setting
 from dpkit.data.silence import quietly
 from dpkit.data.summing.delivery import check_delivery, release_exactly
 from dpkit.debugging import show
-from dpkit.errors import InvalidValueError, ReleaseFailedError, kind_of
+from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of
 from dpkit.numerics.noise.randomness import is_secure, secure_generator
 from dpkit.numerics.noise.simulated import is_simulated
-from dpkit.privacy.events import Compose, Event
+from dpkit.privacy.events import Compose, Event, flatten
 from dpkit.privacy.neighbours import Distance
-from dpkit.release.purses import Purse
+from dpkit.release.ledger.entries import Charge
+from dpkit.release.ledger.ledger import Ledger
 
 Value = npt.NDArray[np.float64]
 
@@ -36,6 +40,58 @@ class Released:
     event: Event
     values: tuple[Value, ...]
     simulation: bool
+
+
+class Purse:
+    """Charges before anything is released, and keeps what was released. What was planned can be charged, once.
+
+    With a ledger it is a run of that ledger, whose whole plan is reserved here; without one, it forgets when the process ends.
+    """
+
+    def __init__(
+        self, plan: Event, *, run: str = "run", ledger: Ledger | None = None, analysis: str = "", data: str = ""
+    ) -> None:
+        self._left = dict(flatten(plan))
+        self._run = run
+        self._ledger = ledger
+        self._count = 0
+        self.reserved = None if ledger is None else ledger.reserve(run, plan, analysis=analysis, data=data)
+
+    def charge(self, event: Event, *, key: str) -> Charge:
+        """Take the event out of the plan, then pay, durably; `PlanExceededError`, and nothing taken, where it is not in it.
+
+        Each of its releases takes the cheapest that covers it, by the order that events of its kind declare: the same one,
+        where it is left. What a ledger released under this key before comes back unpaid.
+        """
+        left = dict(self._left)
+        for leaf, times in flatten(event).items():
+            covering = [planned for planned in left if planned.covers(leaf)]
+            for planned in sorted(covering, key=lambda one: [float(getattr(one, name)) for name in one.cheaper_below]):
+                used = min(times, left[planned])
+                left[planned] -= used
+                times -= used
+            if times:
+                raise PlanExceededError(run=self._run, plan="a plan without room for it", asked=repr(leaf))
+        self._left = left
+        self._count += 1
+        if self._ledger is None:
+            return Charge(run=self._run, key=key, seq=self._count)
+        return self._ledger.charge(self._run, event, key=key)
+
+    def released(self, charge: Charge, value: object) -> None:
+        """Record the value; only then may it go out."""
+        if self._ledger is not None:
+            self._ledger.released(charge, value)
+
+    def failed(self, charge: Charge, reason: str) -> None:
+        """Record that a charge came to nothing; it stays spent."""
+        if self._ledger is not None:
+            self._ledger.failed(charge, reason)
+
+    def close(self) -> None:
+        """Give back what was reserved and never charged."""
+        if self._ledger is not None:
+            self._ledger.close_run(self._run)
 
 
 class DataCurator:
@@ -54,18 +110,14 @@ class DataCurator:
         self._purse = purse
         self._rng = rng
         self._prefix = prefix
-        self._trace: list[Released] = []
+        self.trace: list[Released] = []
+        """What went out so far, in order."""
 
     def __repr__(self) -> str:
-        return f"DataCurator(releases={len(self._trace)})"
+        return f"DataCurator(releases={len(self.trace)})"
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a curator holds the way to the data and does not leave its process")
-
-    @property
-    def trace(self) -> tuple[Released, ...]:
-        """What went out so far, in order."""
-        return tuple(self._trace)
 
     @property
     def door(self) -> CuratorDoor:
@@ -77,20 +129,35 @@ class DataCurator:
         return self.release_all([(query, mechanism)])[0]
 
     def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Value, ...]:
-        """Several noisy values from one pass over the data and one charge."""
-        queries, mechanisms, event = self._priced(pairs)
+        """Several noisy values from one pass over the data and one charge.
+
+        Everything that can be refused is refused first, from public facts, before anything is charged.
+        """
+        queries, mechanisms = [query for query, _ in pairs], [mechanism for _, mechanism in pairs]
+        if not queries:
+            raise InvalidValueError(field="pairs", found=(), allowed="at least one query with a mechanism", where="release_all")
+        events = []
+        for query, mechanism in pairs:
+            check_delivery(query, mechanism)
+            events.append(planned_event(self._setting, query, mechanism))
+        self._engine.check(queries)
+        event = events[0] if len(events) == 1 else Compose(events=tuple(events))
         asked = "+".join(f"{query.name}({','.join(query.columns)})" for query in queries)
-        key = f"{self._prefix}{len(self._trace)}:{asked}"
+        key = f"{self._prefix}{len(self.trace)}:{asked}"
         charge = self._purse.charge(event, key=key)
         if charge.is_released:
             values = _as_arrays(charge.value, len(queries))
         else:
-            values, failure = self._drawn_or_failure(queries, mechanisms)
+            values, failure = self._draw(queries, mechanisms)
             if failure:
                 self._purse.failed(charge, failure)
-                raise _replaced(failure, queries)
+                if failure == "KeyboardInterrupt":  # an interrupt or an exit goes on, without what it said
+                    raise KeyboardInterrupt
+                if failure == "SystemExit":
+                    raise SystemExit(1)
+                raise ReleaseFailedError(queries=[query.name for query in queries], kind=failure)
             self._purse.released(charge, values)
-        self._trace.append(
+        self.trace.append(
             Released(
                 key=key,
                 queries=tuple(query.name for query in queries),
@@ -102,26 +169,15 @@ class DataCurator:
         )
         return values
 
-    def _priced(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[list[Query], list[Mechanism], Event]:
-        """Everything that can be refused is refused here, from public facts, before anything is charged."""
-        queries = [query for query, _ in pairs]
-        mechanisms = [mechanism for _, mechanism in pairs]
-        if not queries:
-            raise InvalidValueError(field="pairs", found=(), allowed="at least one query with a mechanism", where="release_all")
-        events = []
-        for query, mechanism in pairs:
-            check_delivery(query, mechanism)
-            events.append(planned_event(self._setting, query, mechanism))
-        self._engine.check(queries)
-        return queries, mechanisms, events[0] if len(events) == 1 else Compose(events=tuple(events))
-
-    def _drawn_or_failure(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[tuple[Value, ...], str]:
+    def _draw(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[tuple[Value, ...], str]:
         """The noisy values, or the kind of what went wrong. Nothing else of that leaves: no message, no frames, no warning; nor
         does it itself, as the context of an error that is raised while it is handled. All of them may hold rows.
         """
         try:
             with quietly():
-                return self._drawn(queries, mechanisms), ""
+                rng = secure_generator() if self._rng is None else self._rng
+                pairs = zip(self._engine.evaluate(queries), mechanisms, strict=True)
+                return tuple(np.asanyarray(release_exactly(total, mechanism, rng)) for total, mechanism in pairs), ""
         except KeyboardInterrupt:
             return (), "KeyboardInterrupt"
         except SystemExit:
@@ -129,13 +185,6 @@ class DataCurator:
         except BaseException as error:  # noqa: BLE001 - as above
             show(error, of="a release")
             return (), kind_of(error)
-
-    def _drawn(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[Value, ...]:
-        rng = secure_generator() if self._rng is None else self._rng
-        totals = self._engine.evaluate(queries)
-        return tuple(
-            np.asanyarray(release_exactly(total, mechanism, rng)) for total, mechanism in zip(totals, mechanisms, strict=True)
-        )
 
 
 class CuratorDoor:
@@ -218,15 +267,6 @@ def _event_at_one(mechanism: Mechanism, distances: Sequence[Distance], *, where:
     allowed = f"a mechanism that takes a distance in a metric that is known here ({known})"
     fix = "`event(at=)` takes one distance, or all: choose by the metric, with dpkit.authoring.distance_in."
     raise InvalidValueError(field="mechanism", found=type(mechanism).__name__, allowed=allowed, where=where, fix=fix)
-
-
-def _replaced(kind: str, queries: Sequence[Query]) -> BaseException:
-    """What is raised in place of what went wrong: an interrupt or an exit goes on, without what it said."""
-    if kind == "KeyboardInterrupt":
-        return KeyboardInterrupt()
-    if kind == "SystemExit":
-        return SystemExit(1)
-    return ReleaseFailedError(queries=[query.name for query in queries], kind=kind)
 
 
 def _as_arrays(value: object, count: int) -> tuple[Value, ...]:

@@ -1,24 +1,31 @@
-"""A whole run: algorithms with their noise, one plan, one purse, one curator each; what came out of it."""
+"""A whole run: algorithms with their noise, one plan, one purse, one curator each; what came out of it, and its trace."""
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from dpkit._version import __version__
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.setting import Setting
 from dpkit.data.columns.unit import ROW
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import LedgerDisagreementError
-from dpkit.privacy.events import Compose, Event
-from dpkit.release.curator import DataCurator, Released, check_agreement
+from dpkit.pricing.serialise import dump
+from dpkit.privacy.events import Compose, Event, as_event
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.curator import DataCurator, Purse, Released, check_agreement
 from dpkit.release.driver import Outcome, drive, interrupts
+from dpkit.release.ledger.entries import value_text
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.purses import LedgerPurse, PlanPurse
+
+TRACE_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,45 +68,62 @@ def run_algorithms(
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
     check_agreement(engine, setting)  # before anything is reserved
-    if ledger is not None:
-        _check_terms(ledger, setting)
-    ledger_purse = LedgerPurse(ledger, plan, run=name, analysis=analysis, data=data) if ledger is not None else None
-    purse = PlanPurse(plan, run=name) if ledger_purse is None else ledger_purse
+    if ledger is not None:  # its prices hold for its own relation and unit
+        unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
+        spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
+        for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
+            fixed = getattr(ledger.terms, field)
+            if fixed != given:
+                raise LedgerDisagreementError(path=ledger.path, field=field, ledger=fixed, given=given)
+    purse = Purse(plan, run=name, ledger=ledger, analysis=analysis, data=data)
     outcomes: dict[str, Outcome] = {}
     releases: list[Released] = []
     with interrupts() as interrupted:  # one for all: Ctrl-C in the last step of one algorithm keeps the next from beginning
         for place, (step, (algorithm, noise)) in enumerate(algorithms.items(), start=1):
             curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
-            report = None if progress is None else _reporter(progress, step)
+            report = None if progress is None else partial(progress, step)
             outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report, cancelled=interrupted)
             releases.extend(curator.trace)
             if outcomes[step].ending == "cancelled" or (interrupted() and place < len(algorithms)):
                 break
         else:  # not after Ctrl-C: a closed run cannot go on
-            if ledger_purse is not None:
-                ledger_purse.close()
+            purse.close()
     return RunResult(
         run=name,
         outcomes=outcomes,
         releases=tuple(releases),
         plan=plan,
         simulation=any(release.simulation for release in releases),
-        resumed="" if ledger_purse is None else ledger_purse.reserved.began,
-        finished_before=ledger_purse is not None and not ledger_purse.reserved.is_open,
-        other_data=ledger_purse is not None and ledger_purse.reserved.other_data,
+        resumed="" if purse.reserved is None else purse.reserved.began,
+        finished_before=purse.reserved is not None and not purse.reserved.is_open,
+        other_data=purse.reserved is not None and purse.reserved.other_data,
         digest="" if ledger is None else ledger.head().hash,
     )
 
 
-def _check_terms(ledger: Ledger, setting: Setting) -> None:
-    """A ledger's prices hold for its own relation and unit; a run under others is refused, with both values."""
-    unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
-    spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
-    for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
-        fixed = getattr(ledger.terms, field)
-        if fixed != given:
-            raise LedgerDisagreementError(path=ledger.path, field=field, ledger=fixed, given=given)
+def trace_json(releases: Sequence[Released], *, plan: Event, neighbours: Neighbours, accountant: str) -> str:
+    """Everything that is needed to price a run again and to audit it, as JSON, and no value but released ones."""
+    body = {
+        "dpkit-trace": TRACE_VERSION,
+        "dpkit": __version__,
+        "neighbours": str(neighbours),
+        "accountant": accountant,
+        "plan": json.loads(dump(plan)),
+        "simulation": any(release.simulation for release in releases),
+        "releases": [
+            {
+                "key": release.key,
+                "queries": list(release.queries),
+                "mechanisms": list(release.mechanisms),
+                "event": json.loads(dump(release.event)),
+                "values": [json.loads(value_text(value)) for value in release.values],
+            }
+            for release in releases
+        ],
+    }
+    return json.dumps(body, indent=2, sort_keys=True)
 
 
-def _reporter(progress: Callable[[str, int], None], step: str) -> Callable[[int], None]:
-    return lambda count: progress(step, count)
+def charged_event(releases: Sequence[Released]) -> Event:
+    """Everything that was charged, composed."""
+    return as_event([release.event for release in releases])

@@ -14,8 +14,7 @@ from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.events import Compose
-from dpkit.release.curator import planned_event
-from dpkit.release.purses import Purse
+from dpkit.release.curator import Purse, planned_event
 
 Value = npt.NDArray[np.float64]
 Asked = tuple[Query, Mechanism]

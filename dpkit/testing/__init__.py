@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpkit.data.summing.delivery import release_exactly as release_exactly
     from dpkit.privacy.events import flatten as flatten
-    from dpkit.release.trace import charged_event as charged_event
+    from dpkit.release.run_algorithms import charged_event as charged_event
     from dpkit.testing.conformance import Check as Check
     from dpkit.testing.conformance import CheckResult as CheckResult
     from dpkit.testing.conformance import LawNotApplicable as LawNotApplicable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dpkit.privacy.events": ("flatten",),
     "dpkit.data.summing.delivery": ("release_exactly",),
-    "dpkit.release.trace": ("charged_event",),
+    "dpkit.release.run_algorithms": ("charged_event",),
     "dpkit.testing.conformance": (
         "Check",
         "CheckResult",

@@ -19,8 +19,7 @@ from dpkit.data.columns.unit import PrivacyUnit
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.curator import DataCurator
-from dpkit.release.purses import Purse
+from dpkit.release.curator import DataCurator, Purse
 from dpkit.testing.cases import typical_parameters
 from dpkit.testing.conformance import LawNotApplicable
 

@@ -15,7 +15,7 @@ from dpkit.errors import PlanExceededError, UnpricedEventError
 from dpkit.pricing.assess import assess
 from dpkit.privacy.events import Event
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.purses import PlanPurse
+from dpkit.release.curator import Purse
 from dpkit.release.simulated import Asked
 from dpkit.testing.algorithm_cases import AlgorithmCase, AlgorithmSubject, curator_over, declared
 from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS
@@ -61,7 +61,7 @@ def the_state_holds_no_data(case: AlgorithmCase) -> None:
     for subject in case.subjects():
         table, marks = _marked(case, subject)
         plan = subject.algorithm.plan(1.0)
-        curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(3))
+        curator = curator_over(subject.setting, table, Purse(plan), case.rng(3))
         path = walked(subject.algorithm, curator.door, 1.0, most=most_steps(plan))
         released = [value for release in curator.trace for value in release.values]
         with silence():
@@ -98,7 +98,7 @@ def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
         for noise in NOISES:
             plan = subject.algorithm.plan(noise)
             for name, table in hard_tables(declared(subject.setting), case.rng(5)).items():
-                curator = curator_over(subject.setting, table, PlanPurse(plan), case.rng(6))
+                curator = curator_over(subject.setting, table, Purse(plan), case.rng(6))
                 try:
                     path = walked(subject.algorithm, curator.door, noise, most=most_steps(plan))
                     with silence():
@@ -166,11 +166,11 @@ def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> It
     """Curators that charge a fresh copy of the plan: over hard data, where it can be made up, and scripted ones."""
     try:
         for name, table in hard_tables(declared(subject.setting), case.rng(1)).items():
-            yield name, curator_over(subject.setting, table, PlanPurse(plan), case.rng(2)).door
+            yield name, curator_over(subject.setting, table, Purse(plan), case.rng(2)).door
     except LawNotApplicable:
         pass
     for name, player in players(case.rng(1)).items():
-        yield f"answers that are {name}", played(player, setting=subject.setting, purse=PlanPurse(plan))
+        yield f"answers that are {name}", played(player, setting=subject.setting, purse=Purse(plan))
 
 
 def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[Table, frozenset[float]]:

@@ -111,7 +111,7 @@ def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypat
 
 def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
     import dpkit
-    from dpkit.release.trace import trace_json
+    from dpkit.release.run_algorithms import trace_json
 
     path, trace = tmp_path / "a.ledger", tmp_path / "run.json"
     event = dpkit.Gaussian(scale=2.0).event(dpkit.l2(1.0))

@@ -11,8 +11,7 @@ from dpkit import Category, DeclaredSetting, Neighbours, Number, PrivacyUnit, Sc
 from dpkit.data.columns.cells import text_of
 from dpkit.data.tables.cached_source import CachedSource
 from dpkit.errors import LedgerDisagreementError, SourceError
-from dpkit.release.curator import DataCurator
-from dpkit.release.purses import PlanPurse
+from dpkit.release.curator import DataCurator, Purse
 from dpkit.release.run_algorithms import run_algorithms
 
 CITATION = dpkit.Citation(key="dpkit", locator="tests")
@@ -91,7 +90,7 @@ SCHEMA = Schema(columns=(Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
 def test_a_plan_for_other_data_is_refused(setting):
     engine = dpkit.BlockEngine(dpkit.open_source({"x": [0.5]}, SCHEMA))
     with pytest.raises(dpkit.InvalidValueError, match="what the source declares"):
-        DataCurator(engine=engine, setting=setting, purse=PlanPurse(dpkit.PureEvent(epsilon=1.0)))
+        DataCurator(engine=engine, setting=setting, purse=Purse(dpkit.PureEvent(epsilon=1.0)))
 
 
 def test_a_ledger_of_another_relation_or_unit_is_refused(tmp_path):

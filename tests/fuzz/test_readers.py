@@ -27,7 +27,7 @@ from dpkit.errors import DpkitError, SpecError, visible
 from dpkit.privacy.events import Event
 from dpkit.release.ledger.entries import Head
 from dpkit.release.ledger.verify import verify_file
-from dpkit.release.trace import trace_json
+from dpkit.release.run_algorithms import trace_json
 
 pytest.importorskip("dpkit_stats", reason="the plugin dpkit-stats is not installed")
 

@@ -15,8 +15,7 @@ import dpkit
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import LedgerStorageError, ReleaseFailedError, kind_of
-from dpkit.release.curator import DataCurator, planned_event
-from dpkit.release.purses import LedgerPurse, PlanPurse
+from dpkit.release.curator import DataCurator, Purse, planned_event
 
 sys.path.insert(0, str(Path(__file__).parent))
 from algorithms import total_query
@@ -117,7 +116,7 @@ def shows_nothing(capfd, caplog, recwarn):
 
 def failure(table, *, query=None, noise=NOISE, purse=None, in_memory=False):
     source = dpkit.open_source(table, SCHEMA, in_memory=in_memory)
-    curator = DataCurator(engine=dpkit.BlockEngine(source, block_bytes=8), setting=SETTING, purse=purse or PlanPurse(EVENT))
+    curator = DataCurator(engine=dpkit.BlockEngine(source, block_bytes=8), setting=SETTING, purse=purse or Purse(EVENT))
     try:
         curator.release(total_query() if query is None else query, noise)
     except BaseException as error:  # noqa: BLE001 - whatever comes is looked at
@@ -173,14 +172,14 @@ def test_warnings_of_plugins_are_not_passed_on(shows_nothing):
 def test_a_ledger_keeps_the_kind_and_no_text(error, shows_nothing, tmp_path):
     path = tmp_path / "it.ledger"
     with dpkit.Ledger.create(path, budget=dpkit.ZCDP(rho=9.0), dataset="it") as ledger:
-        found = failure(Failing(error, when="read"), purse=LedgerPurse(ledger, EVENT, run="one"))
+        found = failure(Failing(error, when="read"), purse=Purse(EVENT, run="one", ledger=ledger))
         last = ledger.entries()[-1]
     assert (last.kind, last.body["reason"]) == ("fail", kind_of(error))
     shows_nothing(found, *(file.read_bytes().decode("latin-1") for file in tmp_path.iterdir()))
 
 
 def test_a_ledger_that_cannot_record_a_failure_does_not_show_it(shows_nothing):
-    class Full(PlanPurse):
+    class Full(Purse):
         def failed(self, charge, reason):
             raise LedgerStorageError(path="it.ledger", reason="the disk is full.")
 

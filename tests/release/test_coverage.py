@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit.errors import PlanExceededError
-from dpkit.release.purses import PlanCoverage
+from dpkit.release.curator import Purse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +44,15 @@ def test_a_plugin_s_event_is_covered_by_the_order_that_it_declares():
     assert not planned.covers(OrderedEvent(ratio=2.0))
     assert not planned.covers(OrderedEvent(ratio=0.5, kind=1))
     assert not planned.covers(OrderedEvent(ratio=float("nan")))
-    plan = PlanCoverage(dpkit.Compose(events=(OrderedEvent(ratio=2.0), planned)), run="r")
-    plan.take(OrderedEvent(ratio=0.5))  # from the cheapest that covers it
-    plan.take(OrderedEvent(ratio=1.5))
+    plan = Purse(dpkit.Compose(events=(OrderedEvent(ratio=2.0), planned)), run="r")
+    plan.charge(OrderedEvent(ratio=0.5), key="one")  # from the cheapest that covers it
+    plan.charge(OrderedEvent(ratio=1.5), key="one")
 
 
 def test_a_refused_charge_takes_nothing():
-    plan = PlanCoverage(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=2), run="r")
+    plan = Purse(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=2), run="r")
     with pytest.raises(PlanExceededError):
-        plan.take(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=3))
-    plan.take(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=2))
+        plan.charge(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=3), key="one")
+    plan.charge(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=2), key="one")
     with pytest.raises(PlanExceededError):
-        plan.take(dpkit.GaussianEvent(ratio=0.1))
+        plan.charge(dpkit.GaussianEvent(ratio=0.1), key="one")

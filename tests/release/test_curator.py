@@ -12,10 +12,8 @@ import pytest
 import dpkit
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import PlanExceededError, ReleaseFailedError
-from dpkit.release.curator import DataCurator, planned_event
-from dpkit.release.purses import PlanPurse
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.trace import charged_event, trace_json
+from dpkit.release.curator import DataCurator, Purse, planned_event
+from dpkit.release.run_algorithms import charged_event, run_algorithms, trace_json
 
 sys.path.insert(0, str(Path(__file__).parent))
 from algorithms import Averaging, total_query
@@ -35,7 +33,7 @@ class Recording:
 
     def __init__(self, log):
         self.log = log
-        self.inner = PlanPurse(dpkit.Repeat(event=planned_event(SETTING, total_query(), NOISE), times=100))
+        self.inner = Purse(dpkit.Repeat(event=planned_event(SETTING, total_query(), NOISE), times=100))
 
     def charge(self, event, *, key):
         self.log.append("charge")
@@ -81,13 +79,13 @@ def test_a_crash_after_the_charge_costs_budget_and_shows_nothing():
     assert log == ["check", "charge", "evaluate", "failed RuntimeError"]
     shown = "".join(traceback.format_exception(caught.value))
     assert str(CANARY) not in shown
-    assert curator.trace == ()
+    assert curator.trace == []
 
 
 def test_what_the_plan_does_not_hold_is_refused_before_the_data_is_read():
     log = []
     event = planned_event(SETTING, total_query(), NOISE)
-    curator = DataCurator(engine=Watching(log, engine()), setting=SETTING, purse=PlanPurse(event))
+    curator = DataCurator(engine=Watching(log, engine()), setting=SETTING, purse=Purse(event))
     with pytest.raises(PlanExceededError):
         curator.release(total_query(), dpkit.Gaussian(scale=1.0))  # less noise than planned
     curator.release(total_query(), dpkit.Gaussian(scale=3.0))  # more noise is cheaper

@@ -8,8 +8,7 @@ import pytest
 import dpkit
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.cached_source import CachedSource
-from dpkit.release.curator import DataCurator, planned_event
-from dpkit.release.purses import PlanPurse
+from dpkit.release.curator import DataCurator, Purse, planned_event
 from dpkit.release.run_algorithms import run_algorithms
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,7 +34,7 @@ def setting(rows, neighbours=REPLACE, unit=None):
 @pytest.mark.parametrize("rows", [1, ROWS - 1, ROWS + 1])
 def test_a_wrong_number_of_rows_is_refused_where_it_is_public(rows, over):
     engine = dpkit.BlockEngine(over(source()))
-    purse = PlanPurse(planned_event(setting(rows), total_query(), NOISE))
+    purse = Purse(planned_event(setting(rows), total_query(), NOISE))
     with pytest.raises(dpkit.InvalidValueError, match=f"public here: {ROWS}, got {rows}"):
         DataCurator(engine=engine, setting=setting(rows), purse=purse)
 

@@ -15,8 +15,8 @@ from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.privacy.events import Event, flatten
+from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
-from dpkit.release.purses import Purse
 from dpkit.release.simulated import Request, SimulatedCurator, Value
 
 Player = Callable[[int, Query], Value]

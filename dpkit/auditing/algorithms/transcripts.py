@@ -28,8 +28,8 @@ from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
+from dpkit.release.curator import Purse
 from dpkit.release.driver import drive
-from dpkit.release.purses import PlanPurse
 from dpkit.release.simulated import Request, SimulatedCurator
 
 SIDES = ("first dataset", "second dataset")
@@ -102,7 +102,7 @@ def _overspent(plan: AuditPlan, error: PlanExceededError, runs: int) -> AuditCer
     """Refuted by plan coverage: one run is enough, and no dataset makes it right."""
     event = Witnessed(
         words=f"run {runs} asked for {error.asked}, where its plan holds {error.plan}",
-        code="PlanCoverage(plan).take(event)",
+        code="Purse(plan).charge(event)",
     )
     found = Finding(falsifier="plan coverage", verdict="refuted", log_e=math.inf, samples=runs, event=event)
     return plan.certify(plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)
@@ -115,7 +115,7 @@ class _Transcript:
         self, engines: tuple[Engine, Engine], side: int, setting: Setting, plan: Event, rng: np.random.Generator
     ) -> None:
         self._side, self._rng = side, rng
-        purse = PlanPurse(plan, run="transcript")
+        purse = Purse(plan, run="transcript")
         self._curator = SimulatedCurator(self._released, setting=setting, purse=purse, engines=engines)
         self._logs = [0.0, 0.0]
 

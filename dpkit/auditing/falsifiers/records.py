@@ -25,9 +25,9 @@ from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import Event, as_event, flatten
 from dpkit.privacy.losses import ApproxDP, Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.curator import Purse
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
-from dpkit.release.purses import PlanCoverage
 from dpkit.release.run_algorithms import RunResult
 
 _DELTA = 1e-6
@@ -99,12 +99,12 @@ def _covered(
     accountant: str,
     registry: Registry,
 ) -> AuditCertificate:
-    coverage = PlanCoverage(plan, run=target)
+    purse = Purse(plan, run=target)
     planned = account(plan, accountant, neighbours, registry).epsilon(delta=_DELTA)
     words = ""
     for key, event in events:
         try:
-            coverage.take(event)
+            purse.charge(event, key=key)
         except PlanExceededError:
             words = f"the release {key} is not in what is left of the plan: {event!r}"
             break
@@ -118,7 +118,7 @@ def _covered(
                 words = f"what was charged costs epsilon = {spent!r} at delta = {in_full(_DELTA)}, and the plan {planned!r}"
     because = Citation(key="caller", locator=f"the plan of the run, by the accountant {accountant}")
     claim = Claim(loss=ApproxDP(epsilon=planned, delta=_DELTA), neighbours=neighbours, because=because)
-    return _certificate(target, claim, "plan coverage", words, "PlanCoverage(plan).take(event)", "")
+    return _certificate(target, claim, "plan coverage", words, "Purse(plan).charge(event)", "")
 
 
 def _beyond(events: Sequence[Event], budget: Loss, neighbours: Neighbours, registry: Registry) -> tuple[str, str]:

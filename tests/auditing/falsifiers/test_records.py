@@ -15,8 +15,7 @@ from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.falsifiers.records import audit_file, audit_ledger, audit_run, audit_trace
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import SerialisationError
-from dpkit.release.run_algorithms import run_algorithms
-from dpkit.release.trace import trace_json
+from dpkit.release.run_algorithms import run_algorithms, trace_json
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "release"))
 from algorithms import Averaging
