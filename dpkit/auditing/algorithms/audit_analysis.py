@@ -21,14 +21,15 @@ from dpkit.auditing.algorithms.what_is_asked import (
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.campaign import Watch
 from dpkit.auditing.certificates.certificate import AuditCertificate
-from dpkit.auditing.search.sensitivity import MEASURED, Excess, Generator, Step, search_sensitivity
+from dpkit.auditing.search.metrics import is_measured
+from dpkit.auditing.search.sensitivity import Excess, search_sensitivity
 from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Block, Query
+from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
-from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.privacy.neighbours import Distance
 from dpkit.release.curator import planned_event
 from dpkit.release.simulated import Asked
 
@@ -60,7 +61,13 @@ class AnalysisAudit:
             "queries": list(self.queries),
             "unmeasured": [list(pair) for pair in self.unmeasured],
             "excesses": [
-                {"query": one.query, "claimed": str(one.claimed), "found": one.found, "gone": one.gone, "came": one.came}
+                {
+                    "query": one.query,
+                    "claimed": str(one.claimed),
+                    "found": one.found,
+                    "gone": _shown(one.gone),
+                    "came": _shown(one.came),
+                }
                 for one in self.excesses
             ],
             "faults": [{"subject": one.subject, "law": one.law, "detail": one.detail} for one in self.faults],
@@ -74,6 +81,10 @@ class AnalysisAudit:
         lines += [f"  {one.query} moves by {format_down(one.found)}, claimed {one.claimed}" for one in self.excesses]
         lines += [f"{fault.subject} is REFUTED by the law {fault.law}: {fault.detail}" for fault in self.faults]
         return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
+
+
+def _shown(row: tuple[float, ...] | None) -> str:
+    return "none" if row is None else repr([list(row)])
 
 
 def audit_plan(
@@ -110,16 +121,14 @@ def audit_plan(
         )
     queries = {f"{step}/{query.name}": query for step, query, _ in asked}
     found = {
-        name: search_sensitivity(
-            _measurable(query), setting.neighbours, _steps(plan, query), tries=TRIES, within=RowSpace(setting, query).within
-        )
+        name: search_sensitivity(query, setting.neighbours, RowSpace(setting, query), tries=TRIES)
         for name, query in queries.items()
     }
     left_out = [
         (name, distance.metric)
         for name, query in queries.items()
         for distance in query.sensitivity(setting.neighbours)
-        if distance.metric not in MEASURED
+        if not is_measured(distance.metric)
     ]
     excesses = [dataclasses.replace(excess, query=name) for name, excess in found.items() if excess is not None]
     return AnalysisAudit(
@@ -172,15 +181,6 @@ def _cheap_noise(step: str, asked: Sequence[Asked], plan: Plan) -> Iterator[Faul
             yield Fault(subject=f"query {step}/{query.name}", law="claims_are_what_the_rules_give", detail=detail)
 
 
-def _measurable(query: Query) -> Query:
-    """The query with those of its claims that can be measured; a plugin may state distances in metrics of its own."""
-
-    def sensitivity(neighbours: Neighbours) -> tuple[Distance, ...]:
-        return tuple(one for one in query.sensitivity(neighbours) if one.metric in MEASURED)
-
-    return dataclasses.replace(query, sensitivity=sensitivity)
-
-
 def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance | None:
     """The distance at which the plan prices the mechanism; None where neighbours cannot move the query."""
     planned, found = planned_event(setting, query, mechanism), None
@@ -191,20 +191,3 @@ def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance 
         except (DpkitError, TypeError):  # not in this metric
             continue
     return found
-
-
-def _steps(plan: Plan, query: Query) -> Generator:
-    """Draws neighbours among rows within the declared bounds: corners often, for that is where sensitivities are attained."""
-    space = RowSpace(plan.spec.data.setting, query)
-
-    def row(rng: np.random.Generator) -> Block:
-        width = len(space.lower)
-        share = rng.random(width) if rng.random() < 0.5 else rng.integers(0, 2, width).astype(np.float64)
-        return space.within((space.lower + (space.upper - space.lower) * share).reshape(1, -1))
-
-    def step(rng: np.random.Generator) -> Step:
-        if plan.spec.data.neighbours is Neighbours.REPLACE_ONE:
-            return row(rng), row(rng)
-        return (row(rng), None) if rng.random() < 0.5 else (None, row(rng))
-
-    return step

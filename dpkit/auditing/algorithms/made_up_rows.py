@@ -12,11 +12,14 @@ from dpkit.data.columns.kinds import Boolean, Category, Column
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.tables.open_source import open_source
+from dpkit.numerics.special import Array
 
 Table = dict[str, list[object]]
 
 FEW, MANY = 40, 700
 """Rows of a made-up table: of most, and of the long one, on which what happens at hundreds of rows is seen."""
+MOST_MOVED = 64
+"""Entries of a row that are moved one at a time."""
 _BROKEN = (float("nan"), float("inf"), float("-inf"), None, "text", "", 1e308, -1e308, 5e-324)
 
 
@@ -84,6 +87,13 @@ class RowSpace:
     def within(self, block: Block) -> Block:
         """The nearest rows that the data may hold."""
         return np.where(self.whole, np.rint(block), block).clip(self.lower, self.upper)
+
+    def near(self, row: Array, size: float, rng: np.random.Generator) -> Block:
+        """Random moves by a share of the ranges, and moves of one entry to either side."""
+        width, spread = len(row), size * (self.upper - self.lower)
+        moves = spread * rng.standard_normal((24, width)) * (rng.random((24, width)) < 0.6)
+        single = np.diag(spread)[rng.permutation(width)[:MOST_MOVED]]
+        return self.within(row + np.concatenate([moves, single, -single]))
 
     def rows(self, count: int, rng: np.random.Generator) -> Block:
         """The given number of rows: corners, ends, middles, zeros and ordinary ones, mixed; corners first."""

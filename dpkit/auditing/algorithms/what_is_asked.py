@@ -17,7 +17,7 @@ import numpy as np
 from dpkit.auditing.algorithms.made_up_rows import RowSpace, Table, engine_over, hard_tables, many_rows
 from dpkit.auditing.algorithms.reachable_parts import differs
 from dpkit.auditing.algorithms.scripted_answers import Player, most_steps, played, players, silence, walked
-from dpkit.auditing.search.metrics import is_measured, sizes_in
+from dpkit.auditing.search.sensitivity import SLACK, contributions, search_sensitivity
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.setting import Setting
@@ -25,16 +25,14 @@ from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
-from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.simulated import Asked
 
 SUMMED = (0, 1, 3, 300, 1_025)
 """Rows of the blocks on which fast paths are compared with the reference."""
 POOL = 512
-CLIMBS = 24
 MOST_QUERIES = 12
 """How many queries of one algorithm are tried: of each name and shape the first and the last ones of every script."""
-_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +88,6 @@ def query_faults(query: Query, setting: Setting, *, seed: int = 0) -> Iterator[F
             yield Fault(subject=f"query {query.name}", law=law, detail=found)
 
 
-def contributions(query: Query, block: Block) -> Array:
-    """`rows(block)` as floats."""
-    with np.errstate(all="ignore"):
-        return np.asarray(query.rows(block), dtype=np.float64)
-
-
 def _not_alone(query: Query, space: RowSpace, seed: int) -> str | None:
     rng = np.random.default_rng([seed, 1])
     block = space.rows(257, rng)
@@ -145,7 +137,7 @@ def _out_of_bound(query: Query, space: RowSpace, seed: int) -> str | None:
     found = contributions(query, space.rows(_pool_size(query), np.random.default_rng([seed, 3])))
     if not np.isfinite(found).all():
         return "a contribution is not finite"
-    if query.bound is not None and not (np.abs(found) <= query.bound * (1.0 + _SLACK)).all():
+    if query.bound is not None and not (np.abs(found) <= query.bound * (1.0 + SLACK)).all():
         return (
             f"a contribution of {format_down(float(np.max(np.abs(found))))} exceeds the declared bound {in_full(query.bound)}"
         )
@@ -156,49 +148,17 @@ def _out_of_bound(query: Query, space: RowSpace, seed: int) -> str | None:
 
 def _too_far(query: Query, space: RowSpace, needed: Neighbours, seed: int) -> str | None:
     for relation in Neighbours:
-        declared = tuple(query.sensitivity(relation))
-        if not declared and relation is needed:
+        if relation is needed and not tuple(query.sensitivity(relation)):
             return f"no distance is declared under {relation}"
-        for distance in declared:
-            if is_measured(distance.metric):
-                size = _furthest(query, space, distance, relation, np.random.default_rng([seed, 4]))
-                if not size <= distance.value * (1.0 + _SLACK):
-                    return f"under {relation} neighbours move it by {format_down(size)}, declared {distance}"
+        found = search_sensitivity(query, relation, space, tries=_pool_size(query), seed=seed)
+        if found is not None:
+            return f"under {relation} neighbours move it by {format_down(found.found)}, declared {found.claimed}"
     return None
 
 
 def _pool_size(query: Query) -> int:
     """How many rows are tried: fewer where a contribution has thousands of entries."""
     return max(48, min(POOL, 100_000 // max(1, math.prod(query.shape))))
-
-
-def _furthest(query: Query, space: RowSpace, distance: Distance, relation: Neighbours, rng: np.random.Generator) -> float:
-    """The furthest that a neighbour step was found to move the sum: corners and ordinary rows, then climbing from the worst."""
-    pool = space.rows(_pool_size(query), rng)
-    made = contributions(query, pool)
-    if not np.isfinite(made).all():
-        return math.inf
-    own = sizes_in(distance.metric, made)
-    anchors: Sequence[int | None] = [None]
-    if relation is Neighbours.REPLACE_ONE:
-        order = np.argsort(own)
-        anchors = [*order[-20:].tolist(), *order[:4].tolist()]
-    best, row, other = -1.0, pool[0], None
-    for anchor in anchors:
-        sizes = own if anchor is None else sizes_in(distance.metric, made - made[anchor])
-        place = int(np.argmax(sizes))
-        if sizes[place] > best:
-            best, row, other = float(sizes[place]), pool[place], anchor
-    fixed = 0.0 if other is None else made[other]
-    spread = space.upper - space.lower
-    for turn in range(CLIMBS):
-        stride = spread * 2.0 ** -(turn / 2.0)
-        moved = space.within(row + stride * rng.standard_normal((24, len(row))) * (rng.random((24, len(row))) < 0.6))
-        sizes = sizes_in(distance.metric, contributions(query, moved) - fixed)
-        place = int(np.argmax(sizes))
-        if sizes[place] > best:
-            best, row = float(sizes[place]), moved[place]
-    return best
 
 
 def equal_answers_equal_runs(

@@ -36,6 +36,11 @@ def sizes_in(metric: str, differences: Array) -> Array:
     raise InvalidValueError(field="metric", found=metric, allowed=", ".join(MEASURED), where="sizes_in")
 
 
+def size_in(metric: str, difference: Array) -> float:
+    """The size of one difference."""
+    return float(sizes_in(metric, difference[None])[0])
+
+
 def _rank_one(differences: Array) -> Array:
     finite = np.where(np.isfinite(differences), differences, 0.0)
     values = np.abs(np.linalg.eigvalsh(finite))

@@ -16,7 +16,7 @@ from dpkit.auditing.betting.bank import Bank, columns_for
 from dpkit.auditing.betting.bets import best_bets
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outputs import Rounder, Source
-from dpkit.auditing.search.sensitivity import length
+from dpkit.auditing.search.metrics import size_in
 from dpkit.auditing.subject import Subject
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.special import Array
@@ -159,8 +159,8 @@ def _numeric(pair: Pair) -> bool:
 
 def _apart(pair: Pair, at: Distance) -> float:
     try:
-        return length(np.atleast_1d(_floats(pair[1]) - _floats(pair[0])), at.metric)
-    except (InvalidValueError, np.linalg.LinAlgError):
+        return size_in(at.metric, np.atleast_1d(_floats(pair[1]) - _floats(pair[0])))
+    except (InvalidValueError, ValueError):  # no such metric, or not of such values
         return float("inf")
 
 
@@ -193,7 +193,7 @@ def _within(point: Array, shape: tuple[int, ...], at: Distance) -> Pair:
     """A pair from its coordinates, the step shortened to the distance."""
     half = point.size // 2
     base, move = point[:half].reshape(shape), point[half:].reshape(shape)
-    apart = length(np.atleast_1d(move), at.metric)
+    apart = size_in(at.metric, np.atleast_1d(move))
     move = move * min(1.0, at.value / apart) if apart > 0.0 else move
     pair = (base[()], (base + move)[()])
     return pair if _apart(pair, at) <= at.value else (base[()], (base + (1.0 - 1e-9) * move)[()])

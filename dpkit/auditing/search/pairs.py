@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpkit.auditing.search.sensitivity import length
+from dpkit.auditing.search.metrics import size_in
 from dpkit.contracts.factories import NeighbourPairs
 from dpkit.contracts.mechanism import Mechanism, Neighbouring
 from dpkit.contracts.registry import Registry
@@ -72,7 +72,7 @@ def factory_names(mechanism: Mechanism, registry: Registry) -> set[str]:
 
 def _within(source: NeighbourPairs, one: object, two: object, at: Distance) -> Pair:
     if at.metric in ("l1", "l2", "linf", "frobenius"):
-        apart = length(np.asarray(two, dtype=np.float64) - np.asarray(one, dtype=np.float64), at.metric)
+        apart = size_in(at.metric, np.asarray(two, dtype=np.float64) - np.asarray(one, dtype=np.float64))
         if not apart <= at.value * (1.0 + 1e-9):
             raise InvalidValueError(
                 field="pairs",

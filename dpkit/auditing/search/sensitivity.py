@@ -1,162 +1,186 @@
-"""Sensitivity: search for a pair of neighbouring datasets whose values are further apart than is claimed."""
+"""The search for neighbours whose sums are further apart than a query declares: among rows, by climbing, then made simple."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from typing import Protocol
 
 import numpy as np
 
+from dpkit.auditing.search.metrics import is_measured, sizes_in
 from dpkit.contracts.query import Block, Query
-from dpkit.errors import InvalidValueError
-from dpkit.numerics.special import Array, asfloat
+from dpkit.numerics.special import Array
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
 
-Step = tuple[Block | None, Block | None]
-"""A record that goes and a record that comes; None for neither. Rows are blocks of one."""
-Generator = Callable[[np.random.Generator], Step]
-"""Draws one neighbour step; hypothesis strategies are wrapped into it by dpkit.testing."""
-Within = Callable[[Block], Block]
-"""Maps any row to one that the data may hold."""
+CLIMBS = 40
+SLACK = 1e-9
+"""A relative excess that rounding explains."""
+_ENTRIES = 400_000
+"""Entries of the contributions that are evaluated at once."""
+_MANY = 5_000
+"""Entries of a contribution above which fewer turns are climbed."""
 
-_SLACK = 1e-9
+
+class Rows(Protocol):
+    """Where rows are looked for: those within declared ranges, or any numbers at all."""
+
+    def rows(self, count: int, rng: np.random.Generator) -> Block:
+        """That many rows, the hardest first."""
+        ...
+
+    def near(self, row: Array, size: float, rng: np.random.Generator) -> Block:
+        """Rows around one, further away for a larger size (at most 1)."""
+        ...
+
+    def within(self, block: Block) -> Block:
+        """The nearest rows that the data may hold."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """A neighbour step that moves the query by more than its sensitivity says: a proof, up to rounding."""
+    """Neighbours whose sums are further apart than the query declares: a proof, up to rounding.
+
+    One row goes and one comes; `gone` is None where a row comes or goes.
+    """
 
     query: str
+    relation: Neighbours
     claimed: Distance
     found: float
-    gone: str
-    came: str
+    came: tuple[float, ...]
+    gone: tuple[float, ...] | None
+
+    def __str__(self) -> str:
+        change = f"row {self.came}" if self.gone is None else f"rows {self.came} and {self.gone}"
+        return f"{change} give a {self.claimed.metric} distance of {self.found:.6g}, declared {self.claimed.value:.6g}"
+
+
+def contributions(query: Query, block: Block) -> Array:
+    """`rows(block)` as floats."""
+    with np.errstate(all="ignore"):
+        return np.asarray(query.rows(block), dtype=np.float64)
 
 
 def search_sensitivity(
     query: Query,
-    neighbours: Neighbours,
-    steps: Iterable[Step] | Generator,
+    relation: Neighbours,
+    space: Rows,
     *,
-    tries: int = 10_000,
-    rng: int = 0,
-    within: Within | None = None,
+    tries: int = 2_000,
+    seed: int = 0,
+    contribute: Callable[[Query, Block], Array] = contributions,
+    more: Callable[[Callable[[Block], None]], None] | None = None,
 ) -> Excess | None:
-    """The first step that moves the sum too far, made as simple as it can be; None where none of the tries does.
+    """Neighbours whose sums are further apart than declared, made as simple as they can be; None where none were found.
 
-    A query is a sum of row contributions, so a step moves it by what came less what went. `within` maps any row to one that
-    the data may hold (clipping to declared bounds, say): with it the step that moves the sum furthest is climbed from, and what
-    is found stays among such rows. It sees wrong bounds on contributions; it cannot see a contribution that depends on other
-    rows, which a law of queries checks.
+    A query is a sum of row contributions, so one person moves it by what came less what went. Of the `tries` rows first, and of
+    those that `more` hands to its argument, the worst are climbed from, within the space. Distances in metrics that cannot be
+    measured are left out. It sees wrong bounds on contributions; it cannot see a contribution that depends on other rows,
+    which a law of queries checks.
     """
     tries = whole_number(tries, field="tries", where="search_sensitivity", minimum=1)
-    claimed = tuple(query.sensitivity(neighbours))
-    stream = np.random.default_rng(rng)
-    furthest: dict[Distance, tuple[float, Step]] = {}
-    for step in islice(_drawn(steps, stream), tries):
-        for distance in claimed:
-            size = _size(query, step, distance, neighbours)
-            if _exceeds(size, distance):
-                return _told(query, _shrunk(query, step, distance, neighbours, within), distance)
-            if size > furthest.get(distance, (0.0, step))[0]:
-                furthest[distance] = (size, step)
-    if within is not None:
-        for distance, (size, step) in furthest.items():
-            climbed = _climbed(query, step, size, distance, within)
-            if _exceeds(_size(query, climbed, distance, neighbours), distance):
-                return _told(query, _shrunk(query, climbed, distance, neighbours, within), distance)
+    rng = np.random.default_rng([seed, 7])
+    for distance in query.sensitivity(relation):
+        if not is_measured(distance.metric):
+            continue
+        worst = _Worst(query=query, relation=relation, claimed=distance, space=space, contribute=contribute)
+        chunk = max(32, _ENTRIES // max(1, math.prod(query.shape)))
+        for start in range(0, tries, chunk):
+            worst.try_all(space.rows(min(chunk, tries - start), rng))
+        worst.climb(rng)
+        if more is not None and not worst.exceeds(worst.size):
+            more(worst.try_all)
+        if worst.exceeds(worst.size):
+            return worst.shrunk()
     return None
 
 
-def _climbed(query: Query, step: Step, size: float, distance: Distance, within: Within) -> Step:
-    """Entry by entry, both ways, to where the sum moves further, by strides that shrink."""
-    for stride in (1e6, 1e3, 10.0, 1.0, 0.3, 0.1, 0.03, 0.01):
-        for side in (0, 1):
-            block = step[side]
-            if block is None:
+@dataclass(slots=True, kw_only=True)
+class _Worst:
+    """The worst neighbours so far in one metric."""
+
+    query: Query
+    relation: Neighbours
+    claimed: Distance
+    space: Rows
+    contribute: Callable[[Query, Block], Array]
+    size: float = -1.0
+    came: Array | None = None
+    gone: Array | None = None
+
+    def exceeds(self, size: float) -> bool:
+        return not size <= self.claimed.value * (1.0 + SLACK)
+
+    def sizes(self, differences: Array) -> Array:
+        """Sizes, where a contribution that is not finite is infinitely far away."""
+        finite = np.isfinite(differences)
+        sizes = sizes_in(self.claimed.metric, np.where(finite, differences, 0.0))
+        return np.where(finite.reshape(len(differences), -1).all(axis=1), sizes, np.inf)
+
+    def try_all(self, pool: Block) -> None:
+        made = self.contribute(self.query, pool)
+        if self.relation is Neighbours.ADD_REMOVE:
+            return self._keep(pool, made, None)
+        # the farthest from each of the outermost and innermost ones: all pairs would be a million
+        order = np.argsort(-self.sizes(made))
+        for anchor in {*order[:24].tolist(), *order[-4:].tolist()}:
+            with np.errstate(invalid="ignore"):
+                self._keep(pool, made - made[anchor], pool[anchor])
+        return None
+
+    def _keep(self, pool: Block, differences: Array, gone: Array | None) -> None:
+        sizes = self.sizes(differences)
+        place = int(np.argmax(sizes))
+        if sizes[place] > self.size:
+            self.size, self.came, self.gone = float(sizes[place]), pool[place], gone
+
+    def climb(self, rng: np.random.Generator) -> None:
+        """From the worst so far, by moves that grow smaller, of who comes and of who goes."""
+        turns = CLIMBS if math.prod(self.query.shape) <= _MANY else CLIMBS // 4
+        for turn, which in itertools.product(range(turns), ("came", "gone")):
+            start, fixed = (self.came, self.gone) if which == "came" else (self.gone, self.came)
+            if start is None or not math.isfinite(self.size):
                 continue
-            for place in np.ndindex(block.shape):
-                for move in (stride, -stride):
-                    trial = block.astype(np.float64)
-                    trial[place] += move
-                    trial = within(trial)
-                    candidate: Step = (trial, step[1]) if side == 0 else (step[0], trial)
-                    found = length(moved(query, candidate), distance.metric)
-                    if found > size:
-                        step, block, size = candidate, trial, found
-    return step
+            moved = self.space.near(start, 2.0 ** -(turn / 3.0), rng)
+            made = self.contribute(self.query, moved)
+            sizes = self.sizes(made if fixed is None else made - self.contribute(self.query, fixed[None])[0])
+            place = int(np.argmax(sizes))
+            if sizes[place] > self.size:
+                self.size = float(sizes[place])
+                setattr(self, which, moved[place])
 
+    def measure(self, came: Array, gone: Array | None) -> float:
+        made = self.contribute(self.query, np.stack([row for row in (came, gone) if row is not None]))
+        return float(self.sizes(made if gone is None else made[:1] - made[1:])[0])
 
-def moved(query: Query, step: Step) -> Array:
-    """By how much a step moves the sum."""
-    change = np.zeros(query.shape)
-    for sign, block in ((-1.0, step[0]), (1.0, step[1])):
-        if block is not None:
-            change = change + sign * asfloat(np.sum(query.rows(block), axis=0)).reshape(query.shape)
-    return change
-
-
-MEASURED = ("l1", "l2", "linf", "frobenius", "rank_one")
-"""The metrics in which a change can be measured."""
-
-
-def length(change: Array, metric: str) -> float:
-    """The size of a change in a metric."""
-    if metric in ("l2", "frobenius"):
-        return float(np.sqrt(np.sum(change * change)))
-    if metric == "l1":
-        return float(np.sum(np.abs(change)))
-    if metric == "linf":
-        return float(np.max(np.abs(change), initial=0.0))
-    if metric == "rank_one":
-        return float(np.max(np.abs(np.linalg.eigvalsh(change)), initial=0.0))
-    raise InvalidValueError(field="metric", found=metric, allowed=", ".join(MEASURED), where="sensitivity")
-
-
-def _drawn(steps: Iterable[Step] | Generator, rng: np.random.Generator) -> Iterable[Step]:
-    if callable(steps):
-        while True:
-            yield steps(rng)
-    yield from steps
-
-
-def _size(query: Query, step: Step, distance: Distance, neighbours: Neighbours) -> float:
-    """How far a step moves the sum; 0 where it is not one step: who comes and who goes are two under add-remove."""
-    if neighbours is Neighbours.ADD_REMOVE and step[0] is not None and step[1] is not None:
-        return 0.0
-    return length(moved(query, step), distance.metric)
-
-
-def _exceeds(size: float, distance: Distance) -> bool:
-    return not size <= distance.value * (1.0 + _SLACK)  # NaN is too far
-
-
-def _shrunk(query: Query, step: Step, distance: Distance, neighbours: Neighbours, within: Within | None) -> Step:
-    """A simpler step that is still too far: entries set to zero, then rounded to few digits, one at a time."""
-    for side in (0, 1):
-        block = step[side]
-        if block is None:
-            continue
-        for place in np.ndindex(block.shape):
-            for simpler in (0.0, float(np.sign(block[place])), round(float(block[place]), 2)):
-                trial = block.copy()
-                trial[place] = simpler
-                trial = trial if within is None else within(trial)
-                candidate: Step = (trial, step[1]) if side == 0 else (step[0], trial)
-                if simpler != block[place] and _exceeds(_size(query, candidate, distance, neighbours), distance):
-                    step, block = candidate, trial
-                    break
-    return step
-
-
-def _told(query: Query, step: Step, distance: Distance) -> Excess:
-    texts = ["none" if block is None else repr(block.tolist()) for block in step]
-    return Excess(
-        query=query.name,
-        claimed=distance,
-        found=length(moved(query, step), distance.metric),
-        gone=texts[0],
-        came=texts[1],
-    )
+    def shrunk(self) -> Excess:
+        """The same violation with simpler numbers: each becomes 0, 1, its sign or its leading digit, if that still exceeds."""
+        assert self.came is not None
+        for which in ("came", "gone"):
+            row: Array | None = getattr(self, which)
+            for place in range(0 if row is None else len(row)):
+                assert row is not None
+                number = float(row[place])
+                for simpler in (0.0, 1.0, math.copysign(1.0, number), float(f"{number:.1g}")):
+                    trial = row.copy()
+                    trial[place] = simpler
+                    trial = self.space.within(trial[None])[0]
+                    size = self.measure(trial, self.gone) if which == "came" else self.measure(self.came, trial)
+                    if self.exceeds(size):
+                        self.size, row = size, trial
+                        setattr(self, which, trial)
+                        break
+        gone = None if self.gone is None else tuple(self.gone.tolist())
+        return Excess(
+            query=self.query.name,
+            relation=self.relation,
+            claimed=self.claimed,
+            found=self.size,
+            came=tuple(self.came.tolist()),
+            gone=gone,
+        )

@@ -8,8 +8,8 @@ import pytest
 
 from dpkit import InvalidValueError, Laplace, Neighbours, PureDP, audit, l1, l2
 from dpkit.auditing.certificates.replay import replay
+from dpkit.auditing.search.metrics import size_in
 from dpkit.auditing.search.pair_search import extremes, worst_pair
-from dpkit.auditing.search.sensitivity import length
 from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.testing.data_strategies import neighbouring_datasets
@@ -84,7 +84,7 @@ def test_ascent_leads_to_where_the_density_is_worst():
 def test_extremes_are_within_the_distance(at):
     assert extremes(at)
     for one, two in extremes(at):
-        assert length(np.atleast_1d(two - one), at.metric) <= at.value
+        assert size_in(at.metric, np.atleast_1d(two - one)) <= at.value
 
 
 def summing(data, n, rng):
