@@ -16,8 +16,16 @@ from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
 from dpkit.auditing.falsifiers.registered import Falsifier, Stage, others
 from dpkit.auditing.outputs import Sampler
-from dpkit.auditing.search.pair_search import TRIES, PairGenerator, searched, worst_pair
-from dpkit.auditing.search.pairs import Pair, pairs_at, registered_pairs, takes_any_number
+from dpkit.auditing.search.pairs import (
+    TRIES,
+    Pair,
+    PairGenerator,
+    pairs_at,
+    registered_pairs,
+    searched,
+    takes_any_number,
+    worst_pair,
+)
 from dpkit.auditing.subject import Subject
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.mechanism import Mechanism, WhiteBox

@@ -16,7 +16,7 @@ from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.outputs import Sampler, Source
-from dpkit.auditing.search.pair_search import TRIES, PairGenerator
+from dpkit.auditing.search.pairs import TRIES, PairGenerator
 from dpkit.auditing.subject import Subject
 from dpkit.contracts.auditor import Evidence
 from dpkit.contracts.mechanism import Mechanism, WhiteBox

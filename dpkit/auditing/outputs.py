@@ -41,12 +41,8 @@ class Source:
         expected = one.shape[1:] if self._shape is None else self._shape
         for found in (one.shape[1:], two.shape[1:]):
             if found != expected:
-                raise InvalidValueError(
-                    field="target",
-                    found=f"outputs of shapes {expected} and {found}",
-                    allowed="outputs of one shape, in every call and for both datasets",
-                    where="audit",
-                )
+                allowed = "outputs of one shape, in every call and for both datasets"
+                raise _refusal(f"outputs of shapes {expected} and {found}", allowed)
         self._shape = expected
         self.drawn += 2 * n
         return one, two
@@ -58,24 +54,17 @@ def _asked(fn: Sampler, dataset: object, n: int, rng: np.random.Generator) -> np
     try:
         outputs = np.asarray(returned)
     except ValueError:
-        raise InvalidValueError(
-            field="target", found="outputs of different lengths", allowed="outputs of one shape", where="audit"
-        ) from None
+        raise _refusal("outputs of different lengths", "outputs of one shape") from None
     if outputs.ndim == 0 or outputs.shape[0] != n or outputs.size == 0:
-        raise InvalidValueError(
-            field="target",
-            found=f"an array of shape {outputs.shape}",
-            allowed=f"a function fn(dataset, n, rng) whose output has n = {n} entries along its first axis",
-            where="audit",
-        )
+        allowed = f"a function fn(dataset, n, rng) whose output has n = {n} entries along its first axis"
+        raise _refusal(f"an array of shape {outputs.shape}", allowed)
     if outputs.dtype.kind not in "biuf":
-        raise InvalidValueError(
-            field="target",
-            found=f"outputs of type {outputs.dtype}",
-            allowed="numbers, or categories as integers",
-            where="audit",
-        )
+        raise _refusal(f"outputs of type {outputs.dtype}", "numbers, or categories as integers")
     return outputs
+
+
+def _refusal(found: str, allowed: str, *, fix: str = "") -> InvalidValueError:
+    return InvalidValueError(field="target", found=found, allowed=allowed, where="audit", fix=fix)
 
 
 def _copied(dataset: object) -> object:
@@ -88,13 +77,8 @@ def _copied(dataset: object) -> object:
 def _numbers(outputs: npt.NDArray[np.generic]) -> Array:
     """As floats; NaN and infinities become numbers that stand apart from all others, and that an event may single out."""
     if _beyond_floats(outputs):
-        raise InvalidValueError(
-            field="target",
-            found="whole numbers beyond 2**53 after a first batch without any",
-            allowed="categories that float64 tells apart",
-            where="audit",
-            fix="Number the categories from 0.",
-        )
+        found = "whole numbers beyond 2**53 after a first batch without any"
+        raise _refusal(found, "categories that float64 tells apart", fix="Number the categories from 0.")
     numbers = outputs.astype(np.float64)
     numbers = numbers.reshape(len(numbers), 1) if numbers.ndim == 1 else numbers
     return numbers if np.isfinite(numbers).all() else np.nan_to_num(numbers, nan=-2.0 * _HUGE, posinf=_HUGE, neginf=-_HUGE)

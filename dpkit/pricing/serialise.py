@@ -98,7 +98,7 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
     if body.keys() != names:
         odd = ", ".join(sorted(body.keys() ^ names))
         raise SerialisationError(reason=f"the fields of {kind} do not fit ({odd}).")
-    wrong = ", ".join(name for name, hint in _hints(cls).items() if name in body and not _fits(body[name], hint))
+    wrong = ", ".join(name for name, hint in hints_of(cls).items() if name in body and not fits(body[name], hint))
     if wrong:
         raise SerialisationError(reason=f"{kind} refuses its fields: another type is declared for {wrong}.")
     if cls is guarantee.Guarantee:
@@ -115,7 +115,7 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def hints_of(cls: type) -> dict[str, Any]:
     """What types the fields of a class are declared with; nothing where they cannot be resolved."""
     try:
         return get_type_hints(cls)
@@ -123,19 +123,19 @@ def _hints(cls: type) -> dict[str, Any]:
         return {}
 
 
-def _fits(value: object, hint: Any) -> bool:
+def fits(value: object, hint: Any) -> bool:
     """Whether a value is of a declared type, as far as it is one that JSON carries; a class checks the rest itself."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in arguments)
+        return any(fits(value, one) for one in arguments)
     if origin is Literal:
         return value in arguments
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return all(_fits(item, arguments[0]) for item in value)
-        return len(value) == len(arguments) and all(map(_fits, value, arguments))
+            return all(fits(item, arguments[0]) for item in value)
+        return len(value) == len(arguments) and all(map(fits, value, arguments))
     if hint is None or hint is type(None):
         return value is None
     if hint in (float, int):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 
-from dpkit.auditing.search.pair_search import Pair
+from dpkit.auditing.search.pairs import Pair
 
 _QUIET = tuple(HealthCheck)
 

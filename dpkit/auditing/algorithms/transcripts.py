@@ -1,9 +1,15 @@
-"""Whole algorithms: the privacy loss of a transcript is the sum of the losses of its releases, given what came before."""
+"""Whole algorithms: the privacy loss of a transcript is the sum of the losses of its releases, given what came before.
+
+Of an algorithm that is audited by name, everything that a run needs stands in the certificate, so that a replay needs no
+objects.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,26 +20,36 @@ from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import AuditCertificate
-from dpkit.auditing.certificates.recipe import Recipe
+from dpkit.auditing.certificates.recipe import Recipe, decoded, encoded
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
+from dpkit.data.columns.kinds import Boolean, Category, Column, Number, Policy
+from dpkit.data.columns.schema import Schema
+from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.setting import DeclaredSetting
+from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.summing.delivery import check_delivery, release_exactly
-from dpkit.errors import DpkitError, InvalidValueError, PlanExceededError
+from dpkit.data.tables.open_source import open_source
+from dpkit.errors import DpkitError, InvalidValueError, PlanExceededError, SerialisationError
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.rounding import sqrt_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import Purse
 from dpkit.release.driver import drive
 from dpkit.release.simulated import Request, SimulatedCurator
 
 SIDES = ("first dataset", "second dataset")
 _DELTA = 1e-3
+Columns = Mapping[str, Sequence[Any]]
+"""Named columns of a small, made-up dataset."""
+_KINDS: dict[str, type] = {"Number": Number, "Category": Category, "Boolean": Boolean}
 
 
 def audit_algorithm(
@@ -79,7 +95,7 @@ def audit_algorithm(
         found = []
         for _ in range(n):
             runs += 1
-            found.append(_Transcript(engines, SIDES.index(str(side)), setting, plan, stream).loss_of(algorithm, noise))
+            found.append(_loss_of_run(algorithm, noise, engines, SIDES.index(str(side)), setting, plan, stream))
         return asfloat(found)
 
     called = f"{type(algorithm).__module__}:{type(algorithm).__qualname__}" if name is None else name
@@ -108,24 +124,19 @@ def _overspent(plan: AuditPlan, error: PlanExceededError, runs: int) -> AuditCer
     return plan.certify(plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)
 
 
-class _Transcript:
-    """One simulated run: it releases from one dataset, and keeps what each release says about which it was."""
+def _loss_of_run(
+    algorithm: AnyAlgorithm,
+    noise: float,
+    engines: tuple[Engine, Engine],
+    side: int,
+    setting: Setting,
+    plan: Event,
+    rng: np.random.Generator,
+) -> float:
+    """The loss of one simulated run on the data of one side; infinite where the other could not have given it."""
+    logs = [0.0, 0.0]
 
-    def __init__(
-        self, engines: tuple[Engine, Engine], side: int, setting: Setting, plan: Event, rng: np.random.Generator
-    ) -> None:
-        self._side, self._rng = side, rng
-        purse = Purse(plan, run="transcript")
-        self._curator = SimulatedCurator(self._released, setting=setting, purse=purse, engines=engines)
-        self._logs = [0.0, 0.0]
-
-    def loss_of(self, algorithm: AnyAlgorithm, noise: float) -> float:
-        """The loss of a whole run; infinite where one dataset could not have given it."""
-        drive(algorithm, self._curator, noise=noise)
-        one, two = self._logs
-        return 0.0 if one == two == -math.inf else one - two
-
-    def _released(self, asked: Request) -> Array:
+    def release(asked: Request) -> Array:
         """The total of one dataset with noise, scored by its density under both."""
         mechanism = asked.mechanism
         check_delivery(asked.query, mechanism)
@@ -133,17 +144,20 @@ class _Transcript:
             raise InvalidValueError(
                 field="mechanism", found=mechanism, allowed="mechanisms with a log_density", where="audit_algorithm"
             )
-        value = np.asanyarray(release_exactly(asked.totals[self._side], mechanism, self._rng))
-        for side in (0, 1):
-            center = asked.totals[side].nearest()
+        value = np.asanyarray(release_exactly(asked.totals[side], mechanism, rng))
+        for each in (0, 1):
+            center = asked.totals[each].nearest()
             if value.dtype.kind in "iu":
                 center = center.astype(np.int64)
             density = float(np.sum(mechanism.log_density(np.asarray(value), center)))
-            self._logs[side] += -math.inf if math.isnan(density) else density
+            logs[each] += -math.inf if math.isnan(density) else density
         return value
 
+    purse = Purse(plan, run="transcript")
+    drive(algorithm, SimulatedCurator(release, setting=setting, purse=purse, engines=engines), noise=noise)
+    return 0.0 if logs[0] == logs[1] == -math.inf else logs[0] - logs[1]
 
-@dataclass(frozen=True, slots=True)
+
 class _LossItself:
     """Outputs that are losses already: their log ratio is what they are."""
 
@@ -165,3 +179,114 @@ def _plan_loss(plan: Event, setting: Setting, registry: Registry) -> Loss:
     except DpkitError:
         best = account(plan, "best", setting.neighbours, registry)
         return ApproxDP(epsilon=best.epsilon(delta=_DELTA), delta=_DELTA)
+
+
+def audit_named_algorithm(
+    name: str,
+    parameters: Mapping[str, object],
+    noise: float,
+    *,
+    setting: DeclaredSetting,
+    tables: tuple[Columns, Columns],
+    claim: Loss | None = None,
+    confidence: float = 0.999,
+    samples: int = 2_000,
+    rng: np.random.Generator | int | None = None,
+    time: float | None = None,
+    registry: Registry | None = None,
+) -> list[AuditCertificate]:
+    """`audit_algorithm` of the algorithm that the registry makes by this name, on two neighbouring tables.
+
+    The certificate holds the name, the parameters, the setting and both tables, and `dpkit audit replay` runs it again.
+    """
+    known = default_registry() if registry is None else registry
+    recipe: dict[str, object] = {
+        "algorithm": name,
+        "parameters": encoded(dict(parameters)),
+        "noise": float(noise),
+        "setting": _encoded_setting(setting),
+        "tables": encoded([{column: list(values) for column, values in table.items()} for table in tables]),
+        "claim": "plan" if claim is None else "given",
+    }
+    for part in ("parameters", "tables"):
+        if recipe[part] is None:
+            allowed = "numbers, texts and lists of these"
+            raise InvalidValueError(field=part, found="values of other types", allowed=allowed, where="audit")
+    sources = [open_source(dict(table), setting.schema, unit=setting.unit, neighbours=setting.neighbours) for table in tables]
+    return audit_algorithm(
+        known.algorithm(name).prepare(setting, **parameters),
+        noise,
+        setting=setting,
+        engines=(BlockEngine(sources[0]), BlockEngine(sources[1])),
+        claim=claim,
+        confidence=confidence,
+        samples=samples,
+        rng=rng,
+        time=time,
+        name=name,
+        registry=known,
+        recipe=recipe,
+    )
+
+
+def rerun_algorithm(
+    recipe: Mapping[str, Any], certificate: AuditCertificate, *, samples: int, registry: Registry
+) -> list[AuditCertificate]:
+    """The same audit, from its recipe and the seed of the certificate."""
+    try:
+        parameters, tables = decoded(recipe["parameters"]), decoded(recipe["tables"])
+        name, noise, setting = str(recipe["algorithm"]), float(recipe["noise"]), _decoded_setting(recipe["setting"])
+        given = recipe["claim"] == "given"
+    except (KeyError, TypeError, ValueError) as error:
+        raise SerialisationError(reason=f"the recipe names no audit of an algorithm ({type(error).__name__}).") from None
+    return audit_named_algorithm(
+        name,
+        parameters,
+        noise,
+        setting=setting,
+        tables=(tables[0], tables[1]),
+        claim=certificate.claim.loss if given else None,
+        confidence=certificate.confidence,
+        samples=samples,
+        rng=certificate.seed,
+        registry=registry,
+    )
+
+
+def _encoded_setting(setting: DeclaredSetting) -> dict[str, object]:
+    return {
+        "columns": [_column(column) for column in setting.schema.columns],
+        "neighbours": setting.neighbours.value,
+        "unit": {"column": setting.unit.column, "at_most": setting.unit.at_most},
+        "rows": setting.rows,
+    }
+
+
+def _column(column: Column) -> dict[str, object]:
+    kind = type(column).__name__
+    if _KINDS.get(kind) is not type(column):
+        raise InvalidValueError(field="schema", found=kind, allowed="Number, Category and Boolean columns", where="audit")
+    body: dict[str, object] = {"is": kind}
+    for part in dataclasses.fields(column):  # type: ignore[arg-type]
+        value = getattr(column, part.name)
+        body[part.name] = {"policy": value.value} if isinstance(value, Policy) else encoded(value)
+    return body
+
+
+def _decoded_setting(node: Mapping[str, Any]) -> DeclaredSetting:
+    try:
+        columns = []
+        for column in node["columns"]:
+            fields = {
+                name: Policy(value["policy"]) if "policy" in value else decoded(value)
+                for name, value in column.items()
+                if name != "is"
+            }
+            columns.append(_KINDS[column["is"]](**fields))
+        unit = PrivacyUnit(column=node["unit"]["column"], at_most=node["unit"]["at_most"])
+        neighbours = Neighbours(node["neighbours"])
+        return DeclaredSetting(schema=Schema(columns=tuple(columns)), neighbours=neighbours, unit=unit, rows=node["rows"])
+    except (KeyError, TypeError, ValueError, DpkitError) as error:
+        if isinstance(error, SerialisationError):
+            raise
+        raise SerialisationError(reason=f"the recipe holds no setting ({type(error).__name__}).") from None

@@ -40,7 +40,6 @@ class Coordinates(Columns):
         self.names = ("y",) if size == 1 else tuple(f"y.flat[{j}]" for j in range(self._count))
 
     def scores(self, outputs: Array) -> Array:
-        """As they are."""
         return flat(outputs)[:, : self._count]
 
 
@@ -59,7 +58,6 @@ class Summaries(Columns):
     )
 
     def scores(self, outputs: Array) -> Array:
-        """One row an output."""
         rows = flat(outputs)
         clipped = np.clip(rows, -1e150, 1e150)
         ordered = np.sort(rows, axis=1)

@@ -122,7 +122,6 @@ class CategoryRatio(LearnedRatio):
     names = ("log_ratio_of_category(y)",)
 
     def fit(self, first: Array, second: Array) -> None:
-        """Counts of both sides."""
         n = first.shape[0]
         self._keys, inverse = np.unique(_keys(np.concatenate([first, second])), return_inverse=True)
         if self._keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
@@ -191,7 +190,6 @@ class Logistic(LearnedRatio):
         self._weights = weights
 
     def log_ratio(self, outputs: Array) -> Array:
-        """The log odds."""
         return asfloat(self._features(outputs) @ self._weights)
 
     def _features(self, outputs: Array) -> Array:
@@ -211,11 +209,9 @@ class TreeRatio(LearnedRatio):
     least = 150
 
     def fit(self, first: Array, second: Array) -> None:
-        """Fresh trees."""
         self._trees = BoostedTrees(flat(first)[-_RECENT // 2 :], flat(second)[-_RECENT // 2 :])
 
     def log_ratio(self, outputs: Array) -> Array:
-        """The log odds."""
         return self._trees.log_odds(flat(outputs))
 
 

@@ -145,17 +145,14 @@ class BettingProcess(Process):
         return path
 
     def prepare(self) -> None:
-        """Choose the next bets."""
         if self._inner is not None:
             self._inner.choose()
 
     @property
     def log_e(self) -> float:
-        """ln of the e-value."""
         return 0.0 if self._inner is None else self._inner.log_wealth
 
     def telling(self) -> float | None:
-        """How likely the event is that tells the datasets apart best."""
         return None if self._inner is None else self._inner.telling()
 
     def event(self) -> OutputEvent | None:

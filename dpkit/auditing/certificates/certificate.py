@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dpkit.errors import SerialisationError
 from dpkit.interchange import from_json as value_from_json
-from dpkit.pricing.serialise import dump, strict_json
+from dpkit.pricing.serialise import dump, fits, hints_of, strict_json
 from dpkit.privacy.claims import Claim
 
 VERSION = 1
@@ -150,7 +150,7 @@ def _read(text: str) -> AuditCertificate:
         numbers = {name: _number(body[name]) for name in _NUMBERS if name in body}
         rest = {name: _tuples(body[name]) for name in ("tried", "software")}
         read = AuditCertificate(**{**body, **numbers, **rest, "claim": claim, "witness": Witness(**witness)})
-        wrong = next((name for name, fits in _SHAPES.items() if not fits(_field(read, name))), None)
+        wrong = next((name for part in (read, read.witness) for name in _misfits(part)), None)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         if isinstance(error, SerialisationError):
             raise
@@ -160,57 +160,24 @@ def _read(text: str) -> AuditCertificate:
     return read
 
 
-def _field(certificate: AuditCertificate, name: str) -> object:
-    part, _, inner = name.partition(".")
-    value: object = getattr(certificate, part)
-    return getattr(value, inner) if inner else value
-
-
-def _text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
-
-
-def _count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _real(value: object) -> bool:
-    return isinstance(value, float) and not math.isnan(value)
-
-
-def _counts(value: object) -> bool:
-    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_count, value)))
-
-
-def _pairs(value: object) -> bool:
-    return isinstance(value, tuple) and all(_texts(item) and len(item) == 2 for item in value)
-
-
 _NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
-_SHAPES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("target", "falsifier", "note", "recipe", "digest", "witness.event", "witness.code"), _text),
-    **dict.fromkeys(("epsilon_lower", "delta", "log_e_value"), _real),
-    **dict.fromkeys(("samples", "bound_samples", "budget", "witness.trials"), _count),
-    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "claim": lambda value: isinstance(value, Claim),
-    "hypothesis": lambda value: value in get_args(Arithmetic),
-    "verdict": lambda value: value in get_args(Verdict),
-    "tried": _texts,
-    "software": _pairs,
-    "confidence": lambda value: _real(value) and 0.0 <= value <= 1.0,
-    "level": lambda value: _real(value) and 0.0 < value <= 1.0,
-    "power": lambda value: value is None or _real(value),
-    "power_event": lambda value: value is None or _real(value),
-    "floating_point": lambda value: isinstance(value, bool),
-    "witness.pair": lambda value: _texts(value) and len(value) == 2,
-    "witness.hits": _counts,
-    "witness.output": lambda value: isinstance(value, tuple) and all(isinstance(item, int | float) for item in value),
-}
-"""What each field must be: a text may be sealed anew by anybody, so the seal says nothing of it."""
+_COUNTS = ("samples", "bound_samples", "budget", "trials", "hits")
+
+
+def _misfits(part: AuditCertificate | Witness) -> Iterator[str]:
+    """Fields that are not as certificates have them: a text may be sealed anew by anybody, so the seal says nothing of it."""
+    kind: type = type(part)
+    for name, hint in hints_of(kind).items():
+        value = getattr(part, name)
+        items = value if isinstance(value, tuple) else (value,)
+        if (
+            not fits(value, hint)
+            or any(isinstance(item, float) and math.isnan(item) for item in items)
+            or (name in _COUNTS and any(item is not None and item < 0 for item in items))
+            or (name == "confidence" and not 0.0 <= value <= 1.0)
+            or (name == "level" and not 0.0 < value <= 1.0)
+        ):
+            yield name if isinstance(part, AuditCertificate) else f"witness.{name}"
 
 
 def _tuples(value: Any) -> Any:

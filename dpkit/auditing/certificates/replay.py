@@ -47,7 +47,8 @@ def replay(
         return Replay(confirmed=False, differences=("digest",), certificate=None)
     known = default_registry() if registry is None else registry
     again = _rerun(certificate, target, pair, density, falsifiers, known)
-    same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == _key(certificate)]
+    key = (certificate.hypothesis, certificate.claim, certificate.witness.pair)
+    same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == key]
     if not same:
         return Replay(confirmed=False, differences=("no such certificate",), certificate=None)
     different = [
@@ -72,10 +73,6 @@ def function_path(certificate: AuditCertificate) -> str | None:
     return str(described["function"]) if isinstance(described, dict) and "function" in described else None
 
 
-def _key(certificate: AuditCertificate) -> tuple[object, object, object]:
-    return certificate.hypothesis, certificate.claim, certificate.witness.pair
-
-
 def _rerun(
     certificate: AuditCertificate,
     target: Sampler | Mechanism | None,
@@ -89,11 +86,16 @@ def _rerun(
     recipe = read_recipe(certificate.recipe)
     described = recipe.get("target")
     if isinstance(described, dict) and "algorithm" in described and target is None:
-        from dpkit.auditing.algorithms.audits_by_name import rerun_algorithm
+        from dpkit.auditing.algorithms.transcripts import rerun_algorithm
 
         return rerun_algorithm(described, certificate, samples=samples, registry=registry)
     if certificate.hypothesis == "records":
-        return [_of_records(certificate)]
+        from dpkit.auditing.falsifiers.records import audit_file
+
+        kind, _, path = certificate.target.partition(":")
+        if kind not in ("ledger", "trace"):
+            raise InvalidValueError(field="target", found=kind, allowed="the file of a ledger or a trace", where="replay")
+        return [audit_file(path)]
     if target is None and certificate.target.startswith("zoo:"):
         from dpkit.auditing.zoo import entry_named
 
@@ -102,29 +104,21 @@ def _rerun(
     missing = sorted(set(recipe.get("auditors") or ()) ^ {auditor.name for auditor in others(registry.auditors)})
     if recipe and recipe.get("falsifiers") is None and missing:
         raise InvalidValueError(
-            field="plugins",
-            found=f"other auditors than took part ({', '.join(missing)})",
+            field="plugins", found=f"other auditors than took part ({', '.join(missing)})", where="replay",
             allowed="the plugins whose auditors shared the error probability",
-            where="replay",
             fix="Install the plugins that the audit was run with, and no other auditors.",
-        )
+        )  # fmt: skip
     checks = recipe.get("checks")
+    claim = None if recipe.get("claim") == "own" else certificate.claim
     return audit(
-        _target(certificate, described, registry) if target is None else target,
-        None if recipe.get("claim") == "own" else certificate.claim,
-        None,
-        certificate.confidence,
-        samples,
-        certificate.seed,
-        at=decoded_distance(recipe.get("at")),
+        _target(certificate, described, registry) if target is None else target, claim, None, certificate.confidence, samples,
+        certificate.seed, at=decoded_distance(recipe.get("at")),
         pairs=_pairs(recipe, certificate) if pair is None else (pair,),
         density=_density(recipe, registry) if density is None else density,
-        falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers,
-        floating_point=certificate.floating_point,
-        checks=None if checks is None else [name for name in checks if isinstance(name, str)],
-        name=certificate.target,
+        falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
+        checks=None if checks is None else [name for name in checks if isinstance(name, str)], name=certificate.target,
         registry=registry,
-    )
+    )  # fmt: skip
 
 
 def _target(certificate: AuditCertificate, described: object, registry: Registry) -> Sampler | Mechanism:
@@ -150,15 +144,6 @@ def _density(recipe: Mapping[str, object], registry: Registry) -> WhiteBox | Non
             fix="Pass density=... to replay.",
         )  # fmt: skip
     return made
-
-
-def _of_records(certificate: AuditCertificate) -> AuditCertificate:
-    from dpkit.auditing.falsifiers.records import audit_file
-
-    kind, _, path = certificate.target.partition(":")
-    if kind not in ("ledger", "trace"):
-        raise InvalidValueError(field="target", found=kind, allowed="the file of a ledger or a trace", where="replay")
-    return audit_file(path)
 
 
 def _pairs(recipe: Mapping[str, object], certificate: AuditCertificate) -> tuple[tuple[object, object], ...]:

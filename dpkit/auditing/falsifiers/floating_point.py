@@ -30,7 +30,6 @@ class LastBits(Columns):
         self.names = tuple(word.format(j=j) for j in range(self._count) for word in words)
 
     def scores(self, outputs: Array) -> Array:
-        """One row an output."""
         rows = flat(outputs)
         columns = []
         for j in range(self._count):

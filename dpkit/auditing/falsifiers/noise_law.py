@@ -54,7 +54,6 @@ class NoiseLaw(Process):
 
     @property
     def log_e(self) -> float:
-        """ln of the e-value."""
         return float(np.logaddexp.reduce(self._logs) - math.log(len(self._logs)))
 
     def _fitting(self) -> float:

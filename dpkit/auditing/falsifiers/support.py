@@ -63,7 +63,6 @@ class Support(Process):
 
     @property
     def log_e(self) -> float:
-        """ln of the e-value."""
         return self._last
 
     def event(self) -> OutputEvent | None:

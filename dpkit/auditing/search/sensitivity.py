@@ -12,6 +12,7 @@ import numpy as np
 
 from dpkit.auditing.search.metrics import is_measured, sizes_in
 from dpkit.contracts.query import Block, Query
+from dpkit.numerics.rounding import format_down
 from dpkit.numerics.special import Array
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
@@ -57,7 +58,7 @@ class Excess:
 
     def __str__(self) -> str:
         change = f"row {self.came}" if self.gone is None else f"rows {self.came} and {self.gone}"
-        return f"{change} give a {self.claimed.metric} distance of {self.found:.6g}, declared {self.claimed.value:.6g}"
+        return f"{change} give a {self.claimed.metric} distance of {format_down(self.found)}, declared {self.claimed}"
 
 
 def contributions(query: Query, block: Block) -> Array:

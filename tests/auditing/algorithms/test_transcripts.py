@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.auditing.algorithms.audits_by_name import audit_named_algorithm
-from dpkit.auditing.algorithms.transcripts import audit_algorithm
+from dpkit.auditing.algorithms.transcripts import audit_algorithm, audit_named_algorithm
 from dpkit.auditing.certificates.replay import replay
 from dpkit.data.setting import DeclaredSetting
 from dpkit.release.curator import planned_event

@@ -9,7 +9,7 @@ import pytest
 from dpkit import InvalidValueError, Laplace, Neighbours, PureDP, audit, l1, l2
 from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.search.metrics import size_in
-from dpkit.auditing.search.pair_search import extremes, worst_pair
+from dpkit.auditing.search.pairs import extremes, worst_pair
 from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.testing.data_strategies import neighbouring_datasets
