@@ -4,8 +4,10 @@ from dpkit._version import __version__ as __version__
 from dpkit.accountants.odometers import PrivacyOdometer as PrivacyOdometer
 from dpkit.accounting import account as account
 from dpkit.accounting import calibrate as calibrate
+from dpkit.accounting import from_json as from_json
 from dpkit.accounting import privacy_filter as privacy_filter
 from dpkit.accounting import privacy_odometer as privacy_odometer
+from dpkit.accounting import to_json as to_json
 from dpkit.analysis.plan import Plan as Plan
 from dpkit.analysis.reading.load import load as load
 from dpkit.analysis.reading.spec import Spec as Spec
@@ -100,8 +102,6 @@ from dpkit.errors import UnpricedLossError as UnpricedLossError
 from dpkit.hooks.manager import default_registry as default_registry
 from dpkit.hooks.manager import load_plugins as load_plugins
 from dpkit.hooks.specs import hookimpl as hookimpl
-from dpkit.interchange import from_json as from_json
-from dpkit.interchange import to_json as to_json
 from dpkit.mechanisms.additive import AdditiveNoise as AdditiveNoise
 from dpkit.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
 from dpkit.mechanisms.discrete import DiscreteGaussianEvent as DiscreteGaussianEvent
@@ -120,8 +120,8 @@ from dpkit.numerics.exact_sums import ExactSum as ExactSum
 from dpkit.numerics.noise.exact_rounding import NoiseLaw as NoiseLaw
 from dpkit.numerics.noise.exact_rounding import Tail as Tail
 from dpkit.numerics.noise.exact_rounding import exactly_rounded as exactly_rounded
+from dpkit.numerics.noise.randomness import Simulated as Simulated
 from dpkit.numerics.noise.randomness import secure_generator as secure_generator
-from dpkit.numerics.noise.simulated import Simulated as Simulated
 from dpkit.pricing.explain import Explanation as Explanation
 from dpkit.pricing.filters import Filtering as Filtering
 from dpkit.pricing.filters import FilterTheorem as FilterTheorem

@@ -24,7 +24,7 @@ from dpkit.mechanisms.releasing import (
 from dpkit.numerics.exact_sums import grid_below, runs_of, truncated, whole_steps
 from dpkit.numerics.noise.exact_rounding import grid_for
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
-from dpkit.numerics.noise.simulated import stamped
+from dpkit.numerics.noise.randomness import stamped
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number

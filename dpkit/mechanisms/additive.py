@@ -1,4 +1,4 @@
-"""Additive noise of a third party's own law: all that a mechanism needs beside the law, its density and its theorems."""
+"""Noise of one scale: what the built-in ones share, and all that a third party's needs beside its law, density and theorems."""
 
 from __future__ import annotations
 
@@ -23,52 +23,79 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdditiveNoise(ABC):
-    """value + scale * Z, an independent Z of the law in every entry, exactly rounded. Abstract: a subclass says which noise.
+class ScaleNoise(ABC):
+    """Noise that is proportional to a `scale`. Abstract: a subclass says which noise, by `release`.
 
-    `law` is that of Z; `rules` are the theorems, all about one event class, whose only field is `ratio`: the distance in
-    `metric` over the scale, rounded up. The claims of a release are these theorems, so auditors try what accountants use.
+    `rules` are the theorems, all about one event class, whose only field is `ratio`: the distance in `metric` over the scale,
+    rounded up. Where only a distance in one of `other_metrics` is known, it bounds that in `metric`. The claims of a release
+    are these theorems, so auditors try what accountants use.
     """
 
     scale: float
 
-    law: ClassVar[NoiseLaw]
     rules: ClassVar[tuple[LossRule, ...]]
     metric: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale, where=type(self).__name__))
-
-    @abstractmethod
-    def unit_log_density(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """ln of the density of Z, entry by entry: what makes audits far more powerful than samples alone."""
-
-    @property
-    def grid(self) -> float:
-        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        return grid_for(self.scale)
+    other_metrics: ClassVar[tuple[str, ...]] = ()
 
     def event(self, at: Distance | Sequence[Distance]) -> Event:
         """A release whose value moves by at most this distance."""
-        distance = releasing.distance_in(at, metrics=(self.metric,), where=type(self).__name__)
+        distance = releasing.distance_in(at, metrics=(self.metric, *self.other_metrics), where=type(self).__name__)
         kind: Any = self.rules[0].event
         made: Event = kind(ratio=releasing.ratio_up(distance, self.scale))
         return made
 
+    @abstractmethod
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
-    ) -> npt.NDArray[np.float64]:
-        """The noisy value, of the same shape; see `exactly_rounded` for what is refused, and what `saturate` does."""
-        source = releasing.checked_generator(rng)
-        return exactly_rounded(value, scale=self.scale, law=self.law, rng=source, saturate=saturate)
+    ) -> npt.NDArray[Any]:
+        """The noisy value, of the same shape. With `saturate`, a public limit, nothing raises on a value."""
 
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
         """n independent noisy values along the first axis."""
         return self.release(releasing.repeated(value, n), rng)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """One claim a rule."""
         return releasing.claims_of(self.event(at), self.rules, neighbours=neighbours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundedNoise(ScaleNoise):
+    """value + scale * Z, an independent Z of the `law` in every entry, exactly rounded to a grid set by the scale. Abstract."""
+
+    law: ClassVar[NoiseLaw]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale, where=type(self).__name__))
+
+    @property
+    def grid(self) -> float:
+        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
+        return grid_for(self.scale)
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The noisy value, of the same shape.
+
+        NaN, infinities and magnitudes above 2**450 raise before anything is drawn; with `saturate`, a public limit,
+        they are clamped (NaN counts as 0) and nothing raises on a value.
+        """
+        source = releasing.checked_generator(rng)
+        return exactly_rounded(value, scale=self.scale, law=self.law, rng=source, saturate=saturate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditiveNoise(RoundedNoise):
+    """value + scale * Z, an independent Z of the law in every entry, exactly rounded. Abstract: a subclass says which noise.
+
+    It names `law`, that of Z, `rules` and `metric`: the theorems, all about one event class whose only field is `ratio`, the
+    distance in `metric` over the scale, rounded up. And it writes the density of Z.
+    """
+
+    @abstractmethod
+    def unit_log_density(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """ln of the density of Z, entry by entry: what makes audits far more powerful than samples alone."""
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded output, summed over the entries of the value."""

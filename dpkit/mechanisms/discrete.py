@@ -12,14 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
+from dpkit.mechanisms.additive import ScaleNoise
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
+from dpkit.numerics.noise.discrete_noise import (
+    LARGEST_SUM,
+    LARGEST_VALUE,
+    add_saturating,
+    checked_discrete_scale,
+    discrete_gaussian,
+    discrete_laplace,
+)
+from dpkit.numerics.noise.noise_inputs import checked_integers
+from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, LossRule, finite
+from dpkit.privacy.claims import Citation, LossRule, finite
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
-from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
+from dpkit.privacy.neighbours import EITHER
 
 IntArray = npt.NDArray[np.int64]
 
@@ -75,41 +86,38 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace:
-    """Integers + integer noise with P(x) proportional to exp(-|x|/scale)."""
+class _IntegerNoise(ScaleNoise):
+    """Integers + integer noise, by a sampler that is exact. Abstract."""
 
-    scale: float
+    sampler: ClassVar[Sampler]
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise.discrete_noise import checked_discrete_scale
-
-        object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteLaplace"))
+        object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where=type(self).__name__))
 
     @property
     def grid(self) -> float:
         """Outputs are whole numbers."""
         return 1.0
 
-    def event(self, at: Distance | Sequence[Distance]) -> DiscreteLaplaceEvent:
-        """A release whose integers move by at most this L1 distance."""
-        distance = releasing.distance_in(at, metrics=("l1",), where="DiscreteLaplace")
-        return DiscreteLaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
-
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
-        from dpkit.numerics.noise.discrete_noise import discrete_laplace
+        releasing.checked_generator(rng)
+        where = f"{type(self).__name__}.release"
+        integers = checked_integers(value, largest=LARGEST_VALUE, saturate=saturate, where=where)
+        source = secure_generator() if rng is None else rng
+        noise = self.sampler(scale=self.scale, size=integers.shape, rng=source)
+        return stamped(add_saturating(integers, noise), source, value=value)
 
-        return _release(discrete_laplace, self.scale, value, rng, saturate, where="DiscreteLaplace.release")
 
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
-        """n independent noisy values along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplace(_IntegerNoise):
+    """Integers + integer noise with P(x) proportional to exp(-|x|/scale)."""
 
-    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """The pure claim."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[:1]
+    metric: ClassVar[str] = "l1"
+    sampler: ClassVar[Sampler] = staticmethod(discrete_laplace)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
@@ -130,41 +138,13 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussian:
+class DiscreteGaussian(_IntegerNoise):
     """Integers + integer noise with P(x) proportional to exp(-x^2/(2 scale^2))."""
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        from dpkit.numerics.noise.discrete_noise import checked_discrete_scale
-
-        object.__setattr__(self, "scale", checked_discrete_scale(self.scale, where="DiscreteGaussian"))
-
-    @property
-    def grid(self) -> float:
-        """Outputs are whole numbers."""
-        return 1.0
-
-    def event(self, at: Distance | Sequence[Distance]) -> DiscreteGaussianEvent:
-        """A release whose integers move by at most this L2 distance, or L1, which bounds it."""
-        distance = releasing.distance_in(at, metrics=("l2", "l1"), where="DiscreteGaussian")
-        return DiscreteGaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
-
-    def release(
-        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
-    ) -> IntArray:
-        """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
-        from dpkit.numerics.noise.discrete_noise import discrete_gaussian
-
-        return _release(discrete_gaussian, self.scale, value, rng, saturate, where="DiscreteGaussian.release")
-
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
-        """n independent noisy values along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
-
-    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """The zCDP claim."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[1:]
+    metric: ClassVar[str] = "l2"
+    other_metrics: ClassVar[tuple[str, ...]] = ("l1",)  # which bounds it
+    sampler: ClassVar[Sampler] = staticmethod(discrete_gaussian)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
@@ -196,9 +176,6 @@ def _steps(output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float6
 
     Integers are subtracted as such: float64 merges large ones, and unsigned ones would wrap around.
     """
-    from dpkit.numerics.noise.discrete_noise import LARGEST_SUM, LARGEST_VALUE
-    from dpkit.numerics.noise.noise_inputs import checked_integers
-
     where = "log_density"
     answers = np.asarray(output)
     center = checked_integers(releasing.whole(value), largest=LARGEST_VALUE, saturate=None, where=where)
@@ -207,23 +184,3 @@ def _steps(output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float6
         return np.asarray(within - center, dtype=np.float64)
     floats = np.asarray(answers, dtype=np.float64)
     return np.where(floats == np.rint(floats), floats - center, math.inf)
-
-
-def _release(
-    sampler: Sampler,
-    scale: float,
-    value: npt.ArrayLike,
-    rng: np.random.Generator | None,
-    saturate: float | None,
-    *,
-    where: str,
-) -> IntArray:
-    from dpkit.numerics.noise.discrete_noise import LARGEST_VALUE, add_saturating
-    from dpkit.numerics.noise.noise_inputs import checked_integers
-    from dpkit.numerics.noise.randomness import secure_generator
-    from dpkit.numerics.noise.simulated import stamped
-
-    releasing.checked_generator(rng)
-    integers = checked_integers(value, largest=LARGEST_VALUE, saturate=saturate, where=where)
-    source = secure_generator() if rng is None else rng
-    return stamped(add_saturating(integers, sampler(scale=scale, size=integers.shape, rng=source)), source, value=value)

@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
+from dpkit.numerics.noise.exact_choice import exponential_choices
+from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
+from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, LossRule, finite
@@ -93,8 +96,6 @@ class Exponential:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
-
         object.__setattr__(self, "scale", checked_scale(self.scale, where="Exponential"))
         if not isinstance(self.monotone, bool):
             raise InvalidValueError(field="monotone", found=self.monotone, allowed="true or false", where="Exponential")
@@ -137,8 +138,6 @@ class Exponential:
 
 
 def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
-    from dpkit.numerics.noise.noise_inputs import checked_value
-
     scores = checked_value(value, saturate=saturate, where="Exponential.release")
     if scores.ndim != 1 or not scores.size:
         raise InvalidValueError(
@@ -149,10 +148,6 @@ def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
 
 def _choices(value: npt.ArrayLike, scale: float, n: int, rng: np.random.Generator | None, saturate: float | None) -> IntArray:
     """n exact draws: the gap to the best score, over the scale, is the exponent."""
-    from dpkit.numerics.noise.exact_choice import exponential_choices
-    from dpkit.numerics.noise.randomness import secure_generator
-    from dpkit.numerics.noise.simulated import stamped
-
     scores = _scores(value, saturate)
     best, width = Fraction(float(np.max(scores))), Fraction(scale)
     source = secure_generator() if rng is None else rng

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
+from dpkit.mechanisms.additive import RoundedNoise
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN, NoiseLaw
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Citation, Claim, LossRule, always, finite
@@ -84,46 +86,17 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian:
+class Gaussian(RoundedNoise):
     """value + Gaussian noise of standard deviation `scale`, in every entry, exactly rounded to a grid set by the scale."""
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
-
-        object.__setattr__(self, "scale", checked_scale(self.scale, where="Gaussian"))
-
-    @property
-    def grid(self) -> float:
-        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.noise.exact_rounding import grid_for
-
-        return grid_for(self.scale)
-
-    def event(self, at: Distance | Sequence[Distance]) -> GaussianEvent:
-        """A release whose value moves by at most this distance: L2, Frobenius (the same on matrices), or L1, a bound of it."""
-        distance = releasing.distance_in(at, metrics=("l2", "frobenius", "l1"), where="Gaussian")
-        return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
-
-    def release(
-        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
-    ) -> npt.NDArray[np.float64]:
-        """The noisy value, of the same shape; bad values as in `Laplace.release`."""
-        from dpkit.numerics.noise.exact_rounding import exactly_rounded
-        from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
-
-        source = releasing.checked_generator(rng)
-        return exactly_rounded(value, scale=self.scale, law=GAUSSIAN, rng=source, saturate=saturate)
-
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
-        """n independent noisy values along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
+    law: ClassVar[NoiseLaw] = GAUSSIAN
+    rules: ClassVar[tuple[LossRule, ...]] = RULES
+    metric: ClassVar[str] = "l2"
+    other_metrics: ClassVar[tuple[str, ...]] = ("frobenius", "l1")  # the same on matrices, and a bound of it
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """Gaussian, zCDP and Rényi claims. No mean-concentrated one: it would not survive the rounding."""
-        lasting = [rule for rule in RULES if rule.loss is not MeanCDP]
-        return releasing.claims_of(self.event(at=at), lasting, neighbours=neighbours)
+        """Gaussian, zCDP and Rényi claims."""
+        return lasting_claims(self.event(at), neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded output, summed over the entries of the value."""
@@ -140,6 +113,11 @@ class Gaussian:
     def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
         """As if the combinations were independent, by Sidak's inequality; rounding adds half a step for each entry."""
         return gaussian_accuracy(self.scale, count, confidence) * norm + norm * math.sqrt(entries) * self.grid / 2.0
+
+
+def lasting_claims(event: Event, *, neighbours: Neighbours) -> tuple[Claim, ...]:
+    """No mean-concentrated claim: it would not survive the rounding."""
+    return releasing.claims_of(event, [rule for rule in RULES if rule.loss is not MeanCDP], neighbours=neighbours)
 
 
 def gaussian_accuracy(scale: float, count: int, confidence: float) -> float:

@@ -11,15 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
+from dpkit.mechanisms.additive import RoundedNoise
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
+from dpkit.numerics.noise.exact_rounding import LAPLACE, NoiseLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, LossRule, always, finite
+from dpkit.privacy.claims import Citation, LossRule, always, finite
 from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
 from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve, broadcast_total
-from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
+from dpkit.privacy.neighbours import EITHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,49 +200,12 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace:
+class Laplace(RoundedNoise):
     """value + Laplace noise of this scale b, in every entry, exactly rounded to a grid that depends on the scale alone."""
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
-
-        object.__setattr__(self, "scale", checked_scale(self.scale, where="Laplace"))
-
-    @property
-    def grid(self) -> float:
-        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.noise.exact_rounding import grid_for
-
-        return grid_for(self.scale)
-
-    def event(self, at: Distance | Sequence[Distance]) -> LaplaceEvent:
-        """A release whose value moves by at most this L1 distance."""
-        distance = releasing.distance_in(at, metrics=("l1",), where="Laplace")
-        return LaplaceEvent(ratio=releasing.ratio_up(distance, self.scale))
-
-    def release(
-        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
-    ) -> npt.NDArray[np.float64]:
-        """The noisy value, of the same shape.
-
-        NaN, infinities and magnitudes above 2**450 raise before anything is drawn; with `saturate`, a public limit,
-        they are clamped (NaN counts as 0) and nothing raises on a value.
-        """
-        from dpkit.numerics.noise.exact_rounding import exactly_rounded
-        from dpkit.numerics.noise.laplace_noise import LAPLACE
-
-        source = releasing.checked_generator(rng)
-        return exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=source, saturate=saturate)
-
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
-        """n independent noisy values along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
-
-    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """Pure, zCDP and Rényi claims, one a loss rule."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+    law: ClassVar[NoiseLaw] = LAPLACE
+    rules: ClassVar[tuple[LossRule, ...]] = RULES
+    metric: ClassVar[str] = "l1"
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded output, summed over the entries of the value."""

@@ -13,6 +13,10 @@ import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
+from dpkit.numerics.noise.exact_choice import coins
+from dpkit.numerics.noise.lazy_uniform import Precision, Real, enclose_decreasing
+from dpkit.numerics.noise.noise_inputs import checked_integers
+from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import next_up
 from dpkit.privacy.checks import checked, nonnegative, whole_number
 from dpkit.privacy.claims import Citation, Claim, LossRule
@@ -51,6 +55,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked(epsilon=nonnegative, categories=partial(whole_number, minimum=2))
 class RandomizedResponse:
     """Each entry, a category 0 .. categories-1, is answered truthfully at odds of e^epsilon to 1 against each other one.
 
@@ -63,11 +68,9 @@ class RandomizedResponse:
     categories: int = 2
 
     def __post_init__(self) -> None:
-        where = "RandomizedResponse"
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, field="epsilon", where=where))
-        object.__setattr__(self, "categories", whole_number(self.categories, field="categories", where=where, minimum=2))
         if self.categories > 2**31:
-            raise InvalidValueError(field="categories", found=self.categories, allowed="at most 2**31", where=where)
+            allowed = "at most 2**31"
+            raise InvalidValueError(field="categories", found=self.categories, allowed=allowed, where="RandomizedResponse")
 
     @property
     def truth_probability(self) -> float:
@@ -90,9 +93,6 @@ class RandomizedResponse:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The randomised answers. A direct call refuses what is no category; with `saturate` it counts as the nearest one."""
-        from dpkit.numerics.noise.randomness import secure_generator
-        from dpkit.numerics.noise.simulated import stamped
-
         releasing.checked_generator(rng)
         truths = self._categories(value, saturate=saturate, where="RandomizedResponse.release")
         source = secure_generator() if rng is None else rng
@@ -103,9 +103,6 @@ class RandomizedResponse:
 
     def _lies(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         """Exact coins with probability (k-1) / (e^epsilon + k-1)."""
-        from dpkit.numerics.noise.exact_bernoulli import coins
-        from dpkit.numerics.noise.lazy_uniform import Precision, Real, enclose_decreasing
-
         others = self.categories - 1
 
         def lying(context: Precision, epsilon: Real) -> Real:
@@ -154,8 +151,6 @@ class RandomizedResponse:
         return float(high)
 
     def _categories(self, value: npt.ArrayLike, *, saturate: float | None, where: str) -> IntArray:
-        from dpkit.numerics.noise.noise_inputs import checked_integers
-
         whole = checked_integers(value, largest=2**62, saturate=saturate, where=where)
         if saturate is not None:
             return np.clip(whole, 0, self.categories - 1)

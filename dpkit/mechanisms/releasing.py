@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError, LossOverflowError
-from dpkit.numerics.noise.simulated import stamped
+from dpkit.numerics.noise.noise_inputs import given_array
+from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Event
@@ -36,8 +37,6 @@ def checked_generator(rng: np.random.Generator | None) -> np.random.Generator | 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
     """The generator given, or a new secure one. Call it after the value was checked: bad input draws nothing."""
-    from dpkit.numerics.noise.randomness import secure_generator
-
     given = checked_generator(rng)
     return secure_generator() if given is None else given
 
@@ -46,8 +45,6 @@ def repeated(value: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """The value n times along a new first axis, for `release_many`."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= MOST_DRAWS:
         raise InvalidValueError(field="n", found=n, allowed=f"a whole number from 0 to {MOST_DRAWS:g}", where="release_many")
-    from dpkit.numerics.noise.noise_inputs import given_array
-
     array = given_array(value, where="release_many")
     return stamped(np.broadcast_to(array, (int(n), *array.shape)), None, value=value)
 

@@ -6,19 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
-from dpkit.mechanisms.gaussian import Gaussian, GaussianEvent, gaussian_accuracy
-from dpkit.privacy.claims import Claim
+from dpkit.mechanisms.additive import RoundedNoise
+from dpkit.mechanisms.gaussian import RULES, gaussian_accuracy, lasting_claims
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN, HALF_VARIANCE_GAUSSIAN, NoiseLaw, exactly_rounded
+from dpkit.numerics.noise.noise_inputs import checked_value
+from dpkit.numerics.noise.randomness import secure_generator, stamped
+from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricGaussian:
+class SymmetricGaussian(RoundedNoise):
     """Noise of standard deviation `scale` on the diagonal and scale/sqrt(2) off it, mirrored.
 
     Scaling the off-diagonals by sqrt(2) turns the upper triangle into a vector whose L2 norm is the Frobenius norm and whose
@@ -26,35 +31,15 @@ class SymmetricGaussian:
     the noise law, so the rounding stays exact. Values are matrices, or arrays of them along leading axes.
     """
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        from dpkit.numerics.noise.noise_inputs import checked_scale
-
-        object.__setattr__(self, "scale", checked_scale(self.scale, where="SymmetricGaussian"))
-
-    @property
-    def grid(self) -> float:
-        """The spacing of the outputs: a power of two, 2**-20 below the scale."""
-        from dpkit.numerics.noise.exact_rounding import grid_for
-
-        return grid_for(self.scale)
-
-    def event(self, at: Distance | Sequence[Distance]) -> GaussianEvent:
-        """A release whose matrix moves by at most this Frobenius distance; a rank-one change c v v' moves it by c."""
-        distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
-        return GaussianEvent(ratio=releasing.ratio_up(distance, self.scale))
+    law: ClassVar[NoiseLaw] = GAUSSIAN
+    rules: ClassVar[tuple[LossRule, ...]] = RULES
+    metric: ClassVar[str] = "frobenius"
+    other_metrics: ClassVar[tuple[str, ...]] = ("rank_one",)  # a change by c v v' moves the matrix by c
 
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> npt.NDArray[np.float64]:
         """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the symmetric part counts."""
-        from dpkit.numerics.noise.exact_rounding import exactly_rounded
-        from dpkit.numerics.noise.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
-        from dpkit.numerics.noise.noise_inputs import checked_value
-        from dpkit.numerics.noise.randomness import secure_generator
-        from dpkit.numerics.noise.simulated import stamped
-
         releasing.checked_generator(rng)
         matrices = checked_value(value, saturate=saturate, where="SymmetricGaussian.release")
         size = _size(matrices.shape)
@@ -77,14 +62,9 @@ class SymmetricGaussian:
         output[..., columns, rows] = upper
         return stamped(output, source, value=value)
 
-    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> npt.NDArray[np.float64]:
-        """n independent noisy matrices along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
-
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """Those of Gaussian noise at the Frobenius distance."""
-        distance = releasing.distance_in(at, metrics=("frobenius", "rank_one"), where="SymmetricGaussian")
-        return Gaussian(scale=self.scale).claims(at=Distance(metric="frobenius", value=distance), neighbours=neighbours)
+        return lasting_claims(self.event(at), neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln density of the unrounded upper triangle, with respect to Lebesgue measure on its d(d+1)/2 entries.

@@ -20,8 +20,7 @@ from dpkit.data.silence import quietly
 from dpkit.data.summing.delivery import check_delivery, release_exactly
 from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of
-from dpkit.numerics.noise.randomness import is_secure, secure_generator
-from dpkit.numerics.noise.simulated import is_simulated
+from dpkit.numerics.noise.randomness import is_secure, is_simulated, secure_generator
 from dpkit.privacy.events import Compose, Event, flatten
 from dpkit.privacy.neighbours import Distance
 from dpkit.release.ledger.entries import Charge

@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit.contracts.mechanism import Mechanism, OnGrid, WhiteBox
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.numerics.noise.laplace_noise import LAPLACE
-from dpkit.numerics.noise.simulated import Simulated
+from dpkit.numerics.noise.exact_rounding import LAPLACE
+from dpkit.numerics.noise.randomness import Simulated
 
 
 def test_unequal_mirrored_entries_move_by_no_more_than_the_matrix():

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from dpkit.accounting import from_json as value_from_json
 from dpkit.errors import SerialisationError
-from dpkit.interchange import from_json as value_from_json
 from dpkit.pricing.serialise import dump, fits, hints_of, strict_json
 from dpkit.privacy.claims import Claim
 

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.noise.exact_bernoulli import exponential_coins
-from dpkit.numerics.noise.exact_rounding import StepRounder
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_choice import exponential_coins
+from dpkit.numerics.noise.exact_rounding import LAPLACE, StepRounder
 from dpkit.numerics.noise.noise_inputs import IntArray, as_float
 from dpkit.numerics.noise.randomness import random_words
 

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.noise.lazy_uniform import LazyUniform, Precision, Real, enclose_decreasing, last_true, new_context
 from dpkit.numerics.noise.noise_inputs import FloatArray, checked_grid, checked_scale, checked_value
-from dpkit.numerics.noise.randomness import random_words, secure_generator
-from dpkit.numerics.noise.simulated import stamped
+from dpkit.numerics.noise.randomness import random_words, secure_generator, stamped
 
 GRID_BITS = 20
 """The default grid is this many bits below the leading bit of the scale."""
@@ -226,3 +225,69 @@ def _margin(tail: Tail, steps_per_scale: float) -> float:
     unseen = tail.slope * (2.0**-51 + 2.0**-63 / tail.smallest)
     rounding = (2 * steps_per_scale * largest + 1) * _UNIT_ROUNDOFF
     return 1.25 * (steps_per_scale * (tail.error + unseen) + rounding) + 2 * _UNIT_ROUNDOFF
+
+
+def _laplace_quantile(tail: FloatArray) -> FloatArray:
+    doubled = tail * 2.0
+    np.log(doubled, out=doubled)
+    return np.negative(doubled, out=doubled)
+
+
+def _laplace_survival(context: Precision, z: Real) -> Real:
+    return context.exp(-z) / 2 if z > 0 else context.ldexp(1, -1)
+
+
+# -log(2p) lies in [0, 13.9] for p in [2**-21, 1/2], where one unit in the last place is at most 1.8e-15: the margin is
+# 56 such units, against the few that any logarithm in use loses. |p Q'(p)| is exactly 1.
+LAPLACE = NoiseLaw(name="laplace", upper=Tail(quantile=_laplace_quantile, error=1e-13, slope=1.0, survival=_laplace_survival))
+"""Z with P(|Z| > z) = exp(-z)."""
+
+
+def _gaussian_quantile(tail: FloatArray) -> FloatArray:
+    from scipy.special import ndtri
+
+    quantile: FloatArray = ndtri(tail)
+    return np.negative(quantile, out=quantile)
+
+
+def _half_variance_quantile(tail: FloatArray) -> FloatArray:
+    from scipy.special import ndtri
+
+    quantile: FloatArray = ndtri(tail)
+    quantile *= -math.sqrt(0.5)
+    return quantile
+
+
+def _gaussian_survival(context: Precision, z: Real) -> Real:
+    return _half_erfc(context, z, 2)
+
+
+def _half_variance_survival(context: Precision, z: Real) -> Real:
+    return _half_erfc(context, z, 1)
+
+
+def _half_erfc(context: Precision, z: Real, divisor: int) -> Real:
+    """Return erfc(z / sqrt(divisor)) / 2; a relative error of the argument is magnified by about 2 z**2."""
+    if not z > 0:
+        return context.ldexp(1, -1)
+    precision = context.prec
+    try:
+        context.prec = precision + 2 * max(0, context.mag(z)) + 16
+        return context.erfc(z / context.sqrt(divisor)) / 2
+    finally:
+        context.prec = precision
+
+
+# ndtri(p) lies in [-4.9, 0] for p in [2**-21, 1/2], where one unit in the last place is at most 8.9e-16: the margin is
+# over 100 such units. |p Q'(p)| is Mills' ratio, which falls from sqrt(pi / 2) at the median.
+GAUSSIAN = NoiseLaw(
+    name="gaussian", upper=Tail(quantile=_gaussian_quantile, error=1e-13, slope=1.2534, survival=_gaussian_survival)
+)
+"""Z ~ N(0, 1)."""
+
+HALF_VARIANCE_GAUSSIAN = NoiseLaw(
+    name="half-variance gaussian",
+    upper=Tail(quantile=_half_variance_quantile, error=1e-13, slope=0.8863, survival=_half_variance_survival),
+)
+"""Z ~ N(0, 1/2): the off-diagonal law of symmetric Gaussian noise. The irrational factor is part of the law, so that
+the exact path meets it with as many digits as it needs, and the scale stays a float64."""

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpkit.errors import InvalidValueError, SerialisationError
-from dpkit.numerics.noise.simulated import Simulated
+from dpkit.numerics.noise.randomness import Simulated
 from dpkit.privacy.gauges import Amounts, larger, minus, plus, within
 
 START = "0" * 64

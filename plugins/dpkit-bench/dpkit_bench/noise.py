@@ -11,8 +11,7 @@ import numpy as np
 
 from dpkit import NoiseLaw, exactly_rounded, secure_generator
 from dpkit.numerics.noise.discrete_noise import add_saturating, discrete_gaussian, discrete_laplace
-from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN, LAPLACE
 from dpkit.numerics.noise.noise_inputs import IntArray
 from dpkit_bench import peers
 from dpkit_bench.timing import versus

@@ -24,7 +24,7 @@ from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.numerics.exact_sums import ExactSum
-from dpkit.numerics.noise.simulated import Simulated
+from dpkit.numerics.noise.randomness import Simulated
 from dpkit.privacy.neighbours import Neighbours
 
 CANARY = 7301.4242

@@ -7,7 +7,7 @@ import numpy as np
 
 import dpkit
 from dpkit.mechanisms import releasing
-from dpkit.numerics.noise.gaussian_noise import GAUSSIAN
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "density_keeps_the_claims"

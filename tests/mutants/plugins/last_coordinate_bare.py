@@ -6,7 +6,7 @@ import numpy as np
 
 import dpkit
 from dpkit.mechanisms import releasing
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "noise_is_never_zero"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import dpkit
 from dpkit.mechanisms import releasing
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "claims_survive_a_quick_audit"

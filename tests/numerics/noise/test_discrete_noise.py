@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.noise import discrete_noise, exact_bernoulli
+from dpkit.numerics.noise import discrete_noise, exact_choice
 from dpkit.numerics.noise.discrete_noise import LARGEST_SUM, LARGEST_VALUE, add_saturating, discrete_gaussian, discrete_laplace
-from dpkit.numerics.noise.exact_bernoulli import exponential_coins
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_choice import exponential_coins
+from dpkit.numerics.noise.exact_rounding import LAPLACE
 
 SAMPLERS = [discrete_laplace, discrete_gaussian]
 each_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.__name__)
@@ -83,7 +83,7 @@ def test_refining_by_low_bits_leaves_the_law_as_it_is(judges, monkeypatch):
 def test_the_exact_fallback_agrees_with_the_fast_path_bit_for_bit(monkeypatch, sampler, scale):
     fast = sampler(scale=scale, size=60, rng=np.random.default_rng(3))
     monkeypatch.setattr(discrete_noise, "LAPLACE", replace(LAPLACE, upper=replace(LAPLACE.upper, error=1e9)))
-    monkeypatch.setattr(exact_bernoulli, "_SLACK", 2.0)
+    monkeypatch.setattr(exact_choice, "_SLACK", 2.0)
     assert np.array_equal(fast, sampler(scale=scale, size=60, rng=np.random.default_rng(3)))
 
 
@@ -140,7 +140,7 @@ def test_coins_on_the_edge_are_decided_by_exact_comparison(judges, gamma):
 
 
 def test_a_coin_without_its_fallback_is_caught(judges, monkeypatch):
-    monkeypatch.setattr(exact_bernoulli, "_SLACK", -1.0)
+    monkeypatch.setattr(exact_choice, "_SLACK", -1.0)
     with pytest.raises(AssertionError):
         test_coins_on_the_edge_are_decided_by_exact_comparison(judges, Fraction(1, 7))
 

@@ -13,9 +13,15 @@ from scipy import stats
 
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.noise import exact_rounding
-from dpkit.numerics.noise.exact_rounding import NoiseLaw, Tail, exactly_rounded, grid_for
-from dpkit.numerics.noise.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import (
+    GAUSSIAN,
+    HALF_VARIANCE_GAUSSIAN,
+    LAPLACE,
+    NoiseLaw,
+    Tail,
+    exactly_rounded,
+    grid_for,
+)
 from dpkit.numerics.noise.noise_inputs import LARGEST_MAGNITUDE
 
 LAWS = [LAPLACE, GAUSSIAN, HALF_VARIANCE_GAUSSIAN]

@@ -8,9 +8,7 @@ import pytest
 from scipy import stats
 
 from dpkit.numerics.noise import exact_rounding
-from dpkit.numerics.noise.exact_rounding import exactly_rounded, grid_for
-from dpkit.numerics.noise.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN, HALF_VARIANCE_GAUSSIAN, LAPLACE, exactly_rounded, grid_for
 
 LAWS = {
     "laplace": (LAPLACE, stats.laplace()),

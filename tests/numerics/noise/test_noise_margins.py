@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpkit.numerics.noise.exact_rounding import _margin
-from dpkit.numerics.noise.gaussian_noise import GAUSSIAN, HALF_VARIANCE_GAUSSIAN
-from dpkit.numerics.noise.laplace_noise import LAPLACE
+from dpkit.numerics.noise.exact_rounding import GAUSSIAN, HALF_VARIANCE_GAUSSIAN, LAPLACE, _margin
 from dpkit.numerics.noise.lazy_uniform import GUARD_BITS
 
 LAWS = [LAPLACE, GAUSSIAN, HALF_VARIANCE_GAUSSIAN]

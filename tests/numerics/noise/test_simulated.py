@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dpkit import NoiseLaw, Simulated, exactly_rounded, secure_generator
-from dpkit.numerics.noise.laplace_noise import LAPLACE
-from dpkit.numerics.noise.simulated import is_simulated, stamped
+from dpkit.numerics.noise.exact_rounding import LAPLACE
+from dpkit.numerics.noise.randomness import is_simulated, stamped
 
 DERIVED = {
     "an entry": lambda x: x[0, 0],

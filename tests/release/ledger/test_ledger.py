@@ -13,7 +13,7 @@ from laws.ledger_laws import LEDGER_LAWS, UNIT, new_ledger, times
 
 import dpkit
 from dpkit import GDP, ZCDP, ApproxDP, ApproxEvent, Compose, GaussianEvent, LaplaceEvent, Neighbours, PureDP, Repeat
-from dpkit.numerics.noise.simulated import Simulated
+from dpkit.numerics.noise.randomness import Simulated
 from dpkit.release.ledger.entries import value_of, value_text
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
