@@ -1,4 +1,4 @@
-"""`account`, `calibrate`, filters and odometers: the core's pricing, with the installed plugins' registry as the default."""
+"""`account`, `calibrate`, filters, odometers and JSON: the core's pricing, with the installed registry as the default."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dpkit.hooks.manager import default_registry
 from dpkit.numerics.bracketing import first_true
 from dpkit.pricing.assess import assess
 from dpkit.pricing.filters import PrivacyFilter, open_filter
+from dpkit.pricing.serialise import dump, parse
 from dpkit.privacy.events import Event, as_event
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
@@ -147,3 +148,13 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         reason = "every scale keeps within it, so there is no smallest one. Does the event use the scale?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
     return scale
+
+
+def to_json(value: object) -> str:
+    """An event, loss, claim, distance or guarantee as versioned JSON."""
+    return dump(value)
+
+
+def from_json(text: str, *, registry: Registry | None = None) -> object:
+    """The value that `to_json` wrote, equal to the original; only classes of the registry can come out of it."""
+    return parse(text, registry=default_registry() if registry is None else registry)

@@ -18,7 +18,7 @@ LAYERS = [
     ("pricing",),
     ("accountants", "mechanisms"),
     ("hooks",),
-    ("accounting", "interchange"),
+    ("accounting",),
     ("data",),
     ("authoring", "release"),
     ("analysis",),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -224,12 +224,8 @@ def keeps_within(loss: Loss, budget: Loss) -> bool | None:
 
 
 def _fields_within(loss: Loss, budget: Loss) -> bool:
-    if isinstance(loss, ZCDP) and isinstance(budget, ZCDP):
-        return loss.rho <= budget.rho and loss.delta <= budget.delta
-    if isinstance(loss, GDP) and isinstance(budget, GDP):
-        return loss.mu <= budget.mu
-    if isinstance(loss, MeanCDP) and isinstance(budget, MeanCDP):
-        return loss.mu <= budget.mu and loss.tau <= budget.tau
+    if isinstance(loss, type(budget)) and isinstance(budget, ZCDP | GDP | MeanCDP):
+        return all(getattr(loss, part.name) <= getattr(budget, part.name) for part in fields(budget))
     return loss == budget
 
 

@@ -21,11 +21,9 @@ class Curator(Protocol):
 
     def release(self, query: Query, mechanism: Mechanism) -> npt.NDArray[np.float64]:
         """The noisy value of one query."""
-        ...
 
     def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[npt.NDArray[np.float64], ...]:
         """Several noisy values from one pass over the data and one charge."""
-        ...
 
 
 @runtime_checkable
@@ -37,23 +35,18 @@ class IterativeAlgorithm(Protocol[State]):
 
     def plan(self, noise: float) -> Event:
         """Everything that a run may release, at worst, at this noise multiplier. More noise never costs more."""
-        ...
 
     def init(self, noise: float) -> State:
         """The state before the first release."""
-        ...
 
     def step(self, state: State, curator: Curator) -> State:
         """The next state, from released values."""
-        ...
 
     def finished(self, state: State) -> bool:
         """Whether to stop."""
-        ...
 
     def result(self, state: State) -> object:
         """The answer, from released values."""
-        ...
 
 
 AnyAlgorithm = IterativeAlgorithm[Any]
@@ -69,7 +62,6 @@ class Foretelling(Protocol):
 
         One number, or one for each part of the answer by name; None, or a number that is not finite, where it cannot say.
         """
-        ...
 
 
 @runtime_checkable
@@ -78,7 +70,6 @@ class Advising(Protocol):
 
     def advice(self, noise: float) -> Sequence[str]:
         """Sentences about this plan at this noise multiplier, from public facts alone; none where all is well."""
-        ...
 
 
 @runtime_checkable
@@ -87,8 +78,6 @@ class NeedsRows(Protocol):
 
     def needed_rows(self, noise: float) -> int | None:
         """About how many rows a good answer needs at this noise multiplier: a plan below carries advice. None: cannot say."""
-        ...
 
     def least_rows(self, noise: float) -> int | None:
         """Below how many rows the answer would be noise: such a plan is refused. None: cannot say."""
-        ...

@@ -41,7 +41,6 @@ class Auditor(Protocol):
     @property
     def name(self) -> str:
         """Unique among auditors."""
-        ...
 
     def falsify(
         self,
@@ -59,4 +58,3 @@ class Auditor(Protocol):
         sides together, from `rng` alone, so that a replay finds the same. Where the claim holds, `log_e_value` reaches
         -ln(alpha) with probability at most `alpha`, which is this auditor's share at this pair.
         """
-        ...

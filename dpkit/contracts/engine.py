@@ -21,11 +21,9 @@ class Engine(Protocol):
 
     def check(self, queries: Sequence[Query]) -> None:
         """Raise what is publicly wrong with these queries, from made-up rows. Called before anything is charged."""
-        ...
 
     def evaluate(self, queries: Sequence[Query]) -> tuple[ExactSum, ...]:
         """The total of each query, from one pass over the data. Raises on no value."""
-        ...
 
 
 @runtime_checkable
@@ -38,23 +36,18 @@ class Summation(Protocol[Partial]):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that a block must hold, in this order."""
-        ...
 
     def zero(self) -> Partial:
         """The partial totals of no rows."""
-        ...
 
     def partial(self, block: Block) -> Partial:
         """The partial totals of some rows."""
-        ...
 
     def merge(self, one: Partial, other: Partial) -> Partial:
         """The partial totals of both."""
-        ...
 
     def finish(self, partial: Partial) -> tuple[ExactSum, ...]:
         """The total of each query."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +57,6 @@ class DeclaresSetting(Protocol):
     @property
     def setting(self) -> Setting | None:
         """The declared columns, relation and unit; None where nothing is declared."""
-        ...
 
 
 @runtime_checkable
@@ -73,7 +65,6 @@ class CountsRows(Protocol):
 
     def public_rows(self) -> int | None:
         """How many rows there are; None where it cannot say. `PrivateFactError` where the number is private."""
-        ...
 
 
 @runtime_checkable
@@ -82,4 +73,3 @@ class Closing(Protocol):
 
     def close(self) -> None:
         """Give it back. Called once, when a run is over, however it ended."""
-        ...

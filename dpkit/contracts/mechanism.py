@@ -26,19 +26,15 @@ class Mechanism(Protocol):
         `at` is one distance, or all that are known of one and the same move (L1 and L2, say): the mechanism takes the one that
         suits it, by its metric, and refuses where there is none. `dpkit.authoring.distance_in` does that.
         """
-        ...
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.generic]:
         """One noisy value."""
-        ...
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
         """`n` independent noisy values, along the first axis: what an auditor samples."""
-        ...
 
     def claims(self, at: Distance | Sequence[Distance]) -> tuple[Claim, ...]:
         """What is claimed of a release at this distance: what the auditor tries to falsify."""
-        ...
 
 
 @runtime_checkable
@@ -47,7 +43,6 @@ class WhiteBox(Protocol):
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln of the density of each output, given the value."""
-        ...
 
 
 @runtime_checkable
@@ -62,7 +57,6 @@ class Accurate(Protocol):
 
         It holds with probability `confidence` (0 < confidence < 1) or more, and is finite; `()` is the shape of one number.
         """
-        ...
 
 
 @runtime_checkable
@@ -74,7 +68,6 @@ class CombinedAccurate(Protocol):
 
         The coefficients of each combination have a Euclidean norm of at most `norm`.
         """
-        ...
 
 
 @runtime_checkable
@@ -88,7 +81,6 @@ class OnGrid(Protocol):
     @property
     def grid(self) -> float:
         """The spacing of the outputs."""
-        ...
 
 
 @runtime_checkable
@@ -98,7 +90,6 @@ class Scaled(Protocol):
     @property
     def scale(self) -> float:
         """The size of the noise, in the units of the value."""
-        ...
 
 
 @runtime_checkable
@@ -107,4 +98,3 @@ class Neighbouring(Protocol):
 
     def neighbouring_values(self, at: Distance) -> Iterable[tuple[object, object]]:
         """Pairs of values that are at most this far apart."""
-        ...

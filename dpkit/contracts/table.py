@@ -39,11 +39,9 @@ class Table(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        ...
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Every row, at most `rows` at a time, these columns only; the same rows in the same order each time."""
-        ...
 
 
 @runtime_checkable
@@ -55,7 +53,6 @@ class DivisibleTable(Table, Protocol):
 
         A piece says where its rows are and holds none of them, so that it can be pickled and read wherever its place is known.
         """
-        ...
 
 
 @runtime_checkable
@@ -68,18 +65,15 @@ class Source(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """The declared columns, in order."""
-        ...
 
     def sample(self, columns: Sequence[str]) -> Block:
         """A few made-up rows within the declared bounds, for a dry run: no data."""
-        ...
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
         """Every row, at most `rows` at a time, as codes of these columns in this order.
 
         NaN is the code of a cell whose row contributes zero to a query that reads the column; every other code is finite.
         """
-        ...
 
 
 @runtime_checkable
@@ -89,7 +83,6 @@ class OfFiles(Protocol):
     @property
     def paths(self) -> tuple[str, ...]:
         """The files, in order."""
-        ...
 
 
 @runtime_checkable
@@ -99,7 +92,6 @@ class OfFloat32(Protocol):
     @property
     def float32_names(self) -> frozenset[str]:
         """The names of these columns."""
-        ...
 
 
 @runtime_checkable
@@ -109,4 +101,3 @@ class InMemory(Protocol):
     @property
     def is_in_memory(self) -> bool:
         """Whether it does."""
-        ...

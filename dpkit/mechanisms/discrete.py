@@ -27,10 +27,9 @@ from dpkit.numerics.noise.noise_inputs import checked_integers
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, LossRule, finite
+from dpkit.privacy.claims import LossRule, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
-from dpkit.privacy.neighbours import EITHER
 
 IntArray = npt.NDArray[np.int64]
 
@@ -66,21 +65,19 @@ class DiscreteGaussianEvent(Event):
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="discrete-laplace-pure",
-        event=DiscreteLaplaceEvent,
-        loss=PureDP,
-        neighbours=EITHER,
-        because=Citation(key="GRS09", locator="the geometric mechanism, at any integer distance"),
-        bound=lambda event: PureDP(epsilon=event.ratio),
+    rule(
+        "discrete-laplace-pure",
+        DiscreteLaplaceEvent,
+        PureDP,
+        ("GRS09", "the geometric mechanism, at any integer distance"),
+        lambda event: PureDP(epsilon=event.ratio),
     ),
-    LossRule(
-        name="discrete-gaussian-zcdp",
-        event=DiscreteGaussianEvent,
-        loss=ZCDP,
-        neighbours=EITHER,
-        because=Citation(key="CKS20", locator="Theorem 14"),
-        bound=lambda event: ZCDP(rho=finite(round_up(Fraction(event.ratio) ** 2 / 2), notion="rho")),
+    rule(
+        "discrete-gaussian-zcdp",
+        DiscreteGaussianEvent,
+        ZCDP,
+        ("CKS20", "Theorem 14"),
+        lambda event: ZCDP(rho=finite(round_up(Fraction(event.ratio) ** 2 / 2), notion="rho")),
     ),
 )
 

@@ -17,10 +17,10 @@ from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, LossRule, finite
+from dpkit.privacy.claims import Claim, LossRule, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
-from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -39,46 +39,34 @@ class BoundedRangeEvent(Event):
     monotone: bool = False
 
 
-_PURE = Citation(key="DuR19", locator="a range that contains zero bounds the loss")
-_ZCDP = Citation(key="CR21", locator="Lemma 3.2: range^2/8")
-
-
 def _zcdp(width: float) -> ZCDP:
     return ZCDP(rho=finite(round_up(Fraction(width) ** 2 / 8), notion="rho"))
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="bounded-range-pure",
-        event=BoundedRangeEvent,
-        loss=PureDP,
-        neighbours=EITHER,
-        because=_PURE,
-        bound=lambda event: PureDP(epsilon=event.range),
+    rule(
+        "bounded-range-pure",
+        BoundedRangeEvent,
+        PureDP,
+        ("DuR19", "a range that contains zero bounds the loss"),
+        lambda event: PureDP(epsilon=event.range),
     ),
-    LossRule(
-        name="bounded-range-zcdp",
-        event=BoundedRangeEvent,
-        loss=ZCDP,
-        neighbours=EITHER,
-        because=_ZCDP,
-        bound=lambda event: _zcdp(event.range),
-    ),
-    LossRule(
-        name="monotone-range-pure",
-        event=BoundedRangeEvent,
-        loss=PureDP,
+    rule("bounded-range-zcdp", BoundedRangeEvent, ZCDP, ("CR21", "Lemma 3.2: range^2/8"), lambda event: _zcdp(event.range)),
+    rule(
+        "monotone-range-pure",
+        BoundedRangeEvent,
+        PureDP,
+        ("DuR19", "monotone scores: half the range, under add-remove"),
+        lambda event: PureDP(epsilon=round_up(Fraction(event.range) / 2)) if event.monotone else None,
         neighbours=(Neighbours.ADD_REMOVE,),
-        because=Citation(key="DuR19", locator="monotone scores: half the range, under add-remove"),
-        bound=lambda event: PureDP(epsilon=round_up(Fraction(event.range) / 2)) if event.monotone else None,
     ),
-    LossRule(
-        name="monotone-range-zcdp",
-        event=BoundedRangeEvent,
-        loss=ZCDP,
+    rule(
+        "monotone-range-zcdp",
+        BoundedRangeEvent,
+        ZCDP,
+        ("CR21", "Lemma 3.2, at half the range for monotone scores under add-remove"),
+        lambda event: _zcdp(round_up(Fraction(event.range) / 2)) if event.monotone else None,
         neighbours=(Neighbours.ADD_REMOVE,),
-        because=Citation(key="CR21", locator="Lemma 3.2, at half the range for monotone scores under add-remove"),
-        bound=lambda event: _zcdp(round_up(Fraction(event.range) / 2)) if event.monotone else None,
     ),
 )
 

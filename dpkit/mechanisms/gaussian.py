@@ -16,10 +16,10 @@ from dpkit.mechanisms.additive import RoundedNoise
 from dpkit.numerics.noise.exact_rounding import GAUSSIAN, NoiseLaw
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, Claim, LossRule, always, finite
+from dpkit.privacy.claims import Claim, LossRule, always, finite, rule
 from dpkit.privacy.events import Compose, Event, Repeat, flatten
 from dpkit.privacy.losses import GDP, ZCDP, LinearCurve, MeanCDP, RenyiCurve
-from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,38 +49,21 @@ def merged_gaussian(event: Event) -> GaussianEvent | None:
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="gaussian-gdp",
-        event=GaussianEvent,
-        loss=GDP,
-        neighbours=EITHER,
-        because=Citation(key="DRS22", locator="Theorem 1"),
-        bound=lambda event: GDP(mu=event.ratio),
-        attained=always,
+    rule("gaussian-gdp", GaussianEvent, GDP, ("DRS22", "Theorem 1"), lambda event: GDP(mu=event.ratio), attained=always),
+    rule("gaussian-zcdp", GaussianEvent, ZCDP, ("BS16", "Proposition 1.6"), lambda event: ZCDP(rho=gaussian_rho(event.ratio))),
+    rule(
+        "gaussian-mean-cdp",
+        GaussianEvent,
+        MeanCDP,
+        ("DR16", "Theorem 3.2: the loss is N(ratio^2/2, ratio^2)"),
+        lambda event: MeanCDP(mu=gaussian_rho(event.ratio), tau=event.ratio),
     ),
-    LossRule(
-        name="gaussian-zcdp",
-        event=GaussianEvent,
-        loss=ZCDP,
-        neighbours=EITHER,
-        because=Citation(key="BS16", locator="Proposition 1.6"),
-        bound=lambda event: ZCDP(rho=gaussian_rho(event.ratio)),
-    ),
-    LossRule(
-        name="gaussian-mean-cdp",
-        event=GaussianEvent,
-        loss=MeanCDP,
-        neighbours=EITHER,
-        because=Citation(key="DR16", locator="Theorem 3.2: the loss is N(ratio^2/2, ratio^2)"),
-        bound=lambda event: MeanCDP(mu=gaussian_rho(event.ratio), tau=event.ratio),
-    ),
-    LossRule(
-        name="gaussian-renyi",
-        event=GaussianEvent,
-        loss=RenyiCurve,
-        neighbours=EITHER,
-        because=Citation(key="Mir17", locator="Proposition 7"),
-        bound=lambda event: LinearCurve(slope=gaussian_rho(event.ratio)),
+    rule(
+        "gaussian-renyi",
+        GaussianEvent,
+        RenyiCurve,
+        ("Mir17", "Proposition 7"),
+        lambda event: LinearCurve(slope=gaussian_rho(event.ratio)),
     ),
 )
 

@@ -17,11 +17,10 @@ from dpkit.numerics.noise.exact_rounding import LAPLACE, NoiseLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import Citation, LossRule, always, finite
+from dpkit.privacy.claims import LossRule, always, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
 from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve, broadcast_total
-from dpkit.privacy.neighbours import EITHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,38 +162,23 @@ def _zcdp(event: LaplaceEvent) -> ZCDP:
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="laplace-pure",
-        event=LaplaceEvent,
-        loss=PureDP,
-        neighbours=EITHER,
-        because=Citation(key="DMNS06", locator="Proposition 1"),
-        bound=lambda event: PureDP(epsilon=event.ratio),
+    rule("laplace-pure", LaplaceEvent, PureDP, ("DMNS06", "Proposition 1"), lambda event: PureDP(epsilon=event.ratio)),
+    rule("laplace-zcdp", LaplaceEvent, ZCDP, ("dpkit", "docs/proofs/tight-zcdp.md, Theorem 2"), _zcdp),
+    rule(
+        "laplace-renyi",
+        LaplaceEvent,
+        LaplaceCurve,
+        ("Mir17", "Proposition 6; several coordinates by docs/proofs/tight-zcdp.md, Lemma 4"),
+        lambda event: LaplaceCurve(ratio=event.ratio),
     ),
-    LossRule(
-        name="laplace-zcdp",
-        event=LaplaceEvent,
-        loss=ZCDP,
-        neighbours=EITHER,
-        because=Citation(key="dpkit", locator="docs/proofs/tight-zcdp.md, Theorem 2"),
-        bound=_zcdp,
-    ),
-    LossRule(
-        name="laplace-renyi",
-        event=LaplaceEvent,
-        loss=LaplaceCurve,
-        neighbours=EITHER,
-        because=Citation(key="Mir17", locator="Proposition 6; several coordinates by docs/proofs/tight-zcdp.md, Lemma 4"),
-        bound=lambda event: LaplaceCurve(ratio=event.ratio),
-    ),
-    LossRule(
-        name="laplace-pair",
-        event=LaplaceEvent,
-        loss=LaplacePair,
-        neighbours=EITHER,
-        because=Citation(key="dpkit", locator="docs/proofs/pld.md, Lemma 8"),
-        bound=lambda event: LaplacePair(ratio=event.ratio),
-        attained=always,  # by one coordinate
+    # attained by one coordinate
+    rule(
+        "laplace-pair",
+        LaplaceEvent,
+        LaplacePair,
+        ("dpkit", "docs/proofs/pld.md, Lemma 8"),
+        lambda event: LaplacePair(ratio=event.ratio),
+        attained=always,
     ),
 )
 

@@ -19,10 +19,10 @@ from dpkit.numerics.noise.noise_inputs import checked_integers
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import next_up
 from dpkit.privacy.checks import checked, nonnegative, whole_number
-from dpkit.privacy.claims import Citation, Claim, LossRule
+from dpkit.privacy.claims import Claim, LossRule, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import PureDP
-from dpkit.privacy.neighbours import EITHER, Distance, Neighbours
+from dpkit.privacy.neighbours import Distance, Neighbours
 
 IntArray = npt.NDArray[np.int64]
 
@@ -42,14 +42,14 @@ class RandomizedResponseEvent(Event):
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="randomized-response-pure",
-        event=RandomizedResponseEvent,
-        loss=PureDP,
-        neighbours=EITHER,
-        because=Citation(key="War65", locator="and DR14, section 3.2"),
-        bound=lambda event: PureDP(epsilon=event.epsilon),
-        attained=lambda event: event.categories == 2,  # with more, some answers tell the two truths apart not at all
+    # attained with two; with more, some answers tell the two truths apart not at all
+    rule(
+        "randomized-response-pure",
+        RandomizedResponseEvent,
+        PureDP,
+        ("War65", "and DR14, section 3.2"),
+        lambda event: PureDP(epsilon=event.epsilon),
+        attained=lambda event: event.categories == 2,
     ),
 )
 

@@ -16,7 +16,7 @@ from dpkit.mechanisms.gaussian import merged_gaussian
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up, round_up
 from dpkit.numerics.special import Array, asfloat, expm1_minus, log1p_minus, log_sum_exp
 from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, sampling_rate
-from dpkit.privacy.claims import Citation, LossRule
+from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import Subsample
 from dpkit.privacy.gaussian import GaussianPair, gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
@@ -299,21 +299,21 @@ def _attained(event: Subsample) -> bool:
 
 
 RULES: tuple[LossRule, ...] = (
-    LossRule(
-        name="subsampled-gaussian-renyi",
-        event=Subsample,
-        loss=SubsampledGaussianCurve,
+    rule(
+        "subsampled-gaussian-renyi",
+        Subsample,
+        SubsampledGaussianCurve,
+        ("MTZ19", "Theorems 4 and 5; quadrature: docs/proofs/subsampled-gaussian.md"),
+        _renyi,
         neighbours=(Neighbours.ADD_REMOVE,),
-        because=Citation(key="MTZ19", locator="Theorems 4 and 5; quadrature: docs/proofs/subsampled-gaussian.md"),
-        bound=_renyi,
     ),
-    LossRule(
-        name="subsampled-gaussian-pair",
-        event=Subsample,
-        loss=LossPair,
+    rule(
+        "subsampled-gaussian-pair",
+        Subsample,
+        LossPair,
+        ("ZDW22", "dominating pairs of Poisson sampling; the profiles of BBG18, Theorem 8"),
+        _pair,
         neighbours=(Neighbours.ADD_REMOVE,),
-        because=Citation(key="ZDW22", locator="dominating pairs of Poisson sampling; the profiles of BBG18, Theorem 8"),
-        bound=_pair,
         attained=_attained,
     ),
 )

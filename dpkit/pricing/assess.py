@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,18 +80,6 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Priced:
-    """One way to price one event."""
-
-    state: Any
-    rule: str
-    conversion: str | None
-    because: tuple[Citation, ...]
-    status: Status = "proved"
-    accepted: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Pricing:
     accountant: AnyAccountant
     registry: Registry
@@ -99,20 +88,10 @@ class _Pricing:
 
     def parts(self, event: Event) -> Iterator[Part]:
         for leaf, times in flatten(event).items():
-            priced = self.price(leaf)
-            yield Part(
-                event=leaf,
-                times=times,
-                rule=priced.rule,
-                conversion=priced.conversion,
-                because=priced.because,
-                status=priced.status,
-                accepted=priced.accepted,
-                state=priced.state,
-            )
+            yield replace(self.price(leaf), event=leaf, times=times)
 
-    def price(self, event: Event) -> _Priced:
-        """The best way to price one part, whatever its kind."""
+    def price(self, event: Event) -> Part:
+        """The best way to price one event, whatever its kind."""
         if isinstance(event, Parallel):
             return self.parallel(event)
         if isinstance(event, Subsample):
@@ -120,7 +99,7 @@ class _Pricing:
             if not isinstance(plain, Subsample):
                 return self.whole(plain)
             event = plain
-        ways: list[_Priced] = []
+        ways: list[Part] = []
         refusals: list[DpkitError] = []
         for found in self.losses(event, overflows=refusals):
             try:
@@ -132,7 +111,9 @@ class _Pricing:
                 refusals.append(refusal)
                 continue
             ways.append(
-                _Priced(
+                Part(
+                    event=event,
+                    times=1,
                     state=state,
                     rule=found.rule,
                     conversion=None if arrow is None else arrow.name,
@@ -144,24 +125,21 @@ class _Pricing:
         if not ways:
             overflow = next((refusal for refusal in refusals if isinstance(refusal, LossOverflowError)), None)
             raise overflow if overflow is not None else self.unpriced(event, refusals)
-        return self.choose(ways)
-
-    def choose(self, ways: list[_Priced]) -> _Priced:
-        """The best state; when the accountant merges several into a new one, every theorem used is named."""
+        # the best state; where the accountant merges several into a new one, every theorem used is named
         state = self.accountant.best(*(way.state for way in ways))
         # of equal proofs one that is proved, and of those the most direct
         for way in sorted(ways, key=lambda way: (way.status != "proved", way.conversion is not None)):
             if way.state == state:
                 return way
-        return _merged(state, ways)
+        return _merged(event, state, ways)
 
-    def whole(self, event: Event) -> _Priced:
+    def whole(self, event: Event) -> Part:
         """An event that may itself be a composition, as one state."""
         parts = tuple(self.parts(event))
         if not parts:
-            return self.nothing()
+            return _merged(event, self.accountant.zero(), ())
         states = [self.accountant.repeat(part.state, part.times) for part in parts]
-        return _merged(self.accountant.combine(*states), parts)
+        return _merged(event, self.accountant.combine(*states), parts)
 
     def losses(self, event: Event, *, overflows: list[DpkitError] | None = None) -> Iterator[_Found]:
         """Every loss that a usable theorem gives for this event; what overflows is set aside."""
@@ -229,10 +207,10 @@ class _Pricing:
             accepted=tuple(dict.fromkeys(name for found in chosen for name in found.accepted)),
         )
 
-    def parallel(self, event: Parallel) -> _Priced:
+    def parallel(self, event: Parallel) -> Part:
         """Disjoint cells: a record that comes or goes touches one; a replaced one leaves one and enters another."""
         if not event.events:
-            return self.nothing()
+            return _merged(event, self.accountant.zero(), ())
         cells = [self.whole(cell) for cell in event.events]
         states = [cell.state for cell in cells]
         if self.neighbours is Neighbours.ADD_REMOVE or len(states) == 1:
@@ -240,7 +218,7 @@ class _Pricing:
         else:
             # a record that leaves a cell need not move it as far as one that is replaced there
             state, law = self.accountant.marked(self.two_cells(states), attained=False), _PARALLEL_REPLACE
-        merged = _merged(state, cells)
+        merged = _merged(event, state, cells)
         return replace(merged, rule=f"parallel of {merged.rule}", because=(*merged.because, law))
 
     def two_cells(self, states: list[Any]) -> Any:
@@ -255,9 +233,6 @@ class _Pricing:
         pairs = [self.accountant.repeat(state, 2) for state in repeated]
         pairs += [self.accountant.combine(one, other) for index, one in enumerate(distinct) for other in distinct[index + 1 :]]
         return self.accountant.join(*pairs)
-
-    def nothing(self) -> _Priced:
-        return _Priced(state=self.accountant.zero(), rule="nothing", conversion=None, because=())
 
     def unpriced(self, event: Event, refusals: Sequence[DpkitError]) -> UnpricedEventError:
         rules = self.registry.rules_for(type(event))
@@ -277,18 +252,19 @@ class _Pricing:
             accountant=self.accountant.name,
             neighbours=self.neighbours,
             reason=reason,
-            able=[a.name for a in self.registry.accountants if a != self.accountant and self.able(a, event)],
+            able=self.able(event),
         )
 
-    def able(self, accountant: AnyAccountant, event: Event) -> bool:
-        """Whether another accountant would have priced this event (without asking who else could, in turn)."""
-        for found in self.losses(event):
-            try:
-                accountant.lift(found.loss)
-            except (UnpricedLossError, LossOverflowError):
-                continue
-            return True
-        return False
+    def able(self, event: Event) -> list[str]:
+        """Who else would have priced this event (without asking who else could, in turn)."""
+        names = []
+        for accountant in self.registry.accountants:
+            for found in self.losses(event) if accountant != self.accountant else ():
+                with suppress(UnpricedLossError, LossOverflowError):
+                    accountant.lift(found.loss)
+                    names.append(accountant.name)
+                    break
+        return names
 
 
 def _without_trivial_sampling(event: Subsample) -> Event:
@@ -312,11 +288,13 @@ def _pair(loss: Loss) -> tuple[float, float]:
     raise UnpricedLossError(loss=loss, accountant="basic", reason="it is not an (epsilon, delta) loss.")
 
 
-def _merged(state: Any, ways: Sequence[_Priced | Part]) -> _Priced:
+def _merged(event: Event, state: Any, ways: Sequence[Part]) -> Part:
     """Several proofs behind one state: every theorem used is named, and the weakest status is the whole's."""
-    return _Priced(
+    return Part(
+        event=event,
+        times=1,
         state=state,
-        rule=" and ".join(dict.fromkeys(way.rule for way in ways)),
+        rule=" and ".join(dict.fromkeys(way.rule for way in ways)) or "nothing",
         conversion=" and ".join(dict.fromkeys(way.conversion for way in ways if way.conversion)) or None,
         because=tuple(dict.fromkeys(citation for way in ways for citation in way.because)),
         status=_worst(ways),
@@ -324,6 +302,6 @@ def _merged(state: Any, ways: Sequence[_Priced | Part]) -> _Priced:
     )
 
 
-def _worst(ways: Sequence[_Priced | Part | _Found]) -> Status:
+def _worst(ways: Sequence[Part | _Found]) -> Status:
     statuses = {way.status for way in ways}
     return "refuted" if "refuted" in statuses else "unproved" if "unproved" in statuses else "proved"

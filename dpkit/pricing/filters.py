@@ -44,7 +44,6 @@ class Filtering(Protocol):
         `slack` is the part of delta that is set aside for the deltas of approximate releases, `order` the one Rényi order of
         the filter. One that has no use for an option which was given refuses it (`refuse_options`).
         """
-        ...
 
 
 def refuse_options(accountant: str, *, slack: float = 0.0, order: float | None = None) -> None:

@@ -102,7 +102,6 @@ class Gauging(Protocol):
 
     def gauge(self, limit: Loss) -> Gauge | None:
         """How a filter with this limit counts its states; None where it cannot, and then it serves no ledger."""
-        ...
 
 
 def plus(first: Amounts, *others: Amounts) -> Amounts:

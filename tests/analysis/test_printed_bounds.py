@@ -166,8 +166,8 @@ def assert_both_print_bounds(plan, result):
 
 # What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress.
 NEAREST = {
-    ("dpkit/accountants/pld/lattice_route.py", "period / wanted"),
-    ("dpkit/accountants/pld/lattice_route.py", "step"),
+    ("dpkit/accountants/pld/lattice.py", "period / wanted"),
+    ("dpkit/accountants/pld/lattice.py", "step"),
     ("dpkit/accountants/rdp.py", "order"),
     ("dpkit/accountants/zcdp.py", "order"),
     ("dpkit/analysis/showing/text.py", "share"),

@@ -15,7 +15,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from laws import composition_laws, cross_check_laws
 
-from dpkit import accounting, interchange
+from dpkit import accounting
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.guarantee import Guarantee
@@ -191,8 +191,8 @@ def guarantee_survives_json(
     account: Account,
     accountant: str,
     *,
-    to_json: Callable[[object], str] = interchange.to_json,
-    from_json: FromJson = interchange.from_json,
+    to_json: Callable[[object], str] = accounting.to_json,
+    from_json: FromJson = accounting.from_json,
 ) -> None:
     """What was written is read as an equal guarantee: its numbers, its explanation, and whether it holds."""
     wishful = LossRule(

@@ -11,7 +11,6 @@ from laws import loss_laws as laws
 from dpkit.accountants.pld import accountant as loss_distribution
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld import lattice as loss_lattice
-from dpkit.accountants.pld import lattice_route as loss_on_lattice
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
@@ -104,7 +103,7 @@ LAWS = (
 
 def drops_aliases(patch):
     patch.setattr(loss_composition, "alias_period", lambda *_, **__: 0.9)
-    patch.setattr(loss_on_lattice, "alias_bound", lambda *_, **__: 0.0)
+    patch.setattr(loss_lattice, "alias_bound", lambda *_, **__: 0.0)
 
 
 def drops_rounding_of_a_coarse_transform(patch):
@@ -125,7 +124,7 @@ def drops_the_rounding_term(patch):
 def forgets_the_tail(patch):
     direction = GaussianPair(mu=1.0).forward().__class__
     patch.setattr(direction, "reach", lambda self, tail: (self.mu**2 / 2 - 2 * self.mu, self.mu**2 / 2 + 2 * self.mu))
-    patch.setattr(loss_on_lattice, "_beyond", lambda *_: 0.0)
+    patch.setattr(loss_lattice, "_beyond", lambda *_: 0.0)
 
 
 def puts_dots_in_the_middle(patch):
@@ -136,14 +135,14 @@ def puts_dots_in_the_middle(patch):
         moved = 0.5 * (law.masses + np.append(law.masses[1:], 0.0))
         return LatticeLaw(first=first, masses=moved)
 
-    patch.setattr(loss_on_lattice, "upper_masses", halved)
+    patch.setattr(loss_lattice, "upper_masses", halved)
 
 
 def takes_chords_for_tangents(patch):
     def chords(middles, errors, slopes, *, first, step, **_):
         return lattice_laws.upper_masses(0.5 * (middles[1:] + middles[:-1]), errors[1:], first=first, step=step)
 
-    patch.setattr(loss_on_lattice, "lower_masses", chords)
+    patch.setattr(loss_lattice, "lower_masses", chords)
 
 
 def reads_one_direction(patch):

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpkit.accountants.pld.contour_route import contour_reader
-from dpkit.accountants.pld.lattice_route import lattice_reader
+from dpkit.accountants.pld.lattice import lattice_reader
 from dpkit.accountants.pld.moments import RealMoments, Terms, alias_period, log_kernel_peak, real_moments, saddle_at_delta
 from dpkit.accountants.pld.routes import LARGEST_LOSS, ErrorTerms, Reader, lattice_holds
 from dpkit.numerics.rounding import exp_up

@@ -130,6 +130,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
+def _stamping(name: str) -> Any:
+    """The method of this name of numpy's arrays, its answer stamped."""
+
+    def method(self: np.ndarray[Any, np.dtype[Any]], *arguments: Any, **options: Any) -> Any:
+        return _passed_on(getattr(super(Simulated, self), name)(*arguments, **options))
+
+    return method
+
+
 class Simulated(np.ndarray[Any, np.dtype[Any]]):
     """An output whose randomness came from outside dpkit: for tests and simulations, never a private release.
 
@@ -162,29 +171,14 @@ class Simulated(np.ndarray[Any, np.dtype[Any]]):
     def __round__(self, digits: int | None = None) -> Any:
         return np.round(self, digits or 0)
 
-    def argmax(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().argmax(*arguments, **options))
-
-    def argmin(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().argmin(*arguments, **options))
-
-    def dot(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().dot(*arguments, **options))
-
-    def nonzero(self) -> Any:
-        return _passed_on(super().nonzero())
-
-    def round(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().round(*arguments, **options))
-
-    def searchsorted(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().searchsorted(*arguments, **options))
-
-    def take(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().take(*arguments, **options))
-
-    def trace(self, *arguments: Any, **options: Any) -> Any:
-        return _passed_on(super().trace(*arguments, **options))
+    argmax = _stamping("argmax")
+    argmin = _stamping("argmin")
+    dot = _stamping("dot")
+    nonzero = _stamping("nonzero")
+    round = _stamping("round")
+    searchsorted = _stamping("searchsorted")
+    take = _stamping("take")
+    trace = _stamping("trace")
 
 
 def is_simulated(value: object) -> bool:
