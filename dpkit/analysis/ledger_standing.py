@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +47,9 @@ def run_id(spec: Spec, attempt: int = 1) -> str:
 def latest_attempt(ledger: Ledger, spec: Spec) -> int:
     """The number of the latest run of this analysis that the ledger has seen; 0 where there is none."""
     attempt = 0
-    while is_known(ledger, run_id(spec, attempt + 1)):
-        attempt += 1
+    with suppress(RunStateError):  # of the first that it does not know
+        while ledger.run(run_id(spec, attempt + 1)):
+            attempt += 1
     return attempt
 
 
@@ -65,15 +67,6 @@ def open_ledger(spec: Spec) -> Ledger:
             ledger.close()
             raise
     return ledger
-
-
-def is_known(ledger: Ledger, run: str) -> bool:
-    """Whether the ledger has seen this run."""
-    try:
-        ledger.run(run)
-    except RunStateError:
-        return False
-    return True
 
 
 def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, float]]) -> LedgerStanding:

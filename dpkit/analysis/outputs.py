@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpkit.errors import OutputError
+from dpkit.release.ledger.file import COMPANIONS
 
 if TYPE_CHECKING:
     from dpkit.analysis.reading.spec import Spec
@@ -35,7 +36,6 @@ KINDS: Mapping[str, re.Pattern[bytes]] = {
 """How a file of dpkit's begins, by its kind: what this version writes, and what earlier ones wrote."""
 
 _BEGINNING = 1 << 16
-_COMPANIONS = ("", "-wal", "-journal", "-shm")
 
 
 def kind_of_text(beginning: bytes) -> str | None:
@@ -111,34 +111,27 @@ def check_outputs(spec: Spec, outputs: Mapping[str, Path]) -> None:
 
 
 def inputs_of(spec: Spec) -> Iterator[tuple[str, Path]]:
-    """Every file that an analysis reads or charges, with what it is."""
+    """Every file that an analysis reads or charges, with what it is. Of a plugin's source: what its parameters name."""
     yield "the analysis itself", spec.path
     if spec.budget.ledger is not None:
-        for ending in _COMPANIONS:
-            what = "the ledger" if not ending else "a companion of the ledger"
-            yield what, spec.budget.ledger.with_name(spec.budget.ledger.name + ending)
-    for path in _source_files(spec):
-        yield "the data", path
-
-
-def _source_files(spec: Spec) -> Iterator[Path]:
-    """The files of the source. Of a plugin's source: whatever its parameters name that is a file."""
+        yield "the ledger", spec.budget.ledger
+        for ending in COMPANIONS:
+            yield "a companion of the ledger", spec.budget.ledger.with_name(spec.budget.ledger.name + ending)
     if spec.data.source_parameters is None:
         for pattern in _patterns(spec):
-            yield Path(pattern)
+            yield "the data", Path(pattern)
             if glob.has_magic(pattern):
-                yield from map(Path, glob.iglob(pattern, recursive=True))
+                yield from (("the data", Path(found)) for found in glob.iglob(pattern, recursive=True))
         return
     folder = spec.path.absolute().parent
     for value in spec.data.source_parameters.values():
         for text in value if isinstance(value, tuple | list) else (value,):
             if isinstance(text, str) and text.strip() and "\0" not in text:
-                yield from (folder / text, Path(text))
+                yield from (("the data", folder / text), ("the data", Path(text)))
 
 
 def _patterns(spec: Spec) -> tuple[str, ...]:
-    source = spec.data.source
-    return (source,) if isinstance(source, str) else source
+    return (spec.data.source,) if isinstance(spec.data.source, str) else spec.data.source
 
 
 def _matches(path: Path, pattern: str) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpkit.accounting import account
-from dpkit.analysis.enough_rows import advice_on_rows, refuse_too_few, rows_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.reading.spec import Spec, StepSpec
 from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
-from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Foretelling
+from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Foretelling, NeedsRows
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
-from dpkit.errors import BudgetUnreachableError, InvalidValueError, PlanRefusedError, UnpricedEventError
+from dpkit.errors import BudgetUnreachableError, DpkitError, InvalidValueError, PlanRefusedError, UnpricedEventError
+from dpkit.numerics.rounding import format_up
 from dpkit.pricing.explain import Explanation
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.events import Event
@@ -146,33 +146,16 @@ def make_plan(spec: Spec) -> Plan:
 
     steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1])
     _refuse_refuted(claims, spec)
-    plan = Plan(
-        spec=spec,
-        steps=steps,
-        guarantee=guarantee,
-        explanation=guarantee.explain(delta=budget.delta),
-        claims=claims,
-        ledger=None,
-    )
-    if budget.ledger is None:
-        return plan
-    return Plan(
-        spec=spec,
-        steps=steps,
-        guarantee=guarantee,
-        explanation=plan.explanation,
-        claims=claims,
-        ledger=standing(plan.event, spec, rescaled),
-    )
+    explanation = guarantee.explain(delta=budget.delta)
+    plan = Plan(spec=spec, steps=steps, guarantee=guarantee, explanation=explanation, claims=claims)
+    return plan if budget.ledger is None else replace(plan, ledger=standing(plan.event, spec, rescaled))
 
 
 def _steps(
     spec: Spec, noises: tuple[float, ...], guarantee: Guarantee, price: Callable[[float], float]
 ) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
     setting, delta = spec.data.setting, spec.budget.delta
-    found = [rows_of(step.id, step.algorithm, noise, setting.size) for step, noise in zip(spec.steps, noises, strict=True)]
-    refuse_too_few(found, price)
-    advice = {step.id: advice_on_rows(step, price) for step in found}
+    few = [_advice_on_rows(step, noise, setting.size, price) for step, noise in zip(spec.steps, noises, strict=True)]
     chosen = guarantee.accountant.explained_by(guarantee.state, delta=delta)
     priced: list[tuple[StepSpec, float, Event, Guarantee]] = []
     for step, noise in zip(spec.steps, noises, strict=True):
@@ -182,7 +165,7 @@ def _steps(
     whole = account([event for _, _, event, _ in priced], chosen, setting.neighbours, spec.registry, accept=spec.budget.accept)
     parts = chosen.shares([alone.state for *_, alone in priced], whole.state, delta=delta)
     planned, claims = [], {}
-    for (step, noise, event, alone), part in zip(priced, parts, strict=True):
+    for (step, noise, event, alone), part, advice in zip(priced, parts, few, strict=True):
         rehearsal = rehearse(step.algorithm, noise=noise, setting=setting, step=step.id)
         claims.update({f"{claim.because}{claim.assuming}{claim.status}": claim for claim in rehearsal.claims})
         planned.append(
@@ -195,30 +178,56 @@ def _steps(
                 epsilon=alone.epsilon(delta=delta),
                 part=part,
                 releases=rehearsal.releases,
-                errors=expected_errors(step.algorithm, noise),
+                errors=_expected_errors(step.algorithm, noise),
                 is_rehearsed=rehearsal.complete,
-                advice=advice[step.id] or advice_of(step.algorithm, noise),
+                advice=advice,
                 asked=rehearsal.asked,
             )
         )
     return tuple(planned), tuple(claims.values())
 
 
-def expected_errors(algorithm: AnyAlgorithm, noise: float) -> Mapping[str, float]:
+def _expected_errors(algorithm: AnyAlgorithm, noise: float) -> Mapping[str, float]:
     """The errors of an algorithm's answers at 95%, where it is `Foretelling`."""
     found: object = algorithm.accuracy(noise, CONFIDENCE) if isinstance(algorithm, Foretelling) else None
     named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
-    return {str(name): float(error) for name, error in named.items() if _is_number(error)}
+    return {
+        str(name): float(error)
+        for name, error in named.items()
+        if isinstance(error, int | float) and not isinstance(error, bool) and math.isfinite(error)
+    }
 
 
-def advice_of(algorithm: AnyAlgorithm, noise: float) -> tuple[str, ...]:
-    """What an algorithm warns of, from public facts alone, where it is `Advising`."""
-    found: object = algorithm.advice(noise) if isinstance(algorithm, Advising) else ()
-    return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
+def _advice_on_rows(step: StepSpec, noise: float, size: int | None, price: Callable[[float], float]) -> tuple[str, ...]:
+    """What an analyst should know about the number of rows, where the algorithm says how many it needs (`NeedsRows`); else what
+    the algorithm itself warns of from public facts (`Advising`). Answers that are no whole numbers say nothing.
 
+    `PlanRefusedError`, with the rows and the epsilon that would do, where its answer would be noise. `price(factor)` is the
+    epsilon of the whole plan with all its noise larger by a factor: rows and noise trade one for one.
+    """
+    algorithm, needed, least = step.algorithm, None, None
+    if isinstance(algorithm, NeedsRows):
+        asked: tuple[object, object] = algorithm.needed_rows(noise), algorithm.least_rows(noise)
+        needed, least = (found if isinstance(found, int) else None for found in asked)
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    def or_a_budget(rows: int, enough: int) -> str:
+        try:
+            return f", or a budget of about epsilon {format_up(price(rows / enough), digits=3)}"
+        except (DpkitError, ValueError, ArithmeticError):
+            return ""
+
+    if size is not None and least is not None and size < least:
+        good = f" (about {needed} for a good answer)" if needed is not None else ""
+        raise PlanRefusedError(
+            reason=f"Step {step.id!r}: {size} rows are too few for this budget; its answer would be noise.",
+            nearest=f"It needs at least about {least} rows{good}{or_a_budget(size, least)}.",
+        )
+    if needed is not None and size is None:
+        return (f"about {needed} rows are needed at this budget; `rows` is not declared, so this is not checked.",)
+    if needed is not None and size is not None and size < needed:
+        return (f"{size} rows are few for this budget: about {needed} are needed{or_a_budget(size, needed)}.",)
+    warned: object = algorithm.advice(noise) if isinstance(algorithm, Advising) else ()
+    return tuple(map(str, warned)) if isinstance(warned, tuple | list) else ()
 
 
 def _refuse_refuted(claims: tuple[Claim, ...], spec: Spec) -> None:

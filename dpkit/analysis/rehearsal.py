@@ -93,16 +93,12 @@ def _claims(query: Query, mechanism: Mechanism, setting: Setting) -> Iterator[Cl
 
 
 def _planned(query: Query, mechanism: Mechanism, *, times: int) -> PlannedRelease:
+    scale: object = mechanism.scale if isinstance(mechanism, Scaled) else None
     return PlannedRelease(
         query=query.name,
         mechanism=type(mechanism).__name__,
-        scale=_scale(mechanism),
+        scale=float(scale) if isinstance(scale, int | float) else None,
         times=times,
         error=mechanism.accuracy(query.shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
         shape=query.shape,
     )
-
-
-def _scale(mechanism: Mechanism) -> float | None:
-    found: object = mechanism.scale if isinstance(mechanism, Scaled) else None
-    return float(found) if isinstance(found, int | float) else None

@@ -14,9 +14,9 @@ import numpy as np
 from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
 from dpkit.analysis.outputs import check_outputs, check_writable, write_output, write_whole
 from dpkit.analysis.plan import Plan
-from dpkit.analysis.reading.declarations import opened_engine
 from dpkit.analysis.reading.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
+from dpkit.contracts.engine import Closing
 from dpkit.data.tables.open_source import open_source
 from dpkit.data.tables.source import DataSource
 from dpkit.debugging import made_up
@@ -31,7 +31,7 @@ from dpkit.errors import (
 from dpkit.release.curator import Released
 from dpkit.release.driver import Outcome
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.run_algorithms import RunResult, run_algorithms, trace_json
+from dpkit.release.run_algorithms import run_algorithms, trace_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,11 +139,11 @@ def run_plan(
     spec = plan.spec
     source = open_data(spec, data) if source is None else source
     if spec.budget.ledger is None:
-        return _result(plan, _run(plan, source, progress=progress))
+        return _carry_out(plan, source, progress=progress)
     with open_ledger(spec) as ledger:
         attempt = latest_attempt(ledger, spec)
         attempt = attempt + 1 if again or not attempt else attempt
-        return _result(plan, _run(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt)))
+        return _carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt))
 
 
 def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
@@ -153,7 +153,7 @@ def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
     table = synthetic_table(spec.data, seed=seed)
     source = open_source(table, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
     with made_up():
-        return _result(plan, _run(plan, source, rng=rng))
+        return _carry_out(plan, source, rng=rng)
 
 
 def open_data(spec: Spec, data: object = None) -> DataSource:
@@ -183,10 +183,18 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
 
 
 def _made(spec: Spec) -> object:
-    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on."""
+    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on.
+
+    Paths that it returns are relative to the analysis, as all paths in it.
+    """
     try:
         made = spec.registry.source(str(spec.data.source)).build(**dict(spec.data.source_parameters or {}))
-        return _beside(spec, made)
+        folder = spec.path.absolute().parent
+        if isinstance(made, str | os.PathLike):
+            return str(folder / os.fspath(made))
+        if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
+            return [str(folder / os.fspath(item)) for item in made]
+        return made
     except (DpkitError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - as above
@@ -194,17 +202,7 @@ def _made(spec: Spec) -> object:
         raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))
 
 
-def _beside(spec: Spec, made: object) -> object:
-    """Paths that a source returns are relative to the analysis, as all paths in it."""
-    folder = spec.path.absolute().parent
-    if isinstance(made, str | os.PathLike):
-        return str(folder / os.fspath(made))
-    if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
-        return [str(folder / os.fspath(item)) for item in made]
-    return made
-
-
-def _run(
+def _carry_out(
     plan: Plan,
     source: DataSource,
     *,
@@ -212,44 +210,39 @@ def _run(
     ledger: Ledger | None = None,
     run: str | None = None,
     rng: np.random.Generator | None = None,
-) -> RunResult:
-    algorithms = {step.id: (step.algorithm, planned.noise) for step, planned in zip(plan.spec.steps, plan.steps, strict=True)}
-    with opened_engine(plan.spec, source) as engine:  # before anything is reserved
-        return run_algorithms(
-            algorithms,
+) -> Result:
+    spec = plan.spec
+    engine = spec.registry.engine(spec.engine.name).over(source, **spec.engine.parameters)  # before anything is reserved
+    try:
+        found = run_algorithms(
+            {step.id: (step.algorithm, planned.noise) for step, planned in zip(spec.steps, plan.steps, strict=True)},
             engine=engine,
-            setting=plan.spec.data.setting,
+            setting=spec.data.setting,
             ledger=ledger,
             run=run,
-            analysis=plan.spec.fingerprint,
+            analysis=spec.fingerprint,
             data=source.stamp,
             rng=rng,
             progress=progress,
         )
-
-
-def _result(plan: Plan, found: RunResult) -> Result:
+    finally:
+        if isinstance(engine, Closing):
+            engine.close()
+    earlier, day = "", found.resumed[:10]  # what must be said of answers that are not new
+    if found.resumed and not found.finished_before:
+        earlier = f"This run began on {day} and was interrupted; what it had released then was not drawn again."
+    elif found.resumed:
+        changed = " THE DATA FILES HAVE CHANGED SINCE." if found.other_data else ""
+        earlier = f"EARLIER RELEASE of {day}: no data was read, and nothing was paid.{changed}"
+        earlier += " `dpkit run --again` pays for new answers."
     return Result(
         plan=plan,
         run=found.run,
         outcomes=found.outcomes,
         releases=found.releases,
         simulation=found.simulation,
-        earlier=_earlier(found),
+        earlier=earlier,
         digest=found.digest,
-    )
-
-
-def _earlier(found: RunResult) -> str:
-    """What must be said of answers that are not new."""
-    if not found.resumed:
-        return ""
-    day = found.resumed[:10]
-    if not found.finished_before:
-        return f"This run began on {day} and was interrupted; what it had released then was not drawn again."
-    changed = " THE DATA FILES HAVE CHANGED SINCE." if found.other_data else ""
-    return (
-        f"EARLIER RELEASE of {day}: no data was read, and nothing was paid.{changed} `dpkit run --again` pays for new answers."
     )
 
 

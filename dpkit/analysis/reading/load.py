@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpkit.analysis.outputs import leads_outside, objection, outputs_of
 from dpkit.analysis.reading import keys
-from dpkit.analysis.reading.declarations import DEFAULT_ENGINE, read_columns, read_engine
 from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.contracts.registry import Registry
+from dpkit.data.columns.kinds import Boolean, Category, Column, Number
+from dpkit.data.columns.schema import Schema
 from dpkit.data.columns.unit import ROW, PrivacyUnit
 from dpkit.data.setting import DeclaredSetting
-from dpkit.errors import DpkitError, PluginError
+from dpkit.data.summing.named_engines import DEFAULT
+from dpkit.errors import DpkitError, InvalidValueError, PluginError, SpecError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins
 from dpkit.hooks.specs import PROJECT
@@ -32,20 +34,26 @@ def load(path: str | os.PathLike[str], *, installed: Installed | None = None, ou
     `SpecError` lists every problem with its file, line and column, what was found, what is allowed and the nearest right name.
     Results go into the folder of the file, or below it; `outside` allows any other place.
     """
-    file = Path(path)
+    file, folder = Path(path), Path(path).absolute().parent
     root = read_yaml(file)
-    reading = NodeReader(str(path), folder=file.absolute().parent)
-    spec = _read(reading, root, file, installed, outside=outside)
+    reading = NodeReader(str(path), folder=folder)
+    spec = _spec(reading, root, file, installed, outside=outside)
     if spec is not None:
         _check_report(reading, root, spec)
-    reading.finish()
-    assert spec is not None
+    if spec is None or reading.problems:
+        raise SpecError(problems=sorted(reading.problems, key=lambda problem: (problem.line, problem.column)))
     return spec
 
 
-def _read(reading: NodeReader, root: Node, file: Path, installed: Installed | None, *, outside: bool) -> Spec | None:
+def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | None, *, outside: bool) -> Spec | None:
     top = reading.mapping(root, "", "a mapping that begins with `dpkit: 1`")
-    if top is None or not _version(reading, top):
+    if top is None:
+        return None
+    version = top.entries.get("dpkit")
+    if version is not None and (plain(version) != keys.VERSION or isinstance(plain(version), bool)):
+        # refused before anything else is judged: keys of another version may mean something else
+        hint = "A newer dpkit may read it." if isinstance(plain(version), int | float) else ""
+        reading.problem(version, "dpkit", f"found version {described(version)}", str(keys.VERSION), hint)
         return None
     reading.keys(top, "", keys.ROOT, required=("dpkit", "data", "budget", "steps"))
     found = _plugins(reading, top, installed)
@@ -55,19 +63,19 @@ def _read(reading: NodeReader, root: Node, file: Path, installed: Installed | No
     budget = _budget(reading, top.entries["budget"], registry, folder) if "budget" in top.entries else None
     engine: EngineSpec | None = DEFAULT_ENGINE
     if "engine" in top.entries:
-        engine = None if registry is None else read_engine(reading, top.entries["engine"], registry)
+        engine = None if registry is None else _engine(reading, top.entries["engine"], registry)
     steps = None
     if "steps" in top.entries and found is not None:
         setting = None if data is None else data.setting
         steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries)
     report = reading.value(top, "", keys.REPORT)
-    if reading.failed or found is None or data is None or budget is None or engine is None or steps is None:
+    if reading.problems or found is None or data is None or budget is None or engine is None or steps is None:
         return None
     for place, value in without_end(top):
         reading.problem(place, "", f"found {value!r}", "a finite number, or a text in quotes")
-    if reading.failed:
+    if reading.problems:
         return None
-    document = plain(top)
+    document = {key: plain(value) for key, value in top.entries.items()}
     return Spec(
         path=file,
         data=data,
@@ -75,7 +83,7 @@ def _read(reading: NodeReader, root: Node, file: Path, installed: Installed | No
         engine=engine,
         steps=steps,
         report=folder / str(report),
-        fingerprint=fingerprint({key: value for key, value in _as_dict(document).items() if key not in ("report", "engine")}),
+        fingerprint=fingerprint({key: value for key, value in document.items() if key not in ("report", "engine")}),
         document=document,
         outside=outside,
         installed=found,
@@ -97,18 +105,6 @@ def _check_report(reading: NodeReader, root: Node, spec: Spec) -> None:
             reading.problem(place, "report", f"cannot write {str(path)!r}: {reason}", allowed)
     if spec.report in (outputs["result"], outputs["trace"]):
         reading.problem(place, "report", f"{spec.report.name!r} is written beside the report", "another name for the report")
-
-
-def _version(reading: NodeReader, top: Entries) -> bool:
-    """An unknown version is refused before anything else is judged: its keys may mean something else."""
-    node = top.entries.get("dpkit")
-    if node is None:
-        return True
-    if isinstance(node, Scalar) and node.value == keys.VERSION and not isinstance(node.value, bool):
-        return True
-    hint = "A newer dpkit may read it." if isinstance(plain(node), int | float) else ""
-    reading.problem(node, "dpkit", f"found version {described(node)}", str(keys.VERSION), hint)
-    return False
 
 
 def _plugins(reading: NodeReader, top: Entries, installed: Installed | None) -> Installed | None:
@@ -160,7 +156,7 @@ def _data(reading: NodeReader, node: Node, registry: Registry | None, folder: Pa
         return None
     reading.keys(data, "data", keys.DATA, required=("source", "columns"))
     source = _source(reading, data.entries["source"], registry, folder) if "source" in data.entries else None
-    schema = read_columns(reading, data.entries["columns"], "data.columns") if "columns" in data.entries else None
+    schema = _schema(reading, data.entries["columns"], "data.columns") if "columns" in data.entries else None
     unit = _unit(reading, data.entries["unit"]) if "unit" in data.entries else ROW
     relation = reading.value(data, "data", keys.RELATION)
     rows = reading.value(data, "data", keys.ROWS)
@@ -179,6 +175,81 @@ def _data(reading: NodeReader, node: Node, registry: Registry | None, folder: Pa
         schema=schema,
         rows=rows if isinstance(rows, int) else None,
     )
+
+
+_COLUMN = "[lower, upper], `boolean`, or a mapping with `lower` and `upper`, with `levels`, or with `type: boolean`"
+_POLICIES = {
+    "number": ("missing", "nan", "text", "infinite", "outside"),
+    "category": ("missing", "unknown"),
+    "boolean": ("missing", "unknown"),
+}
+
+
+def _schema(reading: NodeReader, node: Node, path: str) -> Schema | None:
+    """The schema; None when any column is wrong."""
+    found = reading.mapping(node, path, "a mapping from the names of columns to what they hold")
+    if found is None:
+        return None
+    if not found.entries:
+        reading.problem(found, path, "no column is declared", "every column that a step reads")
+        return None
+    columns = [_column(reading, name, entry, joined(path, name)) for name, entry in found.entries.items()]
+    good = [column for column in columns if column is not None]
+    return Schema(columns=tuple(good)) if len(good) == len(columns) else None
+
+
+def _column(reading: NodeReader, name: str, node: Node, path: str) -> Column | None:
+    """`[lower, upper]`, `boolean`, or a mapping. Each policy is tried by itself, so that every wrong one is reported."""
+    if isinstance(node, Scalar) and node.value == "boolean":
+        return Boolean(name=name)
+    kind: object = None
+    if isinstance(node, Items) and len(node.items) == 2:
+        ends = dict(zip(("lower", "upper"), node.items, strict=True))
+        node, kind = Entries(entries=ends, keys=dict.fromkeys(ends, node.place), place=node.place), "number"
+    elif isinstance(node, Entries):
+        if "type" in node.entries:
+            kind = plain(node.entries["type"])
+            if kind not in keys.COLUMN_KINDS:
+                allowed, hint = ", ".join(keys.COLUMN_KINDS), nearest(kind, keys.COLUMN_KINDS)
+                reading.problem(node.entries["type"], joined(path, "type"), f"found {kind!r}", allowed, hint)
+                return None
+        else:
+            bounds = "lower" in node.entries or "upper" in node.entries
+            kind = "category" if "levels" in node.entries else "number" if bounds else None
+    if not isinstance(node, Entries) or not isinstance(kind, str):
+        reading.problem(node, path, "a column declares its bounds or its levels", _COLUMN)
+        return None
+    reading.keys(node, path, keys.COLUMNS[kind])
+    declared: dict[str, Any] = {"name": name}
+    make: Callable[..., Column] = Boolean
+    if kind == "number":
+        make = Number
+        for end in ("lower", "upper"):
+            if end not in node.entries:
+                hint = "Bounds are public knowledge about what values can be; they are never read from the data."
+                reading.problem(node, joined(path, end), f"a number needs its {end!r} bound", "a finite number", hint)
+        declared |= {key.name: reading.value(node, path, key) for key in (keys.LOWER, keys.UPPER, keys.WHOLE)}
+    elif kind == "category":
+        make, levels = Category, node.entries.get("levels")
+        if isinstance(levels, Items):
+            declared["levels"] = tuple(plain(level) for level in levels.items)
+        else:
+            reading.problem(
+                levels or node, joined(path, "levels"), "a category needs its levels", "a list of texts that differ"
+            )
+            return None
+    if None in declared.values():
+        return None
+    policies = {name: plain(node.entries[name]) for name in _POLICIES[kind] if name in node.entries}
+    before = len(reading.problems)
+    for given in ({}, *({name: policy} for name, policy in policies.items())):
+        try:
+            make(**declared, **given)
+        except InvalidValueError as error:
+            reading.refusal(error, node, path)
+            if not given:
+                return None
+    return make(**declared, **policies) if len(reading.problems) == before else None
 
 
 def _source(
@@ -246,6 +317,38 @@ def _budget(reading: NodeReader, node: Node, registry: Registry | None, folder: 
     return BudgetSpec(epsilon=epsilon, delta=delta, accountant=str(accountant), ledger=path, accept=accept)
 
 
+DEFAULT_ENGINE = EngineSpec(name=DEFAULT, parameters={})
+
+_ALLOWED_ENGINE = "the name of an engine, or a mapping from one name to its parameters"
+
+
+def _engine(reading: NodeReader, node: Node, registry: Registry) -> EngineSpec | None:
+    """`NAME`, or `{NAME: {parameters}}`."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        name, at, given = node.value, node.place, None
+    elif isinstance(node, Entries) and len(node.entries) == 1:
+        ((name, given),) = node.entries.items()
+        at = node.keys[name]
+    else:
+        found = f"{len(node.entries)} engines" if isinstance(node, Entries) else described(node)
+        reading.problem(node, "engine", f"found {found}", _ALLOWED_ENGINE)
+        return None
+    known = {factory.name: factory for factory in registry.engines}
+    if name not in known:
+        brings = keys.KNOWN_ENGINES.get(name)
+        hint = f"Install the plugin that brings it: pip install {brings}" if brings else nearest(name, known)
+        reading.problem(at, "engine", f"there is no engine named {name!r}", ", ".join(known), hint)
+        return None
+    path = joined("engine", name)
+    inner = None
+    if given is not None and plain(given) is not None:
+        inner = reading.mapping(given, path)
+        if inner is None:
+            return None
+    values = parameters(reading, inner, path, known[name], node)
+    return None if values is None else EngineSpec(name=name, parameters=values)
+
+
 def _steps(
     reading: NodeReader, node: Node, installed: Installed, setting: DeclaredSetting | None, *, listed: bool
 ) -> tuple[StepSpec, ...] | None:
@@ -308,8 +411,3 @@ def _step(
         reading.refusal(error, inner or node, joined(path, "with"))
         return None
     return StepSpec(id=name, run=run, share=share, parameters=values, algorithm=algorithm)
-
-
-def _as_dict(document: object) -> dict[str, object]:
-    assert isinstance(document, dict)
-    return document

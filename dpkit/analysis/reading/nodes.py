@@ -13,7 +13,7 @@ from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Place, Scalar
 from dpkit.contracts.factories import Factory, MechanismFactory
 from dpkit.contracts.parameters import LISTS, Choice, Parameter, without_effect
 from dpkit.contracts.registry import Registry
-from dpkit.errors import DpkitError, InvalidValueError, Problem, SpecError, UnknownNameError
+from dpkit.errors import DpkitError, InvalidValueError, Problem, UnknownNameError
 
 
 class NodeReader:
@@ -21,25 +21,15 @@ class NodeReader:
 
     def __init__(self, file: str, *, folder: Path | None = None) -> None:
         self._file = os.path.basename(file) if os.path.isabs(file) else file
-        self._problems: list[Problem] = []
+        self.problems: list[Problem] = []
         self._folder = folder
         self.registry: Registry | None = None
         """What names of mechanisms and queries are looked up in, once it is known which plugins may run."""
 
-    @property
-    def failed(self) -> bool:
-        """Whether anything was wrong so far."""
-        return bool(self._problems)
-
-    def finish(self) -> None:
-        """`SpecError` with every problem, in the order of the file."""
-        if self._problems:
-            raise SpecError(problems=sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
-
     def problem(self, at: Node | Place, path: str, found: str, allowed: str = "", hint: str = "") -> None:
         """One more problem."""
         place = at if isinstance(at, Place) else at.place
-        self._problems.append(
+        self.problems.append(
             Problem(file=self._file, line=place.line, column=place.column, path=path, found=found, allowed=allowed, hint=hint)
         )
 
@@ -138,7 +128,7 @@ def parameters(
 ) -> Mapping[str, object] | None:
     """Values of the parameters that a factory declares; None when one is wrong, or missing where all must be there."""
     known = owner.parameters
-    before = len(reading._problems)
+    before = len(reading.problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
     reading.keys(given, path, [parameter.name for parameter in known], former=owner.former)
     values: dict[str, object] = {}
@@ -147,22 +137,16 @@ def parameters(
         if found is not None:
             values[parameter.name] = reading.checked(found, joined(path, parameter.name), parameter)
         elif isinstance(parameter.default, Choice) and reading.registry is not None:
-            values[parameter.name] = _default_choice(parameter, reading.registry)
+            among = reading.registry.mechanisms if parameter.kind == "mechanism" else reading.registry.queries
+            values[parameter.name] = replace(parameter.default, among=among)  # what the analysis may use
         elif parameter.required and complete:
             where = joined(path, parameter.name)
             reading.problem(given, where, f"{owner.name} needs {parameter.name!r}", parameter.allowed, parameter.doc)
-    if len(reading._problems) == before:
+    if len(reading.problems) == before:
         for idle in without_effect(known, {name: value for name, value in values.items() if name in given.entries}):
             found, effect = given.entries[idle.name], f"it has an effect {idle.condition}"
             reading.problem(given.keys[idle.name], joined(path, idle.name), f"found {described(found)}", f"left out: {effect}")
-    return values if len(reading._problems) == before else None
-
-
-def _default_choice(parameter: Parameter, registry: Registry) -> Choice:
-    """The default among what the analysis may use."""
-    assert isinstance(parameter.default, Choice)
-    known: tuple[Factory[Any], ...] = registry.mechanisms if parameter.kind == "mechanism" else registry.queries
-    return replace(parameter.default, among=known)
+    return values if len(reading.problems) == before else None
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -32,7 +32,12 @@ _OF_AN_ANALYSIS = re.compile(
 """A line that begins with a key of its root; a file without one is taken for something else."""
 
 _TAG = "tag:yaml.org,2002:"
-_SCALAR_TAGS = frozenset(_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"))
+_SCALARS = ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+_TAGS = {
+    yaml.ScalarNode: frozenset(_TAG + kind for kind in _SCALARS),
+    yaml.SequenceNode: frozenset({_TAG + "seq"}),
+    yaml.MappingNode: frozenset({_TAG + "map"}),
+}
 
 Plain = str | int | float | bool | None
 
@@ -94,7 +99,14 @@ def parse_yaml(content: bytes, *, file: str) -> Node:
     start = Place(line=1, column=1)
     if len(content) > LARGEST_FILE:
         raise _broken(file, start, "the file is larger than 1 MB", "an analysis; is this the data?")
-    text = _decoded(content, file)
+    try:
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        place = Place(line=before.count(b"\n") + 1, column=error.start - (before.rfind(b"\n") + 1) + 1)
+        allowed = "text in UTF-8; save the file in that encoding"
+        raise _broken(file, place, "a byte that is not UTF-8", allowed) from None
     loader = None
     try:
         loader = _Loader(text)
@@ -139,13 +151,11 @@ def without_end(node: Node) -> Iterator[tuple[Place, float]]:
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """Composes nodes and never constructs; stops at too many nodes before they fill the memory."""
 
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
-        self._count = 0
+    count = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        self._count += 1
-        if self._count > MOST_NODES:
+        self.count += 1
+        if self.count > MOST_NODES:
             mark = self.peek_event().start_mark
             raise yaml.MarkedYAMLError(problem=f"more than {MOST_NODES} values", problem_mark=mark)
         return super().compose_node(parent, index)
@@ -159,29 +169,36 @@ class _Conversion:
         self._count = 0
 
     def node(self, node: yaml.Node, depth: int) -> Node:
-        place = _place(node)
+        place = Place(line=node.start_mark.line + 1, column=node.start_mark.column + 1)
         self._count += 1
         if self._count > MOST_NODES:
             raise _broken(self._file, place, f"aliases unfold into more than {MOST_NODES} values")
         if depth > DEEPEST:
             raise _broken(self._file, place, f"it is nested more than {DEEPEST} deep, or an alias holds itself")
-        if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, place)
+        if node.tag not in _TAGS[type(node)]:
+            raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
         if isinstance(node, yaml.SequenceNode):
-            self._check_tag(node, _TAG + "seq", place)
             return Items(items=tuple(self.node(item, depth + 1) for item in node.value), place=place)
-        self._check_tag(node, _TAG + "map", place)
-        return self._entries(node, place, depth)
+        if isinstance(node, yaml.MappingNode):
+            return self._entries(node, place, depth)
+        if _NO_TEXT.search(str(node.value)):  # by escapes YAML can write what is no text
+            raise _broken(self._file, place, _NO_CHARACTER, "other texts")
+        quoted = node.style is not None
+        # with `!!str` before it, PyYAML itself would have taken it for something else
+        called_a_text = node.tag == _TAG + "str" and _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False)) != node.tag
+        return Scalar(value=node.value if quoted or called_a_text else resolve(node.value), place=place, quoted=quoted)
 
     def _entries(self, node: yaml.Node, place: Place, depth: int) -> Entries:
         entries: dict[str, Node] = {}
         keys: dict[str, Place] = {}
         merged: dict[str, Node] = {}
         for key_node, value_node in node.value:
-            key_place = _place(key_node)
+            key_place = Place(line=key_node.start_mark.line + 1, column=key_node.start_mark.column + 1)
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _broken(self._file, key_place, "a key is a list or a mapping", "texts as keys")
-            key = self._text(str(key_node.value), key_place)
+            key = str(key_node.value)
+            if _NO_TEXT.search(key):
+                raise _broken(self._file, key_place, _NO_CHARACTER, "other texts")
             if key == "<<" and key_node.style is None:
                 for other in self._merged(value_node, depth):
                     for name, value in other.entries.items():
@@ -203,27 +220,11 @@ class _Conversion:
             raise _broken(self._file, found.place, "`<<` merges something else", "an alias of a mapping")
         return mappings
 
-    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Scalar:
-        quoted = node.style is not None
-        if node.tag not in _SCALAR_TAGS:
-            raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
-        self._text(str(node.value), place)
-        if quoted or _is_called_a_text(node):
-            return Scalar(value=node.value, place=place, quoted=quoted)
-        return Scalar(value=resolve(node.value), place=place)
 
-    def _text(self, text: str, place: Place) -> str:
-        """A text that files, ledgers and other programs can hold: by escapes YAML can write what is none."""
-        if _NO_TEXT.search(text):
-            raise _broken(self._file, place, "a character that no text holds: NUL, or half of a surrogate pair", "other texts")
-        return text
-
-    def _check_tag(self, node: yaml.Node, wanted: str, place: Place) -> None:
-        if node.tag != wanted:
-            raise _broken(self._file, place, f"the tag {node.tag!r}", "plain values: dpkit builds no objects from YAML")
-
-
+_RESOLVER = yaml.resolver.Resolver()
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What files, ledgers and other programs cannot hold."""
+_NO_CHARACTER = "a character that no text holds: NUL, or half of a surrogate pair"
 _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?")
 _WORDS: Mapping[str, Plain] = {
@@ -260,31 +261,6 @@ def resolve(text: str) -> Plain:
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _NUMBER.fullmatch(text) else text
-
-
-_RESOLVER = yaml.resolver.Resolver()
-
-
-def _is_called_a_text(node: yaml.ScalarNode) -> bool:
-    """Whether `!!str` stands before it: PyYAML itself would have taken it for something else."""
-    implicit = _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False))
-    return bool(node.tag == _TAG + "str" and implicit != node.tag)
-
-
-def _place(node: yaml.Node) -> Place:
-    return Place(line=node.start_mark.line + 1, column=node.start_mark.column + 1)
-
-
-def _decoded(content: bytes, file: str) -> str:
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    try:
-        return content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line = before.count(b"\n") + 1
-        column = error.start - (before.rfind(b"\n") + 1) + 1
-        found = "a byte that is not UTF-8"
-        raise _broken(file, Place(line=line, column=column), found, "text in UTF-8; save the file in that encoding") from None
 
 
 def _broken(file: str, place: Place, found: str, allowed: str = "", *, hint: str = "") -> SpecError:
