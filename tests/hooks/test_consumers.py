@@ -18,7 +18,7 @@ CONSUMERS = {
     "dpkit_queries": ("release/one_query.py", "queries"),
     "dpkit_auditors": ("auditing/arguments.py", "auditors"),
     "dpkit_neighbour_pairs": ("auditing/search/pairs.py", "neighbour_pairs"),
-    "dpkit_engines": ("analysis/reading/declarations.py", "engine"),
+    "dpkit_engines": ("analysis/run_plan.py", "engine"),
     "dpkit_sources": ("analysis/run_plan.py", "source"),
     "dpkit_zoo": ("auditing/zoo/__init__.py", "zoo"),
     "dpkit_commands": ("cli/plugin_verbs.py", "commands"),
