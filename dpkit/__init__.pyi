@@ -102,7 +102,6 @@ from dpkit.errors import UnpricedLossError as UnpricedLossError
 from dpkit.hooks.manager import default_registry as default_registry
 from dpkit.hooks.manager import load_plugins as load_plugins
 from dpkit.hooks.specs import hookimpl as hookimpl
-from dpkit.mechanisms.additive import AdditiveNoise as AdditiveNoise
 from dpkit.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
 from dpkit.mechanisms.discrete import DiscreteGaussianEvent as DiscreteGaussianEvent
 from dpkit.mechanisms.discrete import DiscreteLaplace as DiscreteLaplace
@@ -115,6 +114,7 @@ from dpkit.mechanisms.laplace import Laplace as Laplace
 from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
 from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
+from dpkit.mechanisms.releasing import AdditiveNoise as AdditiveNoise
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
 from dpkit.numerics.exact_sums import ExactSum as ExactSum
 from dpkit.numerics.noise.exact_rounding import NoiseLaw as NoiseLaw

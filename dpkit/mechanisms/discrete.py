@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
-from dpkit.mechanisms.additive import ScaleNoise
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.noise.discrete_noise import (
@@ -83,7 +82,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _IntegerNoise(ScaleNoise):
+class _IntegerNoise(releasing.ScaleNoise):
     """Integers + integer noise, by a sampler that is exact. Abstract."""
 
     sampler: ClassVar[Sampler]

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
-from dpkit.mechanisms.additive import RoundedNoise
 from dpkit.numerics.noise.exact_rounding import GAUSSIAN, NoiseLaw
 from dpkit.numerics.rounding import exact_sum, round_up, sqrt_up
 from dpkit.privacy.checks import checked, nonnegative
@@ -69,7 +68,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(RoundedNoise):
+class Gaussian(releasing.RoundedNoise):
     """value + Gaussian noise of standard deviation `scale`, in every entry, exactly rounded to a grid set by the scale."""
 
     law: ClassVar[NoiseLaw] = GAUSSIAN

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.mechanisms import releasing
-from dpkit.mechanisms.additive import RoundedNoise
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.noise.exact_rounding import LAPLACE, NoiseLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
@@ -184,7 +183,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(RoundedNoise):
+class Laplace(releasing.RoundedNoise):
     """value + Laplace noise of this scale b, in every entry, exactly rounded to a grid that depends on the scale alone."""
 
     law: ClassVar[NoiseLaw] = LAPLACE

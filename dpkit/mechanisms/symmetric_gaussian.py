@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import releasing
-from dpkit.mechanisms.additive import RoundedNoise
 from dpkit.mechanisms.gaussian import RULES, gaussian_accuracy, lasting_claims
 from dpkit.numerics.noise.exact_rounding import GAUSSIAN, HALF_VARIANCE_GAUSSIAN, NoiseLaw, exactly_rounded
 from dpkit.numerics.noise.noise_inputs import checked_value
@@ -23,7 +22,7 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricGaussian(RoundedNoise):
+class SymmetricGaussian(releasing.RoundedNoise):
     """Noise of standard deviation `scale` on the diagonal and scale/sqrt(2) off it, mirrored.
 
     Scaling the off-diagonals by sqrt(2) turns the upper triangle into a vector whose L2 norm is the Frobenius norm and whose

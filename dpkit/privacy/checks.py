@@ -52,20 +52,22 @@ def finite_number(
     strict: bool = False,
 ) -> float:
     """A finite real number with `minimum <= value < below` (`minimum < value` if strict), as a float."""
-    allowed = _interval(minimum, below, strict)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
-    try:
-        number = float(value)
-    except OverflowError:
-        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where) from None
-    if number != value and value == value:  # a float would move it to the nearest, which may be the unsafe side
-        exact = f"{allowed} that a float holds exactly"
-        raise InvalidValueError(field=field, found=value, allowed=exact, where=where, fix="Round it to the safe side yourself.")
-    too_low = number <= minimum if strict else number < minimum
-    if not math.isfinite(number) or too_low or number >= below:
-        raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
-    return number + 0.0  # -0.0 and 0.0 are one value
+    moved = False
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        moved = number != value and value == value  # to the nearest, which may be the unsafe side
+        high_enough = number > minimum if strict else number >= minimum
+        if math.isfinite(number) and high_enough and number < below and not moved:
+            return number + 0.0  # -0.0 and 0.0 are one value
+        moved = moved and math.isfinite(number)
+    low = "" if minimum == -math.inf else f" {'>' if strict else '>='} {in_full(minimum)}"
+    high = "" if below == math.inf else f" and < {in_full(below)}" if low else f" < {in_full(below)}"
+    allowed = f"a finite number{low}{high}{' that a float holds exactly' if moved else ''}"
+    fix = "Round it to the safe side yourself." if moved else ""
+    raise InvalidValueError(field=field, found=value, allowed=allowed, where=where, fix=fix)
 
 
 def whole_number(value: object, *, field: str, where: str, minimum: int = 0) -> int:
@@ -138,9 +140,3 @@ def one_of(value: T, options: tuple[str, ...], *, field: str, where: str) -> T:
         allowed = "one of " + ", ".join(repr(option) for option in options)
         raise InvalidValueError(field=field, found=value, allowed=allowed, where=where)
     return value
-
-
-def _interval(minimum: float, below: float, strict: bool) -> str:
-    low = "" if minimum == -math.inf else f" {'>' if strict else '>='} {in_full(minimum)}"
-    high = "" if below == math.inf else f" and < {in_full(below)}" if low else f" < {in_full(below)}"
-    return f"a finite number{low}{high}"
