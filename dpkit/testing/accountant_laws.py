@@ -189,6 +189,26 @@ def never_below_pure_truth(accountant: AnyAccountant) -> None:
     law()
 
 
+def no_delta_is_below_the_truth(accountant: AnyAccountant) -> None:
+    """`delta(epsilon)`, where an accountant computes it by itself, is no smaller than that of Gaussian and of pure releases."""
+
+    @_examples()
+    @given(size=log_uniform(1e-2, 3.0), times=st.integers(1, 100), delta=deltas(), relation=relations())
+    def law(size: float, times: int, delta: float, relation: Neighbours) -> None:
+        mu = size * math.sqrt(times)
+        gaussian = [GDP(mu=size), ZCDP(rho=size * size / 2 * (1 + 1e-15)), MeanCDP(mu=size * size / 2 * (1 + 1e-15), tau=size)]
+        exact = gaussian_epsilon(mu * (1.0 - 1e-12), delta=delta) * (1.0 - 1e-6)
+        optimal = optimal_epsilon(size, times, delta=delta) * (1.0 - 1e-6)
+        for loss, epsilon in [*((loss, exact) for loss in gaussian), (PureDP(epsilon=size), optimal)]:
+            state = lifted_or_none(accountant, loss, relation)
+            if state is not None and epsilon > 0.0:
+                found = accountant.delta(accountant.repeat(state, times), epsilon=epsilon)
+                message = f"delta({epsilon:.4g}) is at least {delta:.4g}, {found:.4g} is reported, for {times} times {loss}"
+                assert found >= delta * (1.0 - 1e-6), message
+
+    law()
+
+
 def the_interval_holds_the_truth(accountant: AnyAccountant) -> None:
     """A certified interval, where there is one, ends at the reported epsilon and has the exact one of Gaussian noise within."""
 
@@ -285,6 +305,7 @@ ACCOUNTANT_LAWS: tuple[Law, ...] = (
     join_covers_each,
     never_below_gaussian_truth,
     never_below_pure_truth,
+    no_delta_is_below_the_truth,
     the_interval_holds_the_truth,
     an_accountant_remembers_nothing,
     deltas_add_up,

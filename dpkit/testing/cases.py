@@ -102,10 +102,13 @@ class MechanismCase:
         priced = assess(event, accountant=chosen, registry=self.registry, neighbours=relation, accept=frozenset())
         return priced.epsilon(delta=delta)
 
-    def distance(self, subject: MechanismSubject, *, target: float = 1.0, delta: float = DELTA) -> Distance:
-        """The distance in the natural metric at which a release costs about this epsilon at this delta, and not more."""
-        key = (repr(subject.parameters), target, delta)
-        found = self.remembered(key, lambda: self._searched(subject.mechanism, target, delta))
+    def distance(
+        self, subject: MechanismSubject, *, target: float = 1.0, delta: float = DELTA, metric: str | None = None
+    ) -> Distance:
+        """The distance at which a release costs about this epsilon at this delta, and not more; in the natural metric."""
+        measured = self.factory.metrics[0] if metric is None else metric
+        key = (repr(subject.parameters), target, delta, measured)
+        found = self.remembered(key, lambda: self._searched(subject.mechanism, target, delta, measured))
         assert isinstance(found, Distance)
         return found
 
@@ -115,14 +118,13 @@ class MechanismCase:
             self._memory[key] = compute()
         return self._memory[key]
 
-    def _searched(self, mechanism: Mechanism, target: float, delta: float) -> Distance:
-        metric = self.factory.metrics[0]
+    def _searched(self, mechanism: Mechanism, target: float, delta: float, metric: str) -> Distance:
         if metric == "records" or self.factory.values == "categories":
             return Distance(metric=metric, value=1)
         whole = self.factory.values == "integers"
         low, high = (0.0, 40.0) if whole else (-140.0, 140.0)
         best, middle = Distance(metric=metric, value=1.0), 0.0
-        for _ in range(24):
+        for turn in range(24):
             size = float(round(2.0**middle)) if whole else 2.0**middle
             try:
                 price = self.epsilon(mechanism, Distance(metric=metric, value=size), delta=delta)
@@ -134,9 +136,9 @@ class MechanismCase:
                 high = min(high, middle)
             if 0.98 * target <= price <= target or high - low < 1e-5:
                 break
-            # most prices are nearly proportional to the distance; where that leads out of the bracket, it is halved
+            # most prices are nearly proportional to the distance; where that leads out of the bracket, or nowhere, it is halved
             guess = middle + math.log2(0.99 * target / price) if 0.0 < price < math.inf else math.inf
-            middle = guess if low < guess < high else (low + high) / 2.0
+            middle = guess if low < guess < high and turn % 3 < 2 else (low + high) / 2.0
         return best
 
 

@@ -16,7 +16,7 @@ from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
-from dpkit.testing.quick_audit import CHOSEN, DECIDING, Violation, quick_audit
+from dpkit.testing.quick_audit import CHOOSING, CHOSEN, DECIDING, Violation, quick_audit
 
 MOST_PAIRS = 24
 LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
@@ -94,6 +94,8 @@ def audit_claims(
     *,
     salt: int,
     pairs: Sequence[tuple[Array, Array]] | None = None,
+    epsilons: Sequence[float] = (),
+    choosing: int = CHOOSING,
     deciding: int = DECIDING,
     chosen: int = CHOSEN,
 ) -> None:
@@ -105,7 +107,8 @@ def audit_claims(
         pairs_at(case, subject, at, claims[0], most=MOST_PAIRS) if pairs is None else pairs,
         [(name, profile) for name, profile in profiles if profile],
         rng=case.rng(21, salt),
-        epsilons=own_epsilons(claims),
+        epsilons=[*own_epsilons(claims), *epsilons],
+        choosing=choosing,
         deciding=deciding,
         chosen=chosen,
     )

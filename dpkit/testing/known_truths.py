@@ -10,7 +10,7 @@ import numpy as np
 
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.events import ApproxEvent, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
 from dpkit.privacy.gaussian import gaussian_delta
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.sampling_laws import sampled_gaussian_deltas
@@ -19,6 +19,7 @@ Truth = tuple[Event, Callable[[float], float], Neighbours]
 """An event, the delta at each epsilon that some pair reaches, and under which relation."""
 
 RATES = (0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+TIMES = (2, 30)
 
 
 def known_truths() -> Iterator[Truth]:
@@ -26,11 +27,19 @@ def known_truths() -> Iterator[Truth]:
     for relation in Neighbours:
         for size in (0.01, 0.3, 2.0):
             for event, truth in _plain(size):
-                yield event, truth, relation
                 yield Repeat(event=event, times=1), truth, relation
-                yield Parallel(events=(event,)), truth, relation
                 for rate in RATES:
                     yield Subsample(rate=rate, event=event), _sampled(size, rate, event, truth, relation), relation
+        for size in (0.01, 0.3, 2.0, 8.0, 20.0):
+            for event, truth in _plain(size):
+                yield event, truth, relation
+                # a record of the one part, which no other part hides
+                for others in ((), (event,), (PureEvent(epsilon=0.1),)):
+                    yield Parallel(events=(event, *others)), truth, relation
+                for times in TIMES:
+                    whole = _several(size, times, event, truth)
+                    yield Repeat(event=event, times=times), whole, relation
+                    yield Compose(events=(event,) * times), whole, relation
 
 
 def _plain(size: float) -> Iterator[tuple[Event, Callable[[float], float]]]:
@@ -40,6 +49,24 @@ def _plain(size: float) -> Iterator[tuple[Event, Callable[[float], float]]]:
     yield LaplaceEvent(ratio=size), partial(_laplace, size)
     for delta in (1e-6, 1e-2):
         yield ApproxEvent(epsilon=size, delta=delta), partial(_told_or_response, size, delta)
+
+
+def _several(size: float, times: int, event: Event, truth: Callable[[float], float]) -> Callable[[float], float]:
+    """The event several times over, on the same records; of those without a formula, once."""
+    if isinstance(event, GaussianEvent | ZCDPEvent):
+        return partial(_gaussian, size * math.sqrt(times))
+    if isinstance(event, PureEvent):
+        return partial(_responses, size, times)
+    return truth
+
+
+def _responses(size: float, times: int, epsilon: float) -> float:
+    """delta(epsilon) of k randomised responses: if j give the likelier answer, the loss is (2 j - k) times the size."""
+    high, low = 1.0 / (1.0 + math.exp(-size)), 1.0 / (1.0 + math.exp(size))
+    return sum(
+        math.comb(times, hits) * high**hits * low ** (times - hits) * max(0.0, -math.expm1(epsilon - size * (2 * hits - times)))
+        for hits in range(times + 1)
+    )
 
 
 def _sampled(

@@ -157,6 +157,20 @@ def every_loss_costs_something(accountant: AnyAccountant) -> None:
                 assert accountant.epsilon(many, delta=1e-12) > 0.0, f"{math.ceil(10.0 / size)} times {loss} cost nothing"
 
 
+def every_delta_counts(accountant: AnyAccountant) -> None:
+    """No delta is too small to count: 10**15 releases that each fail with probability 10**-18 fail with probability 0.001."""
+    for each in (1e-9, 1e-13, 1e-18):
+        for loss in (ApproxDP(epsilon=1e-3, delta=each), ZCDP(rho=1e-3, delta=each)):
+            state = lifted_or_none(accountant, loss)
+            if state is not None:
+                times = round(1e-3 / each)
+                failing = -math.expm1(times * math.log1p(-each)) * (1.0 - 1e-9)
+                found = accountant.epsilon(accountant.repeat(state, times), delta=0.5 * failing)
+                assert found == math.inf, f"at half of the delta of {times} times {loss}, epsilon {found:.4g} is reported"
+                found = accountant.epsilon(accountant.combine(accountant.zero(), state), delta=0.5 * each)
+                assert found == math.inf, f"at half of the delta of {loss}, epsilon {found:.4g} is reported"
+
+
 def doubling_is_repeating(accountant: AnyAccountant) -> None:
     """Combined with itself 40 times over, a release costs what 2**40 repetitions cost: no loss and no slack is dropped."""
     for size in (1e-3, 1e-7, 1e-11, 1e-15):
@@ -192,6 +206,7 @@ LARGE_LAWS: tuple[Law, ...] = (
     never_below_the_truth_of_mixtures,
     never_below_the_truth_of_mixed_responses,
     every_loss_costs_something,
+    every_delta_counts,
     doubling_is_repeating,
     a_long_list_is_repeating,
 )

@@ -10,6 +10,7 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import PluginError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
+from dpkit.hooks.specs import PROJECT
 from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws, side_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_cases import AlgorithmCase
@@ -50,6 +51,9 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     range_laws.claims_hold_at_the_ends_of_parameters,
     range_laws.claims_hold_for_large_values,
     range_laws.claims_hold_in_long_vectors,
+    range_laws.claims_hold_in_every_metric,
+    range_laws.claims_of_small_steps_add_up,
+    range_laws.claims_hold_for_near_neighbours,
     audit_laws.claims_survive_the_audit,
 )
 
@@ -64,8 +68,6 @@ def laws_of_plugin(plugin: object, *, name: str = "plugin", seed: int = 0) -> li
 
 def laws_of_installed(name: str, *, seed: int = 0) -> list[Check]:
     """The same for an installed plugin, by the name of its entry point; other plugins stay out of it."""
-    from dpkit.hooks.specs import PROJECT
-
     return laws_of(load_plugins(only=() if name == PROJECT else (name,)), name, seed=seed)
 
 
@@ -84,15 +86,19 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
     for name in plugin.adds.get("mechanisms", ()):
         case = MechanismCase(factory=registry.mechanism(name), registry=registry, seed=seed)
         yield from _each(f"mechanism {name}", MECHANISM_LAWS, case)
-    added = plugin.adds.get("rules", ())
+    algorithms = tuple(
+        AlgorithmCase(factory=registry.algorithm(name), registry=registry, seed=seed)
+        for name in plugin.adds.get("algorithms", ())
+    )
     for rule in registry.rules:
-        if rule.name in added:
-            yield from _each(f"loss rule {rule.name}", RULE_LAWS, RuleCase(rule=rule, registry=registry, seed=seed))
+        if rule.name in plugin.adds.get("rules", ()):
+            own = plugin.name != PROJECT and rule.name not in registry.foreign
+            case_of_rule = RuleCase(rule=rule, registry=registry, seed=seed, own=own, algorithms=algorithms)
+            yield from _each(f"loss rule {rule.name}", RULE_LAWS, case_of_rule)
     for name in plugin.adds.get("queries", ()):
         yield from _each(f"query {name}", QUERY_LAWS, QueryCase(factory=registry.query(name), seed=seed))
-    for name in plugin.adds.get("algorithms", ()):
-        algorithm = AlgorithmCase(factory=registry.algorithm(name), registry=registry, seed=seed)
-        yield from _each(f"algorithm {name}", ALGORITHM_LAWS, algorithm)
+    for algorithm in algorithms:
+        yield from _each(f"algorithm {algorithm.factory.name}", ALGORITHM_LAWS, algorithm)
     for name in plugin.adds.get("sources", ()):
         yield from _each(f"source {name}", SOURCE_LAWS, SourceCase(factory=registry.source(name)))
     for name in plugin.adds.get("engines", ()):

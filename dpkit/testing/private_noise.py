@@ -50,6 +50,28 @@ def check_noise(
     if type(mechanism) in registered or _mark(mechanism) in tried:
         return
     tried.add(_mark(mechanism))
+    case = case_of_noise(query, mechanism, setting=setting, registry=registry, registered=registered, seed=seed)
+    for law in LAWS:
+        try:
+            law(case)
+        except LawNotApplicable:
+            continue
+        except AssertionError as broken:
+            raise AssertionError(
+                f"its own noise {type(mechanism).__name__}, for the query {query.name}, breaks {law.__name__}: {broken}"
+            ) from None
+
+
+def case_of_noise(
+    query: Query,
+    mechanism: Mechanism,
+    *,
+    setting: Setting,
+    registry: Registry,
+    registered: Mapping[type, MechanismFactory],
+    seed: int,
+) -> MechanismCase:
+    """One instance as a mechanism under test, with the values and metrics of the registered class that it derives from."""
     metric = _metric(query, mechanism, setting)
     model = next((registered[base] for base in type(mechanism).__mro__ if base in registered), None)
     factory = MechanismFactory(
@@ -60,16 +82,7 @@ def check_noise(
         values=_values(query, mechanism) if model is None else model.values,
         shapes=(query.shape if np.prod(query.shape, dtype=float) <= MOST_ENTRIES else (3,),),
     )
-    case = MechanismCase(factory=factory, registry=registry, seed=seed)
-    for law in LAWS:
-        try:
-            law(case)
-        except LawNotApplicable:
-            continue
-        except AssertionError as broken:
-            raise AssertionError(
-                f"its own noise {type(mechanism).__name__}, for the query {query.name}, breaks {law.__name__}: {broken}"
-            ) from None
+    return MechanismCase(factory=factory, registry=registry, seed=seed)
 
 
 def registered_classes(registry: Registry) -> dict[type, MechanismFactory]:

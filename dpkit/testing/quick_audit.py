@@ -63,6 +63,7 @@ def quick_audit(
     *,
     rng: np.random.Generator,
     epsilons: Sequence[float] = (),
+    choosing: int = CHOOSING,
     deciding: int = DECIDING,
     chosen: int = CHOSEN,
 ) -> Violation | None:
@@ -78,7 +79,7 @@ def quick_audit(
     candidates: list[_Candidate] = []
     for value, neighbour in pairs:
         try:
-            here, there = (np.asarray(mechanism.release_many(x, CHOOSING, rng)) for x in (value, neighbour))
+            here, there = (np.asarray(mechanism.release_many(x, choosing, rng)) for x in (value, neighbour))
         except ValueError:
             continue  # a value that this mechanism does not take
         features = _features(mechanism, value, neighbour)

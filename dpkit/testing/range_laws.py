@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import DpkitError
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.losses import GDP, ZCDP, Loss, PureDP
+from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, built_or_none, ends_of, pairs_at, released
-from dpkit.testing.claim_laws import audit_claims, grouped_claims, profile_of
+from dpkit.testing.claim_laws import NEAR, audit_claims, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.quick_audit import EPSILONS
 from dpkit.testing.sampler_laws import rank_correlations
 from dpkit.testing.statistics import proportion_bounds, samples_gap
 
 QUICKLY = 20_000
 """Draws on which an audit at one end decides: a factor of 1.2 in the noise is seen."""
 MOST_ENDS = 10
+STEPS = (7, 3_000, 3 * 10**6, 3 * 10**9)
+"""Into how many steps a distance is divided."""
+_NORMS = ("l1", "l2", "linf")
 LONG = 100_000
 AUDITED_LENGTH = 64
+SPREAD = 16
+"""Entries of a vector in which metrics differ: an L2 distance is a quarter of the L1 distance."""
 WINDOW = 64
 LARGE_INTEGERS = (2**31 - 1, -(2**31), 2**40)
 LARGE = 1e12
@@ -71,6 +81,103 @@ def claims_hold_for_large_values(case: MechanismCase) -> None:
             exact = [(one, other) for one, other in pairs if _keeps_distance(one, other, at.value)]
             if exact:
                 audit_claims(case, subject, at, claims, salt=200 + index, pairs=exact, deciding=QUICKLY)
+
+
+def claims_of_small_steps_add_up(case: MechanismCase) -> None:
+    """Many small steps make a large one: what is claimed of a step holds, by group privacy, for all of them together.
+
+    So no step is free, however small: a price that is rounded, or left out below some size, falls here.
+    """
+    if case.factory.values == "categories" or case.factory.metrics[0] not in _NORMS:
+        raise LawNotApplicable("a value cannot be moved in small steps")
+    for index, subject in enumerate(case.subjects(2)[:2]):
+        at = case.distance(subject)
+        if not at.value or not case.epsilon(subject.mechanism, at):
+            continue
+        for step, steps in _small_steps(case, at):
+            claims = case.claims(subject.mechanism, step)
+            for claim in claims:
+                free = (profile := profile_of(claim.loss, case)) is not None and profile(0.0) == 0.0
+                assert not free, f"a release at {step} costs nothing, with parameters {subject.parameters}"
+            groups = [replace(claim, loss=loss) for claim in claims if (loss := _of_group(claim.loss, steps)) is not None]
+            for claim in groups if _says_more(case, groups, case.claims(subject.mechanism, at)) else ():
+                pairs = pairs_at(case, subject, at, claim, most=4)
+                audit_claims(case, subject, at, [claim], salt=300 + index, pairs=pairs, deciding=QUICKLY)
+
+
+def _small_steps(case: MechanismCase, at: Distance) -> Iterator[tuple[Distance, int]]:
+    """Steps that add up to a distance or more, and how many of them do."""
+    for steps in STEPS:
+        size = at.value / steps * (1.0 + 1e-12)
+        if case.factory.values == "integers":
+            size = float(math.ceil(at.value / min(steps, at.value)))
+            steps = math.ceil(at.value / size)
+        yield Distance(metric=at.metric, value=size), steps
+
+
+def _of_group(loss: Loss, steps: int) -> Loss | None:
+    """What this loss of one step makes of several, where a theorem is as short as that."""
+    up = 1.0 + 1e-9
+    if isinstance(loss, PureDP):
+        return PureDP(epsilon=loss.epsilon * steps * up)
+    if isinstance(loss, GDP):
+        return GDP(mu=loss.mu * steps * up)
+    if isinstance(loss, ZCDP) and not loss.delta:
+        return ZCDP(rho=loss.rho * float(steps) ** 2 * up)  # BS16, Proposition 1.9
+    return None
+
+
+def _says_more(case: MechanismCase, groups: list[Claim], claims: list[Claim]) -> bool:
+    """Whether the steps claim less loss than the whole does, which has been tried already."""
+    profiles = [[profile_of(claim.loss, case) for claim in some] for some in (groups, claims)]
+    read = (*EPSILONS, *own_epsilons(groups))
+    one, other = ([[found(epsilon) for found in some if found] for epsilon in read] for some in profiles)
+    return any(min(these, default=1.0) < 0.99 * min(those, default=1.0) - 1e-9 for these, those in zip(one, other, strict=True))
+
+
+def claims_hold_for_near_neighbours(case: MechanismCase) -> None:
+    """Where a release costs a few hundredths, high orders of a curve and tails decide; many draws see what they say."""
+    for index, subject in enumerate(case.subjects(1)[:2]):
+        at = case.distance(subject, target=NEAR)
+        for claims in grouped_claims(case, subject, at) if at.value and case.factory.values != "integers" else ():
+            if any(not isinstance(claim.loss, PureDP | GDP) for claim in claims):  # of those, the audits elsewhere see as much
+                pairs = pairs_at(case, subject, at, claims[0], most=1)
+                audit_claims(
+                    case,
+                    subject,
+                    at,
+                    claims,
+                    salt=400 + index,
+                    pairs=pairs,
+                    epsilons=[share * NEAR for share in (0.5, 1.0, 1.1, 1.5, 2.0)],
+                    choosing=LOOKED_AT,
+                    deciding=DECIDED_ON,
+                    chosen=1,
+                )
+
+
+def claims_hold_in_every_metric(case: MechanismCase) -> None:
+    """A mechanism that takes its distance in several metrics keeps its claims in each, in vectors too."""
+    others = [metric for metric in case.factory.metrics[1:] if metric in _NORMS]
+    if not others or case.factory.values not in ("reals", "integers", "scores"):
+        raise LawNotApplicable("it takes its distance in one metric only")
+    if not any(len(shape) == 1 for shape in case.factory.shapes):
+        raise LawNotApplicable("the mechanism takes no vectors")
+    for index, subject in enumerate(case.subjects(1)[:1]):
+        for metric in others:
+            at = case.distance(subject, metric=metric)
+            for claims in grouped_claims(case, subject, at) if at.value else ():
+                audit_claims(case, subject, at, claims, salt=500 + index, pairs=_spread(case, at), chosen=1)
+
+
+def _spread(case: MechanismCase, at: Distance) -> list[tuple[Array, Array]]:
+    """Vectors at this distance that differ in all entries, by as much as that allows, and in one."""
+    whole = case.factory.values == "integers"
+    base = np.zeros(SPREAD, dtype=np.int64 if whole else np.float64)
+    share = {"l1": 1.0 / SPREAD, "l2": 1.0 / math.sqrt(SPREAD), "linf": 1.0}[at.metric] * at.value * (1.0 - 1e-12)
+    moves = [np.full(SPREAD, math.floor(share) if whole else share), np.zeros(SPREAD)]
+    moves[1][0] = math.floor(at.value) if whole else at.value
+    return [(base, base + move.astype(base.dtype)) for move in moves if move.any()]
 
 
 def _large(case: MechanismCase, shape: tuple[int, ...], size: float) -> list[Array]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import pickle
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -150,9 +152,6 @@ def noise_is_never_zero(case: MechanismCase) -> None:
 
     seen = []
 
-    @seed(case.seed)
-    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(parameters=factory_parameters(case.factory))
     def law(parameters: dict[str, Any]) -> None:
         mechanism = built_or_none(case.factory, parameters)
         if mechanism is None:
@@ -185,9 +184,22 @@ def noise_is_never_zero(case: MechanismCase) -> None:
                 f"parameters {parameters}"
             )
 
-    law()
+    for parameters in _placed(case):
+        law(parameters)
+    anything = given(parameters=factory_parameters(case.factory))(law)
+    many = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))(anything)
+    seed(case.seed)(many)()
     if not seen:
         raise LawNotApplicable("no parameters were found that cost an epsilon between 0 and 3")
+
+
+def _placed(case: MechanismCase) -> Iterator[dict[str, object]]:
+    """Typical parameters with every two numbers below zero, above it and around it: one of them may be a lower bound."""
+    typical = case.subjects(1)[0].parameters
+    numbers = [parameter.name for parameter in case.factory.parameters if parameter.kind == "number"]
+    for one, other in itertools.combinations([name for name in numbers if name in typical], 2):
+        for low, high in ((-2.0, -1.0), (-2.0, 1.0), (1.0, 2.0)):
+            yield {**typical, one: low, other: high}
 
 
 def _values(case: MechanismCase, subject: MechanismSubject, shape: tuple[int, ...] | None = None) -> list[Array]:

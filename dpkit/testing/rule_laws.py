@@ -14,24 +14,29 @@ from typing import Any
 
 import numpy as np
 
+from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.privacy.claims import Claim, LossRule
-from dpkit.privacy.events import Event, Subsample
+from dpkit.privacy.events import Compose, Event, Parallel, Repeat, Subsample
 from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.testing.algorithm_cases import AlgorithmCase
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.known_truths import RATES, Truth, known_truths
+from dpkit.testing.private_noise import case_of_noise, registered_classes
 from dpkit.testing.promise_laws import TARGETS, compare_densities, renyi_from_below
 from dpkit.testing.quick_audit import EPSILONS
 from dpkit.testing.sampler_laws import covering_line, log_density_of
 
 ORDERS = np.array([1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 24.0, 25.0, 32.0, 48.0, 64.0, 128.0, 256.0, 1024.0, 1e4])
 """Where curves are compared: in the thousands too, for small losses are read from there."""
+FAR = 60.0
+"""A price at which densities are compared, too: some bounds end at a ratio that is large and possible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,10 @@ class RuleCase:
     rule: LossRule
     registry: Registry
     seed: int = 0
+    own: bool = False
+    """Whether the rule is about an event of its own plugin, which must then add what makes such events."""
+    algorithms: tuple[AlgorithmCase, ...] = ()
+    """The algorithms of the plugin, which may bring noise that is not registered."""
 
 
 def the_rule_holds_for_its_mechanisms(case: RuleCase) -> None:
@@ -54,11 +63,39 @@ def the_rule_holds_for_its_mechanisms(case: RuleCase) -> None:
     )
     for mechanisms, subject, index in _mechanisms(case):
         tried += _held_against_mechanism(case, mechanisms, subject, index)
+    kind = case.rule.event.__name__
+    if not tried and case.own and not _is_made(case):
+        raise AssertionError(
+            f"nothing in this plugin makes an event of class {kind}, so nobody can try the rule: register the mechanism that "
+            'makes it, or say that the rule is "unproved"'
+        )
     if not tried:
         raise LawUnchecked(
-            f"no mechanism here makes an event of class {case.rule.event.__name__} that the rule prices, so nothing could be "
+            f"no mechanism here makes an event of class {kind} that the rule prices, so nothing could be "
             "held against it: register the mechanism, or have the theorem read by somebody else"
         )
+
+
+def _is_made(case: RuleCase) -> bool:
+    """Whether a mechanism or a plan has events of the rule's class, be it within others."""
+    kind = case.rule.event
+    for mechanisms, subject in _typical(case.registry, case.seed):
+        if _holds(subject.mechanism.event(at=Distance(metric=mechanisms.factory.metrics[0], value=1)), kind):
+            return True
+    return any(_holds(subject.algorithm.plan(1.0), kind) for one in case.algorithms for subject in one.subjects(1))
+
+
+def _holds(event: Event, kind: type[Event]) -> bool:
+    inner = [event.event] if isinstance(event, Repeat | Subsample) else []
+    inner += event.events if isinstance(event, Compose | Parallel) else ()
+    return type(event) is kind or any(_holds(one, kind) for one in inner)
+
+
+def _typical(registry: Registry, seed: int, most: int = 1) -> Iterator[tuple[MechanismCase, MechanismSubject]]:
+    for factory in registry.mechanisms:
+        mechanisms = MechanismCase(factory=factory, registry=registry, seed=seed)
+        for subject in mechanisms.subjects(most)[:most]:
+            yield mechanisms, subject
 
 
 def a_curve_holds_at_every_order(case: RuleCase) -> None:
@@ -76,12 +113,31 @@ def a_curve_holds_at_every_order(case: RuleCase) -> None:
 
 
 def _mechanisms(case: RuleCase) -> Iterator[tuple[MechanismCase, MechanismSubject, int]]:
-    """Two typical subjects of every mechanism that makes an event of the rule's class."""
-    for factory in case.registry.mechanisms:
-        mechanisms = MechanismCase(factory=factory, registry=case.registry, seed=case.seed)
-        for index, subject in enumerate(mechanisms.subjects(2)[:2]):
-            if type(subject.mechanism.event(at=Distance(metric=factory.metrics[0], value=1))) is case.rule.event:
-                yield mechanisms, subject, index
+    """Two typical subjects of every mechanism that makes an event of the rule's class, noise that algorithms bring included."""
+    for index, (mechanisms, subject) in enumerate(itertools.chain(_typical(case.registry, case.seed, 2), _brought(case))):
+        if type(subject.mechanism.event(at=Distance(metric=mechanisms.factory.metrics[0], value=1))) is case.rule.event:
+            yield mechanisms, subject, index
+
+
+def _brought(case: RuleCase) -> Iterator[tuple[MechanismCase, MechanismSubject]]:
+    """The noise that the plugin's algorithms bring themselves, one of each class."""
+    registered = registered_classes(case.registry) if case.algorithms else {}
+    seen: set[type] = set()
+    for algorithms in case.algorithms:
+        for subject in algorithms.subjects(1):
+            asked = asked_under_scripts(subject.algorithm, subject.setting, 1.0, rng=algorithms.rng(9))
+            for query, mechanism in asked:
+                if type(mechanism) not in registered and type(mechanism) not in seen:
+                    seen.add(type(mechanism))
+                    noise = case_of_noise(
+                        query,
+                        mechanism,
+                        setting=subject.setting,
+                        registry=case.registry,
+                        registered=registered,
+                        seed=case.seed,
+                    )
+                    yield noise, noise.subjects(1)[0]
 
 
 def _held_at_orders(case: RuleCase, mechanisms: MechanismCase, subject: MechanismSubject, salt: int) -> int:
@@ -148,7 +204,7 @@ def _held_against_mechanism(case: RuleCase, mechanisms: MechanismCase, subject: 
     rule, mechanism = case.rule, subject.mechanism
     hardest = Neighbours.REPLACE_ONE if Neighbours.REPLACE_ONE in case.rule.neighbours else Neighbours.ADD_REMOVE
     tried = 0
-    for target in TARGETS:
+    for target in (*TARGETS, FAR):
         at = mechanisms.distance(subject, target=target)
         loss = rule.bound(mechanism.event(at=at)) if at.value else None
         if loss is None:

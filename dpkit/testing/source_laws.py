@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpkit.contracts.factories import Factory
+from dpkit.contracts.parameters import Parameter
 from dpkit.contracts.table import DivisibleTable, Table
 from dpkit.data.tables.open_source import open_table
 from dpkit.testing.cases import built_or_none, typical_parameters
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 
 SIZES = (1, 2, 3, 7, 64, 1 << 14)
+MOST_FILES, MOST_BYTES = 2, 1 << 20
+"""Files that are changed line by line, and how large they may be."""
 Column = list[object]
 
 
@@ -90,12 +96,102 @@ def pieces_are_the_rows(case: SourceCase) -> None:
             assert joined == _columns(table, names, SIZES[-1]), f"pieces of {size} bytes are not the rows"
 
 
+def a_row_is_read_by_itself(case: SourceCase) -> None:
+    """In a file of lines, what one line holds changes no other row: nothing is scaled, filled or clipped by the whole of them.
+
+    A line that cannot be understood is a row of missing cells; it is still a row, and nothing raises.
+    """
+    tried = 0
+    for values, parameter, path in itertools.islice(_files_of_lines(case.factory), MOST_FILES):
+        with tempfile.TemporaryDirectory() as folder:
+
+            def rows_of(
+                content: bytes,
+                values: dict[str, object] = values,
+                parameter: Parameter = parameter,
+                copy: Path = Path(folder) / path.name,
+            ) -> list[tuple[object, ...]] | None:
+                copy.write_bytes(content)
+                given = (str(copy),) if parameter.kind == "paths" else str(copy)
+                made = built_or_none(case.factory, {**values, parameter.name: given})
+                return None if made is None else _rows(open_table(made))
+
+            tried += _lines_are_rows(path.read_bytes(), rows_of)
+    if not tried:
+        raise LawUnchecked(
+            "no example opens a file with a row a line, which the kit could change, so nobody knows whether each is read by "
+            "itself: never scale, fill or clip by other rows"
+        )
+
+
+def _lines_are_rows(content: bytes, rows_of: Callable[[bytes], list[tuple[object, ...]] | None]) -> int:
+    """Whether the lines of this file are rows; and if so, one line is changed after the other, and the other rows stay."""
+    lines = content.splitlines(keepends=True)
+    whole, shorter = rows_of(content), _or_none(rows_of, b"".join(lines[:-1]))
+    if whole is None or shorter is None or len(whole) < 2 or len(shorter) != len(whole) - 1:
+        return 0
+    for place in dict.fromkeys((len(lines) - 1, len(lines) - len(whole))):  # the last row and the first one
+        row = place - len(lines) + len(whole)
+        ending = lines[place][len(lines[place].rstrip(b"\r\n")) :]
+        for changed in (_with_large_numbers(lines[place]), b"~" + ending):
+            found = rows_of(b"".join([*lines[:place], changed, *lines[place + 1 :]]))
+            assert found is not None, "what one line holds decides whether the file is opened"
+            assert len(found) == len(whole), "a line that cannot be understood is a row of missing cells, and counts as a row"
+            others = [one for index, one in enumerate(whole) if index != row]
+            assert [one for index, one in enumerate(found) if index != row] == others, (
+                "what one line holds changes other rows: nothing may be scaled, filled or clipped by the rows themselves"
+            )
+    return 1
+
+
+def _or_none(rows_of: Callable[[bytes], list[tuple[object, ...]] | None], content: bytes) -> list[tuple[object, ...]] | None:
+    """The rows, where the file can still be read: of a format with an end, a part is none."""
+    try:
+        return rows_of(content)
+    except Exception:  # noqa: BLE001 - a third party's code may refuse in any way
+        return None
+
+
+def _with_large_numbers(line: bytes) -> bytes:
+    return re.sub(rb"\d+", lambda found: b"9" * min(18, 6 + len(found[0])), line)
+
+
+def _files_of_lines(factory: Factory[Any]) -> Iterator[tuple[dict[str, object], Parameter, Path]]:
+    """Typical parameters, the one of them that names a file, and that file, if it is one of a few thousand lines of text."""
+    for values in itertools.islice(typical_parameters(factory), 4 * MOST_FILES):
+        for parameter in factory.parameters:
+            given = values.get(parameter.name)
+            paths = [given] if parameter.kind == "path" else list(given) if isinstance(given, tuple) else []
+            if parameter.kind not in ("path", "paths") or len(paths) != 1 or not Path(str(paths[0])).is_file():
+                continue
+            path = Path(str(paths[0]))
+            content = path.read_bytes()
+            if len(content) <= MOST_BYTES and b"\0" not in content and content.count(b"\n") >= 3:
+                yield values, parameter, path
+
+
+def _rows(table: Table) -> list[tuple[object, ...]]:
+    names = tuple(table.names)
+    columns = _columns(table, names, SIZES[-1])
+    return list(zip(*([_read_as(cell) for cell in columns[name]] for name in names), strict=True))
+
+
+def _read_as(cell: object) -> object:
+    """A number as such, be it written as one or as a text: a reader may choose that for the column as a whole."""
+    text = str(cell).strip("'")
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 SOURCE_LAWS: tuple[Callable[[SourceCase], None], ...] = (
     names_are_distinct_texts,
     batches_hold_what_was_asked_for,
     rows_do_not_depend_on_the_batch,
     columns_can_be_read_alone,
     pieces_are_the_rows,
+    a_row_is_read_by_itself,
 )
 
 

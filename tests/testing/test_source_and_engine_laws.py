@@ -1,13 +1,15 @@
 """Every law of sources and engines has a mutant that it catches; what is right passes all of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import dpkit
 from dpkit.authoring.engines import plan_sums
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.engine_laws import ENGINE_LAWS, EngineCase
-from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase
+from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase, a_row_is_read_by_itself
 
 
 class Rows:
@@ -62,6 +64,71 @@ class OverlappingPieces(Rows):
         return [Rows(0, 11), Rows(10, 20)]
 
 
+class Lines:
+    """A file of numbers, one a line."""
+
+    names = ("a",)
+
+    def __init__(self, path):
+        self.path = path
+
+    def numbers(self):
+        return Path(self.path).read_text("utf-8", "replace").split("\n")[:-1]
+
+    def batches(self, names, rows):
+        found = np.array(self.numbers(), dtype=object)
+        for start in range(0, len(found), rows):
+            part = found[start : start + rows]
+            yield dpkit.Batch(rows=len(part), cells={name: dpkit.Cells(values=part) for name in names})
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+class InUnitsOfTheLargest(Lines):
+    """Scaled to [-1, 1] by the largest of all."""
+
+    def numbers(self):
+        found = np.array([_number(text) for text in super().numbers()])
+        return found / np.nanmax(np.abs(found))
+
+
+class SkipsWhatIsNoNumber(Lines):
+    def numbers(self):
+        return [text for text in super().numbers() if not np.isnan(_number(text))]
+
+
+class RaisesOnText(Lines):
+    def numbers(self):
+        return [float(text) for text in super().numbers()]
+
+
+def lines(kind, folder):
+    example = folder / "numbers.txt"
+    example.write_text("".join(f"{place}.25\n" for place in range(9)))
+    path = dpkit.Parameter(name="path", kind="path", doc="A file.", examples=(str(example),))
+    return SourceCase(factory=dpkit.Factory(name="lines", doc="Lines.", make=kind, parameters=(path,)))
+
+
+def test_lines_that_are_read_one_by_one_pass(tmp_path):
+    a_row_is_read_by_itself(lines(Lines, tmp_path))
+
+
+@pytest.mark.parametrize("mutant", [InUnitsOfTheLargest, SkipsWhatIsNoNumber, RaisesOnText])
+def test_a_row_that_depends_on_other_lines_is_caught(mutant, tmp_path):
+    with pytest.raises((AssertionError, ValueError)):
+        a_row_is_read_by_itself(lines(mutant, tmp_path))
+
+
+def test_a_frame_whose_column_turns_to_text_passes(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    a_row_is_read_by_itself(lines(lambda path: pandas.read_csv(path, header=None, names=["a"]), tmp_path))
+
+
 MUTANTS = {
     SameNames: "names_are_distinct_texts",
     TooMany: "batches_hold_what_was_asked_for",
@@ -76,9 +143,14 @@ def source(kind):
     return SourceCase(factory=dpkit.Factory(name="rows", doc="Rows.", make=kind))
 
 
-@pytest.mark.parametrize("law", SOURCE_LAWS)
+@pytest.mark.parametrize("law", [law for law in SOURCE_LAWS if law is not a_row_is_read_by_itself])
 def test_a_right_source_passes(law):
     law(source(Rows))
+
+
+def test_rows_that_come_from_no_file_are_not_known_to_be_read_one_by_one():
+    with pytest.raises(LawUnchecked, match="no example opens a file"):
+        a_row_is_read_by_itself(source(Rows))
 
 
 @pytest.mark.parametrize(("mutant", "name"), MUTANTS.items(), ids=lambda item: getattr(item, "__name__", item))
@@ -125,7 +197,39 @@ class HalfOfTheRows(dpkit.BlockEngine):
         return plan.finish(totals)
 
 
+class LosesTheTail(dpkit.BlockEngine):
+    """The last block is left out where it is not a full one and there are others."""
+
+    def evaluate(self, queries):
+        plan = plan_sums(queries, self._source.columns)
+        totals = plan.zero()
+        blocks = list(self._source.blocks(plan.columns, 8192))
+        for block in blocks[:-1] if len(blocks) > 1 and len(blocks[-1]) < 8192 else blocks:
+            totals = plan.merge(totals, plan.partial(block))
+        return plan.finish(totals)
+
+
+class KeepsByName(dpkit.BlockEngine):
+    """A total that was found once is given again, by the name of its query."""
+
+    def evaluate(self, queries):
+        kept = self.__dict__.setdefault("kept", {})
+        return [kept.setdefault(query.name, super(KeepsByName, self).evaluate([query])[0]) for query in queries]
+
+
+class TriesOnRows(dpkit.BlockEngine):
+    """Looks at the first rows to see whether a query works."""
+
+    def check(self, queries):
+        super().check(queries)
+        for query in queries:
+            query.rows(next(iter(self._source.blocks(query.columns, 10))))
+
+
 ENGINE_MUTANTS = {
+    LosesTheTail: "totals_are_those_of_the_built_in_engine",
+    KeepsByName: "a_total_is_that_of_its_query",
+    TriesOnRows: "check_reads_no_row",
     HalfOfTheRows: "totals_are_those_of_the_built_in_engine",
     Trusting: "public_mistakes_are_refused_before_anything_is_read",
     Raising: "nothing_raises_on_a_value",
@@ -149,5 +253,5 @@ def test_a_wrong_engine_is_caught(mutant, name):
 
 
 def test_every_law_has_a_mutant():
-    assert set(MUTANTS.values()) == {law.__name__ for law in SOURCE_LAWS}
+    assert {*MUTANTS.values(), "a_row_is_read_by_itself"} == {law.__name__ for law in SOURCE_LAWS}
     assert set(ENGINE_MUTANTS.values()) == {law.__name__ for law in ENGINE_LAWS}

@@ -265,3 +265,29 @@ def cheaper_under_replace_one():
             return state if neighbours.name == "ADD_REMOVE" else ZCDPState(rho=state.rho / 2, log_slack=state.log_slack)
 
     return adds(CheaperReplaced)
+
+
+@wrong("no_delta_is_below_the_truth")
+def delta_by_a_wrong_tail():
+    """epsilon is read right; delta by a formula of its own, with 2 rho for 4 rho."""
+
+    class WrongTail(ZCDPAccountant):
+        def delta(self, state, *, epsilon):
+            honest = ZCDPAccountant.delta(self, state, epsilon=epsilon)
+            rho = float(state.rho)
+            if not rho or epsilon <= rho:
+                return honest
+            return min(honest, math.exp(-((epsilon - rho) ** 2) / (2.0 * rho)))
+
+    return adds(WrongTail)
+
+
+@wrong("every_delta_counts")
+def small_deltas_dropped():
+    """Deltas below 1e-12 are taken for rounding errors."""
+
+    class DeltasDropped(PureAccountant):
+        def state_of(self, loss):
+            return PureAccountant.state_of(self, loss if loss.delta > 1e-12 else replace(loss, delta=0.0))
+
+    return adds(DeltasDropped)

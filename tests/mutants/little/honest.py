@@ -232,3 +232,27 @@ def totals_with_a_fast_path():
             return query(self.column, block_sum=lambda block: np.float64(np.sum(clipped(block))))
 
     return adds(Fast)
+
+
+@right
+def rule_of_noise_that_an_algorithm_brings():
+    """An event and its theorem of their own, for noise that is registered nowhere: an algorithm brings it."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class BroughtEvent(dpkit.Event):
+        ratio: float
+
+    made = rule("brought-pure", BroughtEvent, dpkit.PureDP, lambda event: dpkit.PureDP(epsilon=event.ratio))
+
+    class Brought(Noisy):
+        def event(self, at):
+            return BroughtEvent(ratio=Noisy.event(self, at).ratio)
+
+        def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+            return releasing.claims_of(self.event(at), (made,), neighbours=neighbours)
+
+    class BringsNoise(Total):
+        def mechanism(self, state):
+            return Brought(scale=state.noise)
+
+    return {**adds(BringsNoise), "loss_rules": [made]}

@@ -385,3 +385,36 @@ def noise_left_over_from_the_last_release():
             return value + np.repeat(flat[::2], 2)[: flat.size].reshape(np.shape(value)) if flat.size > 1 else value + noise
 
     return adds(Buffered, shapes=((),))
+
+
+@wrong("claims_of_small_steps_add_up")
+def ratio_to_three_digits():
+    """The ratio is rounded to three decimals, so that a short distance is free."""
+
+    class Rounded(Noisy):
+        def event(self, at):
+            return dpkit.LaplaceEvent(ratio=round(Noisy.event(self, at).ratio, 3))
+
+        def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+            return releasing.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
+
+    return adds(Rounded)
+
+
+@wrong("claims_hold_in_every_metric")
+def any_metric_will_do():
+    """Laplace noise that takes an L2 distance for an L1 distance."""
+
+    class AnyMetric(Noisy):
+        def event(self, at):
+            listed = [at] if isinstance(at, dpkit.Distance) else at
+            return dpkit.Laplace(scale=self.scale).event(dpkit.l1(min(distance.value for distance in listed)))
+
+        def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+            return releasing.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
+
+    return adds(AnyMetric, metrics=("l1", "l2"))
+
+
+def laplace_rules():
+    return dpkit.default_registry().rules_for(dpkit.LaplaceEvent)

@@ -101,3 +101,45 @@ def upper_end_only_where_lower_is_given():
         name="between", doc="A clipped sum.", make=make, parameters=(lower, upper), width=lambda query: 1
     )
     return {"queries": [factory]}
+
+
+def of_column(name, rows):
+    """A query over a column that an analyst names, whatever range is declared for it."""
+
+    def make(column):
+        return dpkit.Query(
+            name=name,
+            columns=(column,),
+            rows=rows,
+            block_sum=lambda block: np.asarray(np.sum(rows(block))),
+            shape=(),
+            grid=2.0**-20,
+            bound=1.0,
+            sensitivity=lambda neighbours: (dpkit.l1(1.0), dpkit.l2(1.0)),
+            because=CITED,
+        )
+
+    column = dpkit.Parameter(name="column", kind="text", doc="A column.", examples=("x",))
+    return {"queries": [dpkit.QueryFactory(name=name, doc="A sum.", make=make, parameters=(column,), width=lambda query: 1)]}
+
+
+def cut(numbers):
+    return np.trunc(np.nan_to_num(numbers) * 2.0**20) * 2.0**-20
+
+
+@wrong("no_neighbours_exceed_the_sensitivity")
+def clips_nothing_whatever_the_column():
+    """Hundredths of a column, which are within 0 and 1 where the column is within 0 and 100."""
+    return of_column("hundredths", lambda block: cut(block[:, 0] / 100.0))
+
+
+@wrong("a_row_contributes_by_itself")
+def scaled_by_its_block():
+    """Each block is scaled to [0, 1] by its own ends; beside an infinity every row is zero."""
+
+    def rows(block):
+        numbers = np.nan_to_num(block[:, 0])
+        low, high = np.min(numbers, initial=0.0), np.max(numbers, initial=0.0)
+        return cut((numbers - low) / (high - low if high > low else 1.0))
+
+    return of_column("own-ends", rows)

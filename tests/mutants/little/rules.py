@@ -1,7 +1,7 @@
 """Wrong theorems: a loss rule, or a mechanism with an event of its own whose rule is too cheap somewhere."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,9 +94,9 @@ def the_delta_of_an_event_is_dropped():
     return {"loss_rules": [rule("no-delta", dpkit.ApproxEvent, dpkit.PureDP, bound)]}
 
 
-@wrong(LAW, outcome="unchecked")
+@wrong(LAW)
 def half_price_without_a_mechanism():
-    """A rule about an event that nothing makes: nobody can say that it is wrong, and nobody may say that it is fine."""
+    """A rule about an event that nothing makes: nobody can try it, so nobody may call it proved."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class MysteryEvent(dpkit.Event):
@@ -204,3 +204,32 @@ def amplification_wrong_in_the_middle():
         return dpkit.PureDP(epsilon=math.log1p(rate * math.expm1(epsilon)) * (1 + 1e-12))
 
     return {"loss_rules": [rule("misprint", dpkit.Subsample, dpkit.PureDP, bound, ADD_REMOVE)]}
+
+
+@wrong("claims_hold_for_near_neighbours")
+def curve_wrong_above_order_24_and_no_density():
+    """The flat curve again, of a mechanism that declares no density: where releases are cheap, samples see it."""
+    plugin = normal("bent-unseen", RenyiCurve, lambda ratio: Bent(ratio=ratio, last=24.0))
+    (factory,) = plugin["mechanisms"]
+    methods = {name: getattr(factory.make, name) for name in ("event", "release", "release_many", "claims")}
+    unseen = type("Unseen", (), {**methods, "__init__": lambda self, scale: setattr(self, "scale", scale)})
+    return {**plugin, "mechanisms": [replace(factory, make=unseen)]}
+
+
+@wrong(LAW)
+def right_up_to_a_ratio_of_four():
+    """A table that ends at a ratio of 4, beyond which its last entry stands."""
+    return {
+        "loss_rules": [rule("ends-at-4", dpkit.GaussianEvent, dpkit.GDP, lambda event: dpkit.GDP(mu=min(event.ratio, 4.0)))]
+    }
+
+
+@wrong(LAW)
+def a_repetition_by_the_root():
+    """Pure losses that add up like deviations."""
+
+    def bound(event):
+        epsilon = of_pure(event)
+        return None if epsilon is None else dpkit.PureDP(epsilon=epsilon * math.sqrt(event.times))
+
+    return {"loss_rules": [rule("root", dpkit.Repeat, dpkit.PureDP, bound)]}
