@@ -71,11 +71,7 @@ class InvalidValueError(DpkitError, ValueError):
     """A parameter is not what its field allows. Parameters are public; data never comes here."""
 
     def __init__(self, *, field: str, found: object, allowed: str, where: str, fix: str = "") -> None:
-        self.field = field
-        self.found = found
-        self.allowed = allowed
-        self.where = where
-        self.fix = fix
+        self.field, self.found, self.allowed, self.where, self.fix = field, found, allowed, where, fix
         hint = f" {fix}" if fix else ""
         super().__init__(f"Expected `{field}` to be {allowed}, got {found!r} - at `{where}.{field}`.{hint}")
 
@@ -84,8 +80,7 @@ class UnknownNameError(DpkitError, LookupError):
     """A name that the registry does not hold; the message offers the nearest one."""
 
     def __init__(self, *, kind: str, name: object, known: Iterable[str], note: str = "") -> None:
-        self.kind = kind
-        self.name = name
+        self.kind, self.name = kind, name
         self.known = tuple(sorted(known))
         near = difflib.get_close_matches(str(name), self.known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -97,8 +92,7 @@ class DuplicateNameError(DpkitError):
     """Two contributors claim one name, so neither can be trusted to be the one that was meant."""
 
     def __init__(self, *, kind: str, name: str, owners: Iterable[str]) -> None:
-        self.kind = kind
-        self.name = name
+        self.kind, self.name = kind, name
         self.owners = tuple(owners)
         super().__init__(
             f"The {kind} name {name!r} is claimed by {' and by '.join(self.owners)}. "
@@ -110,10 +104,7 @@ class UnpricedEventError(DpkitError):
     """No proved theorem known to this accountant bounds what this event costs under this relation."""
 
     def __init__(self, *, event: object, accountant: str, neighbours: object, reason: str, able: Iterable[str]) -> None:
-        self.event = event
-        self.accountant = accountant
-        self.neighbours = neighbours
-        self.reason = reason
+        self.event, self.accountant, self.neighbours, self.reason = event, accountant, neighbours, reason
         self.able = tuple(able)
         offer = f"Accountants that can price it: {', '.join(self.able)}." if self.able else "No accountant can price it."
         super().__init__(f"The accountant {accountant!r} cannot price {event!r} under {neighbours}: {reason} {offer}")
@@ -123,9 +114,7 @@ class UnpricedLossError(DpkitError):
     """An accountant was given a loss which it cannot soundly convert into its own notion."""
 
     def __init__(self, *, loss: object, accountant: str, reason: str) -> None:
-        self.loss = loss
-        self.accountant = accountant
-        self.reason = reason
+        self.loss, self.accountant, self.reason = loss, accountant, reason
         super().__init__(f"The accountant {accountant!r} cannot take a {type(loss).__name__}: {reason}")
 
 
@@ -145,9 +134,7 @@ class BudgetUnreachableError(BudgetError):
     """There is no smallest noise scale that keeps the family of events within the budget."""
 
     def __init__(self, *, budget: object, accountant: str, reason: str) -> None:
-        self.budget = budget
-        self.accountant = accountant
-        self.reason = reason
+        self.budget, self.accountant, self.reason = budget, accountant, reason
         super().__init__(f"No smallest scale for {budget!r} under the accountant {accountant!r}: {reason}")
 
 
@@ -155,9 +142,7 @@ class BudgetExceededError(BudgetError):
     """A filter refuses a query: it would spend more than was fixed in advance. Nothing was charged."""
 
     def __init__(self, *, budget: object, spent: str, asked: str) -> None:
-        self.budget = budget
-        self.spent = spent
-        self.asked = asked
+        self.budget, self.spent, self.asked = budget, spent, asked
         super().__init__(f"The query does not fit: budget {budget!r}, spent so far {spent}, with this query {asked}.")
 
 
@@ -165,8 +150,7 @@ class NoFilterTheoremError(BudgetError):
     """Fully adaptive spending was asked of an accountant for which no filter theorem is known."""
 
     def __init__(self, *, accountant: str, reason: str, able: Iterable[str]) -> None:
-        self.accountant = accountant
-        self.reason = reason
+        self.accountant, self.reason = accountant, reason
         self.able = tuple(able)
         super().__init__(
             f"No theorem covers fully adaptive spending under {accountant!r}: {reason} "
@@ -186,8 +170,7 @@ class PluginError(DpkitError):
     """A plugin could not be used."""
 
     def __init__(self, *, plugin: str, reason: str, fix: str = "") -> None:
-        self.plugin = plugin
-        self.reason = reason
+        self.plugin, self.reason = plugin, reason
         super().__init__(f"The plugin {plugin!r} could not be used: {reason}{' ' + fix if fix else ''}")
 
 
@@ -239,9 +222,7 @@ class LedgerDisagreementError(LedgerError):
     """What the ledger fixed, at its creation or for a run, is not what this caller says; both values are in the message."""
 
     def __init__(self, *, path: object, field: str, ledger: object, given: object, fix: str = "") -> None:
-        self.field = field
-        self.ledger = ledger
-        self.given = given
+        self.field, self.ledger, self.given = field, ledger, given
         super().__init__(path=path, reason=f"its `{field}` is {ledger!r}, and {given!r} was given.", fix=fix)
 
 
@@ -253,9 +234,7 @@ class PlanExceededError(BudgetError):
     """A run asks for more than the plan that it reserved. Nothing was charged."""
 
     def __init__(self, *, run: str, plan: str, asked: str) -> None:
-        self.run = run
-        self.plan = plan
-        self.asked = asked
+        self.run, self.plan, self.asked = run, plan, asked
         super().__init__(
             f"The run {run!r} reserved {plan}, and with this release would have asked for {asked}: "
             "its plan does not cover what it does. Nothing was charged; plan for more, or ask for less."
@@ -269,8 +248,7 @@ class SourceError(DpkitError):
     """
 
     def __init__(self, *, source: str, reason: str, fix: str = "") -> None:
-        self.source = source
-        self.reason = reason
+        self.source, self.reason = source, reason
         super().__init__(f"Cannot read {source}: {reason}{' ' + fix if fix else ''}")
 
 
@@ -278,8 +256,7 @@ class MissingExtraError(DpkitError, ImportError):
     """A package is needed that only an extra of dpkit installs."""
 
     def __init__(self, *, package: str, purpose: str, extra: str) -> None:
-        self.package = package
-        self.extra = extra
+        self.package, self.extra = package, extra
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'dpkit[{extra}]'.")
 
 
@@ -287,8 +264,7 @@ class PrivateFactError(DpkitError):
     """Something was asked of the data that is private, and that nobody has paid for."""
 
     def __init__(self, *, fact: str, reason: str, fix: str) -> None:
-        self.fact = fact
-        self.reason = reason
+        self.fact, self.reason = fact, reason
         super().__init__(f"{fact} is private: {reason} {fix}")
 
 
@@ -315,13 +291,10 @@ class Problem:
     __slots__ = ("allowed", "column", "file", "found", "hint", "line", "path")
 
     def __init__(self, *, file: str, line: int, column: int, path: str, found: str, allowed: str = "", hint: str = "") -> None:
-        self.file = file
-        self.line = line
-        self.column = column
+        self.file, self.line, self.column = file, line, column
         self.path = _shortened(path)
         self.found = _shortened(found)
-        self.allowed = allowed
-        self.hint = hint
+        self.allowed, self.hint = allowed, hint
 
     def __str__(self) -> str:
         path = f" `{self.path}`:" if self.path else ""
@@ -349,8 +322,7 @@ class PlanRefusedError(BudgetError):
     """A plan cannot be run as it stands: it does not fit, or relies on what is not proved. `nearest` says what would do."""
 
     def __init__(self, *, reason: str, nearest: str = "") -> None:
-        self.reason = reason
-        self.nearest = nearest
+        self.reason, self.nearest = reason, nearest
         super().__init__(f"{reason}{' ' + nearest if nearest else ''} Nothing was spent.")
 
 

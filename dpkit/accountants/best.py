@@ -6,6 +6,7 @@ The registry's `best` has dpkit's own as components. With others, it is made and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -46,10 +47,13 @@ class BestAccountant(Accountant[BestState]):
 
     def lift_under(self, loss: Loss, neighbours: Neighbours) -> BestState:
         """As `state_of`, each component told the relation."""
-        states = tuple(_lifted(component, loss, neighbours) for component in self.components)
+        states: list[object] = [None] * len(self.components)
+        for index, component in enumerate(self.components):
+            with suppress(UnpricedLossError, LossOverflowError):
+                states[index] = component.lift_under(loss, neighbours)
         if all(state is None for state in states):
             raise UnpricedLossError(loss=loss, accountant=self.name, reason="none of its components can take it.")
-        return BestState(states=states)
+        return BestState(states=tuple(states))
 
     def marked(self, state: BestState, *, attained: bool) -> BestState:
         """Component by component."""
@@ -77,9 +81,7 @@ class BestAccountant(Accountant[BestState]):
 
     def reading(self, state: BestState, *, delta: float) -> Reading:
         """The smallest epsilon, with the winner's theorem."""
-        component, reading = self._winner(state, delta=delta)
-        note = f"{component.name}: {reading.note}" if reading.note else component.name
-        return Reading(epsilon=reading.epsilon, because=reading.because, note=note)
+        return self._told(*self._winner(state, delta=delta))
 
     def delta(self, state: BestState, *, epsilon: float) -> float:
         """The smallest delta."""
@@ -96,15 +98,13 @@ class BestAccountant(Accountant[BestState]):
 
     def weight(self, state: BestState, total: BestState, *, delta: float) -> float | Fraction:
         """The winner's weight."""
-        winner = self._winner(total, delta=delta)[0]
-        index = self.components.index(winner)
-        return winner.weight(state.states[index], total.states[index], delta=delta)
+        index, _ = self._winner(total, delta=delta)
+        return self.components[index].weight(state.states[index], total.states[index], delta=delta)
 
     def shares(self, states: Sequence[BestState], total: BestState, *, delta: float) -> list[float]:
         """The winner's shares."""
-        winner = self._winner(total, delta=delta)[0]
-        index = self.components.index(winner)
-        return winner.shares([state.states[index] for state in states], total.states[index], delta=delta)
+        index, _ = self._winner(total, delta=delta)
+        return self.components[index].shares([state.states[index] for state in states], total.states[index], delta=delta)
 
     def within(self, state: BestState, budget: Loss) -> bool:
         """Whether any component proves it."""
@@ -120,17 +120,22 @@ class BestAccountant(Accountant[BestState]):
 
     def explained_reading(self, state: BestState, *, delta: float) -> Reading:
         """The winner's."""
-        winner = self._winner(state, delta=delta)[0]
-        reading = winner.explained_reading(state.states[self.components.index(winner)], delta=delta)
-        return replace(reading, note=f"{winner.name}: {reading.note}" if reading.note else winner.name)
+        index, _ = self._winner(state, delta=delta)
+        return self._told(index, self.components[index].explained_reading(state.states[index], delta=delta))
 
     def explained_by(self, state: BestState, *, delta: float) -> AnyAccountant:
         """The component whose reading is the smallest."""
-        return self._winner(state, delta=delta)[0]
+        return self.components[self._winner(state, delta=delta)[0]]
 
-    def _winner(self, state: BestState, *, delta: float) -> tuple[AnyAccountant, Reading]:
-        readings = [(component, component.reading(part, delta=delta)) for component, part in self._priced(state)]
+    def _winner(self, state: BestState, *, delta: float) -> tuple[int, Reading]:
+        """The place of the component with the smallest epsilon, and its reading."""
+        parts = [(index, part) for index, part in enumerate(state.states) if part is not None]
+        readings = [(index, self.components[index].reading(part, delta=delta)) for index, part in parts]
         return min(readings, key=lambda pair: pair[1].epsilon)
+
+    def _told(self, index: int, reading: Reading) -> Reading:
+        name = self.components[index].name
+        return replace(reading, note=f"{name}: {reading.note}" if reading.note else name)
 
     def _priced(self, state: BestState) -> list[tuple[AnyAccountant, Any]]:
         return [(c, part) for c, part in zip(self.components, state.states, strict=True) if part is not None]
@@ -143,10 +148,3 @@ class BestAccountant(Accountant[BestState]):
         if all(result is None for result in results):
             raise UnpricedLossError(loss=self, accountant=self.name, reason="no component can price every part of it.")
         return BestState(states=tuple(results))
-
-
-def _lifted(component: AnyAccountant, loss: Loss, neighbours: Neighbours) -> object:
-    try:
-        return component.lift_under(loss, neighbours)
-    except (UnpricedLossError, LossOverflowError):
-        return None

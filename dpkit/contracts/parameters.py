@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 from dpkit.errors import InvalidValueError, UnknownNameError
@@ -30,24 +32,21 @@ REGISTERED = ("mechanism", "query")
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-class _Required:
-    """The default of a parameter that has none."""
+class _Mark:
+    """A value that no analysis can give."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
 
     def __repr__(self) -> str:
-        return "required"
+        return self.word
 
 
-REQUIRED = _Required()
+REQUIRED = _Mark("required")
+"""The default of a parameter that has none."""
 
-
-class _Given:
-    """In `only_with`: any value, as long as there is one."""
-
-    def __repr__(self) -> str:
-        return "given"
-
-
-GIVEN = _Given()
+GIVEN = _Mark("given")
+"""In `only_with`: any value, as long as there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +127,6 @@ class Parameter:
             return {self.default.name: self.default.parameters} if self.default.given else self.default.name
         return list(self.default) if isinstance(self.default, tuple) else self.default
 
-    def has_effect(self, values: Mapping[str, object]) -> bool:
-        """Whether this parameter does anything beside these values, which are complete."""
-        return all(meets(values[name], allowed) for name, allowed in self.conditions)
-
     @property
     def condition(self) -> str:
         """When this parameter has an effect, in words; empty where it always has."""
@@ -153,32 +148,37 @@ class Parameter:
         """The value, normalised, or an error that says what is allowed."""
         if self.default is None and value is None:
             return None
-        if self.kind in REGISTERED:
-            chosen = as_choice(value)
-            if chosen is None:
-                raise self._wrong(value, where)
-            return chosen
-        if self.kind == "numbers_by_name":
-            if not isinstance(value, Mapping):
-                raise self._wrong(value, where)
-            return {self._text(name, where): self._listed(inner, self._number, where) for name, inner in value.items()}
+        if self.kind == "numbers_by_name" and isinstance(value, Mapping):
+            for name in value:
+                if not isinstance(name, str) or not name.strip():
+                    raise InvalidValueError(field=self.name, found=name, allowed=self.allowed, where=where)
+            return {name: tuple(self._one(item, where) for item in self._items(inner, where)) for name, inner in value.items()}
         if self.kind in LISTS:
-            return self._listed(value, self._number if self.kind == "numbers" else self._text, where)
-        if self.kind == "number":
-            return self._number(value, where)
-        if self.kind == "integer":
-            try:
-                whole = whole_number(value, field=self.name, where=where, minimum=-(2**63))
-            except InvalidValueError:
-                raise self._wrong(value, where) from None
-            return self._bounded(whole, value, where)
-        if self.kind == "boolean":
-            if not isinstance(value, bool):
-                raise self._wrong(value, where)
+            return tuple(self._one(item, where) for item in self._items(value, where))
+        return self._one(value, where)
+
+    def _items(self, value: object, where: str) -> Sequence[object]:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+            raise InvalidValueError(field=self.name, found=value, allowed=self.allowed, where=where)
+        return value
+
+    def _one(self, value: object, where: str) -> object:
+        """A value, or an entry of a list."""
+        if self.kind in ("number", "integer", "numbers", "numbers_by_name"):
+            with suppress(InvalidValueError):  # which says too little of what is allowed
+                whole = partial(whole_number, minimum=-(2**63))
+                number: float = (whole if self.kind == "integer" else finite_number)(value, field=self.name, where=where)
+                if (number > self.minimum if self.exclusive else number >= self.minimum) and number <= self.maximum:
+                    return number
+        elif self.kind in REGISTERED:
+            if (chosen := as_choice(value)) is not None:
+                return chosen
+        elif self.kind == "boolean":
+            if isinstance(value, bool):
+                return value
+        elif isinstance(value, str) and value.strip() and (self.kind != "choice" or value in self.choices):
             return value
-        if self.kind == "choice" and value not in self.choices:
-            raise self._wrong(value, where)
-        return self._text(value, where)
+        raise InvalidValueError(field=self.name, found=value, allowed=self.allowed, where=where)
 
     @property
     def allowed(self) -> str:
@@ -206,7 +206,11 @@ class Parameter:
     def json_schema(self) -> dict[str, object]:
         """This parameter as a JSON Schema (draft 2020-12)."""
         schema: dict[str, object] = {"description": self.meaning}
-        number: dict[str, object] = {"type": "integer" if self.kind == "integer" else "number", **self._limits()}
+        number: dict[str, object] = {"type": "integer" if self.kind == "integer" else "number"}
+        if self.minimum != -math.inf:
+            number["exclusiveMinimum" if self.exclusive else "minimum"] = self.minimum
+        if self.maximum != math.inf:
+            number["maximum"] = self.maximum
         text: dict[str, object] = {"type": "string", "minLength": 1}
         named: dict[str, object] = {"anyOf": [text, {"type": "object", "minProperties": 1, "maxProperties": 1}]}
         shapes: dict[str, dict[str, object]] = {
@@ -230,40 +234,6 @@ class Parameter:
         if not self.required:
             schema["default"] = self.plain_default
         return schema
-
-    def _limits(self) -> dict[str, object]:
-        limits: dict[str, object] = {}
-        if self.minimum != -math.inf:
-            limits["exclusiveMinimum" if self.exclusive else "minimum"] = self.minimum
-        if self.maximum != math.inf:
-            limits["maximum"] = self.maximum
-        return limits
-
-    def _listed(self, value: object, one: Callable[[object, str], object], where: str) -> tuple[object, ...]:
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-            raise self._wrong(value, where)
-        return tuple(one(item, where) for item in value)
-
-    def _number(self, value: object, where: str) -> float:
-        try:
-            number = finite_number(value, field=self.name, where=where)
-        except InvalidValueError:
-            raise self._wrong(value, where) from None
-        return self._bounded(number, value, where)
-
-    def _bounded(self, number: float, value: object, where: str) -> float:
-        too_low = number <= self.minimum if self.exclusive else number < self.minimum
-        if too_low or number > self.maximum:
-            raise self._wrong(value, where)
-        return number
-
-    def _text(self, value: object, where: str) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise self._wrong(value, where)
-        return value
-
-    def _wrong(self, value: object, where: str) -> InvalidValueError:
-        return InvalidValueError(field=self.name, found=value, allowed=self.allowed, where=where)
 
 
 def meets(value: object, allowed: Sequence[object]) -> bool:
@@ -357,7 +327,7 @@ def without_effect(parameters: Sequence[Parameter], values: Mapping[str, object]
     """The parameters among these values that do nothing beside the others. What is left out, or None, has its default."""
     complete = {parameter.name: values.get(parameter.name, parameter.default) for parameter in parameters}
     given = [parameter for parameter in parameters if values.get(parameter.name) is not None]
-    return [parameter for parameter in given if not parameter.has_effect(complete)]
+    return [one for one in given if not all(meets(complete[name], allowed) for name, allowed in one.conditions)]
 
 
 def with_effect(parameters: Sequence[Parameter], values: Mapping[str, object]) -> dict[str, object]:

@@ -16,6 +16,9 @@ from dpkit.privacy.neighbours import Neighbours
 _SHOWN = 20
 """How many parts are printed one by one; the rest are summed up. The value holds them all."""
 
+_LONGEST = 80
+"""How much of an event's text is shown."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -105,7 +108,7 @@ def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
     shares = source.accountant.shares(totals, source.state, delta=delta)
     lines = tuple(
         Line(
-            event=_describe(part.event),
+            event=text if len(text := repr(part.event)) <= _LONGEST else f"{text[: _LONGEST - 3]}...",
             times=part.times,
             rule=part.rule,
             conversion=part.conversion,
@@ -184,8 +187,3 @@ def _compare(guarantee: Guarantee, *, delta: float) -> tuple[tuple[tuple[str, fl
         except DpkitError:
             refused.append(other.name)
     return tuple(priced), tuple(refused)
-
-
-def _describe(event: object) -> str:
-    text = repr(event)
-    return text if len(text) <= 80 else text[:77] + "..."
