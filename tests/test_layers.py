@@ -141,9 +141,9 @@ def test_yaml_is_imported_in_one_file():
 def test_imports_written_as_texts_are_seen():
     path = PACKAGE / "numerics" / "made_up.py"
     table = 'TABLE = {"x": ("dpkit.analysis.reading.load", "load")}'
-    source = f'import_module("dpkit.cli.plan")\n{table}\nimport_module("dpkit_irls.fit")\n'
+    source = f'import_module("dpkit.cli.run")\n{table}\nimport_module("dpkit_irls.fit")\n'
     found = sorted(imported_by(ast.parse(source), path))
-    assert found == ["dpkit.analysis.reading.load", "dpkit.cli.plan", "dpkit_irls.fit"]
+    assert found == ["dpkit.analysis.reading.load", "dpkit.cli.run", "dpkit_irls.fit"]
     assert not names_a_module("dpkit.json")
     assert not names_a_module("dpkit plans")
 

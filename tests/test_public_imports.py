@@ -22,6 +22,7 @@ OF_BENCHMARKS = {
     "dpkit.auditing.outputs",
     "dpkit.auditing.zoo",
     "dpkit.cli",
+    "dpkit.cli.progress",
     "dpkit.data.summing.block_engine",
     "dpkit.data.summing.parallel",
     "dpkit.mechanisms.subsampled_gaussian",

@@ -31,7 +31,8 @@ class PlannedStep:
     """A step with its price. `epsilon` is what it would cost alone, `part` its part of the whole, `noise` its multiplier.
 
     `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data;
-    `advice` is what it warns of from public facts alone, such as too few rows for the budget.
+    `advice` is what it warns of from public facts alone, such as too few rows for the budget; `iterations` is how many it took
+    when it was rehearsed.
     """
 
     id: str
@@ -44,6 +45,7 @@ class PlannedStep:
     releases: tuple[PlannedRelease, ...]
     errors: Mapping[str, float]
     is_rehearsed: bool
+    iterations: int = 0
     advice: tuple[str, ...] = ()
     asked: tuple[tuple[Query, Mechanism], ...] = field(default=(), repr=False, compare=False)
 
@@ -111,8 +113,13 @@ class Plan:
         return simulate_plan(self, seed=seed)
 
 
-def make_plan(spec: Spec) -> Plan:
+Telling = Callable[[str, int, int | None], None]
+"""Told what is done, how much of it, and of how much where that is known."""
+
+
+def make_plan(spec: Spec, *, progress: Telling | None = None) -> Plan:
     """Solve the noise of every step so that all of them together just meet the budget; refuse what cannot be run."""
+    tell: Telling = (lambda words, done, total: None) if progress is None else progress
     setting = spec.data.setting
     algorithms = [step.algorithm for step in spec.steps]
     shares = [step.share for step in spec.steps]
@@ -126,6 +133,7 @@ def make_plan(spec: Spec) -> Plan:
             shares=shares,
             registry=spec.registry,
             accept=budget.accept,
+            watch=lambda tries: tell(f"solving the noise of {len(algorithms)} steps, try {tries}", tries, None),
         )
     except InvalidValueError:
         # the search for a scale went beyond what noise can be: no amount of it is enough
@@ -144,7 +152,7 @@ def make_plan(spec: Spec) -> Plan:
         priced = account(event, budget.accountant, setting.neighbours, spec.registry, accept=budget.accept)
         return event, priced.epsilon(delta=budget.delta)
 
-    steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1])
+    steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1], tell)
     _refuse_refuted(claims, spec)
     explanation = guarantee.explain(delta=budget.delta)
     plan = Plan(spec=spec, steps=steps, guarantee=guarantee, explanation=explanation, claims=claims)
@@ -152,7 +160,7 @@ def make_plan(spec: Spec) -> Plan:
 
 
 def _steps(
-    spec: Spec, noises: tuple[float, ...], guarantee: Guarantee, price: Callable[[float], float]
+    spec: Spec, noises: tuple[float, ...], guarantee: Guarantee, price: Callable[[float], float], tell: Telling
 ) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
     setting, delta = spec.data.setting, spec.budget.delta
     few = [_advice_on_rows(step, noise, setting.size, price) for step, noise in zip(spec.steps, noises, strict=True)]
@@ -164,8 +172,10 @@ def _steps(
         priced.append((step, noise, event, alone))
     whole = account([event for _, _, event, _ in priced], chosen, setting.neighbours, spec.registry, accept=spec.budget.accept)
     parts = chosen.shares([alone.state for *_, alone in priced], whole.state, delta=delta)
-    planned, claims = [], {}
+    planned: list[PlannedStep] = []
+    claims: dict[str, Claim] = {}
     for (step, noise, event, alone), part, advice in zip(priced, parts, few, strict=True):
+        tell(f"rehearsing step {len(planned) + 1} of {len(priced)}: {step.id}", len(planned), len(priced))
         rehearsal = rehearse(step.algorithm, noise=noise, setting=setting, step=step.id)
         claims.update({f"{claim.because}{claim.assuming}{claim.status}": claim for claim in rehearsal.claims})
         planned.append(
@@ -180,6 +190,7 @@ def _steps(
                 releases=rehearsal.releases,
                 errors=_expected_errors(step.algorithm, noise),
                 is_rehearsed=rehearsal.complete,
+                iterations=rehearsal.iterations,
                 advice=advice,
                 asked=rehearsal.asked,
             )

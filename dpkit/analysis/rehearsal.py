@@ -43,13 +43,14 @@ class PlannedRelease:
 class Rehearsal:
     """What a step will release, and which claims its mechanisms make. `asked` are the queries and mechanisms themselves.
 
-    `complete` is False where the algorithm cannot be run without data, or goes on for too long.
+    `iterations` is how many it took; `complete` is False where the algorithm cannot be run without data, or goes on for long.
     """
 
     releases: tuple[PlannedRelease, ...]
     claims: tuple[Claim, ...]
     asked: tuple[tuple[Query, Mechanism], ...]
     complete: bool
+    iterations: int
 
 
 def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: str) -> Rehearsal:
@@ -63,10 +64,11 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
         return np.asarray(asked.mechanism.release(np.zeros(asked.query.shape), rng), dtype=np.float64)
 
     curator = SimulatedCurator(noise_around_zero, setting=setting, purse=Purse(algorithm.plan(noise), run=step))
-    complete = False
+    complete, iterations = False, 0
     try:
-        for state in states_of(algorithm, curator, noise=noise, until=lambda: len(curator.asked) >= MOST_RELEASES):
-            complete = algorithm.finished(state)
+        states = states_of(algorithm, curator, noise=noise, until=lambda: len(curator.asked) >= MOST_RELEASES)
+        for count, state in enumerate(states):
+            iterations, complete = count, algorithm.finished(state)
     except PlanExceededError:
         raise
     except (DpkitError, ArithmeticError, ValueError, TypeError, LookupError) as error:
@@ -80,6 +82,7 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
         claims=tuple(claims.values()),
         asked=tuple(asked[-1] for asked in kinds.values()),
         complete=complete,
+        iterations=iterations,
     )
 
 

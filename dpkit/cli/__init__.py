@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 # What `dpkit --help` says of each verb, and where it lives. A test holds this table against the verbs themselves.
 VERBS = {
     "init": ("dpkit.cli.init", "init", "Write a commented analysis."),
-    "check": ("dpkit.cli.check", "check", "Check an analysis; every mistake is listed with its line."),
-    "plan": ("dpkit.cli.plan", "plan", "Price an analysis: noise, expected errors, theorems, accountants, ledger."),
+    "check": ("dpkit.cli.analyses", "check", "Check an analysis; every mistake is listed with its line."),
+    "plan": ("dpkit.cli.analyses", "plan", "Price an analysis: noise, expected errors, theorems, accountants, ledger."),
     "run": ("dpkit.cli.run", "run", "Run an analysis: plan, charge, then release."),
-    "explain": ("dpkit.cli.explain", "explain", "Where epsilon goes, theorem by theorem, for the plan of an analysis."),
-    "compare": ("dpkit.cli.compare", "compare", "What each accountant charges for the plan of an analysis."),
-    "schema": ("dpkit.cli.schema", "schema", "Print the JSON Schema of an analysis, for editors."),
+    "explain": ("dpkit.cli.analyses", "explain", "Where epsilon goes, theorem by theorem, for the plan of an analysis."),
+    "compare": ("dpkit.cli.analyses", "compare", "What each accountant charges for the plan of an analysis."),
+    "schema": ("dpkit.cli.analyses", "schema", "Print the JSON Schema of an analysis, for editors."),
     "audit": ("dpkit.cli.audit", "audit_group", "Try to refute a claim, and write a certificate of the result."),
     "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one file, which many runs share."),
     "plugins": ("dpkit.cli.plugins", "plugins", "List the installed plugins, and check one."),

@@ -6,16 +6,18 @@ import importlib
 import json
 import secrets
 import sys
-from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dpkit.cli.analyses import priced
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_plugin import audit_plugin, plugin_named
 from dpkit.cli.errors import outside_option
-from dpkit.cli.terminal import progress
+from dpkit.cli.progress import audit_watch, progress_bar
 
 if TYPE_CHECKING:
     from dpkit.privacy.losses import Loss
@@ -120,31 +122,33 @@ def run(
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
     if plugin is not None:
-        found = audit_plugin(
-            plugin,
-            target,
-            confidence=confidence,
-            samples=samples,
-            seed=secrets.randbits(32) if seed is None else seed,
-            time=seconds,
-            progress=_progress,
-        )
+        with progress_bar(target, quiet=as_json) as bar:
+            found = audit_plugin(
+                plugin,
+                target,
+                confidence=confidence,
+                samples=samples,
+                seed=secrets.randbits(32) if seed is None else seed,
+                time=seconds,
+                watch=partial(audit_watch, bar, samples=samples),
+            )
         output.write(found)
         sys.exit(1 if any(one.refuted for one in found) else 0)
     try:
-        found = run_audit(
-            _target(target),  # type: ignore[arg-type]
-            _claim(epsilon, delta, rho, mu),
-            _pair(pair_text),
-            confidence,
-            samples,
-            seed,
-            at=None if at is None else distance_of(at),
-            floating_point=True if floating_point else None,
-            time=seconds,
-            watch=_progress(),
-            name=None if "(" in target else target,
-        )
+        with progress_bar(target, quiet=as_json) as bar:
+            found = run_audit(
+                _target(target),  # type: ignore[arg-type]
+                _claim(epsilon, delta, rho, mu),
+                _pair(pair_text),
+                confidence,
+                samples,
+                seed,
+                at=None if at is None else distance_of(at),
+                floating_point=True if floating_point else None,
+                time=seconds,
+                watch=audit_watch(bar, target, 0, 1, samples=samples),
+                name=None if "(" in target else target,
+            )
     except (DpkitError, click.ClickException):
         raise
     except Exception as error:  # noqa: BLE001 - somebody else's function may raise anything
@@ -197,24 +201,26 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
 def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, output: Output) -> int:
     from dpkit.auditing.zoo import whole_zoo
 
-    found, wrong = [], 0
-    for entry in whole_zoo():
-        budget = samples if entry.broken else min(samples, 20_000)
-        head = f"{entry.plugin:8} {entry.name:26} {entry.truth:7}"
-        try:
-            certificate = entry.audit(
-                confidence=confidence, samples=budget, rng=seed, time=seconds, watch=_progress(entry.name)
-            )
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's sampler may raise anything; the others go on
-            wrong += 1
-            click.echo(f"{'FAILED':13} {head} raised {type(error).__name__}", err=output.as_json)
-            continue
-        found.append(certificate)
-        as_known = certificate.refuted == entry.broken
-        wrong += not as_known
-        if not output.as_json:
-            mark = "as known" if as_known else "NOT AS KNOWN"
-            click.echo(f"{mark:13} {head} {certificate.verdict:12} {certificate.samples:>8} samples")
+    found, wrong, entries = [], 0, whole_zoo()
+    with progress_bar("the zoo", quiet=output.as_json) as bar:
+        for place, entry in enumerate(entries):
+            budget = samples if entry.broken else min(samples, 20_000)
+            head = f"{entry.plugin:8} {entry.name:26} {entry.truth:7}"
+            watch = audit_watch(bar, entry.name, place, len(entries), samples=budget)
+            try:
+                certificate = entry.audit(confidence=confidence, samples=budget, rng=seed, time=seconds, watch=watch)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's sampler may raise anything; the others go on
+                wrong += 1
+                line = f"{'FAILED':13} {head} raised {type(error).__name__}"
+            else:
+                found.append(certificate)
+                as_known = certificate.refuted == entry.broken
+                wrong += not as_known
+                mark = "as known" if as_known else "NOT AS KNOWN"
+                line = f"{mark:13} {head} {certificate.verdict:12} {certificate.samples:>8} samples"
+            with nullcontext() if bar is None else bar.paused():
+                if line.startswith("FAILED") or not output.as_json:
+                    click.echo(line, err=output.as_json)
     output.write(found, text=False)
     return 1 if wrong else 0
 
@@ -237,9 +243,11 @@ def _analysis(
 
     spec = load(file, outside=outside)
     check_outputs(spec, {"report": spec.report, AUDIT_KIND: spec.report.parent / AUDIT, **output.paths})
-    plan = spec.plan()
+    plan = priced(spec, quiet=output.as_json)
     check_writable(plan.spec.report)
-    found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=_progress(file))
+    with progress_bar(file, quiet=output.as_json) as bar:
+        watch = partial(audit_watch, bar, samples=samples)
+        found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=watch)
     written = write_audit(found, plan.spec)
     if output.as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
@@ -288,14 +296,3 @@ def _pair(text: str | None) -> tuple[object, object] | None:
     except (TypeError, ValueError):
         raise click.UsageError(f'--pair must be two datasets as JSON, such as "[0.0, 1.0]"; got {text!r}.') from None
     return one, two
-
-
-def _progress(name: str = "") -> Callable[[int, float], None] | None:
-    """Progress on a terminal, silence in a pipe."""
-    if not sys.stderr.isatty():
-        return None
-
-    def watch(samples: int, log_e: float) -> None:
-        progress(f"{name:26} {samples:>9} samples, ln e-value {log_e:8.2f}")
-
-    return watch

@@ -28,7 +28,7 @@ def audit_plugin(
     samples: int,
     seed: int,
     time: float | None,
-    progress: Callable[[str], Callable[[int, float], None] | None],
+    watch: Callable[[str, int, int], Callable[[int, float], None] | None],
 ) -> list[AuditCertificate]:
     """Certificates for all its mechanisms; the error probability and the time are split over them."""
     from dpkit.errors import PluginError
@@ -54,6 +54,6 @@ def audit_plugin(
             samples=samples,
             seed=seed + 1_000 * index,
             time=None if time is None else time / len(todo),
-            watch=progress(case.factory.name),
+            watch=watch(case.factory.name, index, len(todo)),
         )
     ]

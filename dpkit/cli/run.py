@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
+from dpkit.cli.analyses import priced
 from dpkit.cli.errors import DEBUG, answers_in_json, file_argument, outside_option
-from dpkit.cli.terminal import progress
+from dpkit.cli.progress import RunProgress, progress_bar
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan
-    from dpkit.analysis.run_plan import Result
 
 
 @click.command()
@@ -49,61 +47,42 @@ def run(
     from dpkit.analysis.outputs import check_outputs, outputs_of
     from dpkit.analysis.reading.load import load
     from dpkit.analysis.run_plan import check_writable, open_data, run_plan
+    from dpkit.report.html import write_report
 
-    priced = load(file, outside=outside).plan()
+    plan = priced(load(file, outside=outside), quiet=as_json)
     if dry_run:
-        click.echo(json.dumps(priced.as_json(), indent=2) if as_json else f"{priced}\nDry run: nothing was charged or read.")
+        click.echo(json.dumps(plan.as_json(), indent=2) if as_json else f"{plan}\nDry run: nothing was charged or read.")
         return
-    report = priced.spec.report.with_name(f"simulation-{priced.spec.report.name}") if simulate else priced.spec.report
+    report = plan.spec.report.with_name(f"simulation-{plan.spec.report.name}") if simulate else plan.spec.report
     prefix = "simulation-" if simulate else ""
-    check_outputs(priced.spec, outputs_of(report, prefix=prefix))
+    check_outputs(plan.spec, outputs_of(report, prefix=prefix))
     check_writable(report)
     if simulate:
-        result = priced.simulate(seed=seed)
+        with progress_bar("simulating", quiet=as_json):
+            result = plan.simulate(seed=seed)
     else:
         if context.meta.get(DEBUG):
             raise click.UsageError("--debug shows what plugins raise, which may quote rows: say --simulate with it.")
-        source = open_data(priced.spec)  # whatever is wrong with the source is said before anybody is asked to pay
-        _confirm(priced, yes=yes, again=again)
-        result = run_plan(priced, source=source, progress=_progress(), again=again)
-        if is_terminal(sys.stderr):
-            progress("")
-    _write(result, report, as_json=as_json, prefix=prefix)
-    context.exit(0 if result.is_complete else 1)
-
-
-def is_terminal(stream: IO[str]) -> bool:
-    """Whether somebody is looking."""
-    return stream.isatty()
-
-
-def _confirm(priced: Plan, *, yes: bool, again: bool) -> None:
-    """Ask on a terminal before a ledger is charged; a script says --yes."""
-    ledger = priced.ledger
-    if ledger is None or yes or (ledger.is_paid and not again):
-        return
-    if not is_terminal(sys.stdin):
-        raise click.UsageError(f"This run charges the ledger {str(ledger.path)!r}. Say --yes to let it.")
-    click.echo(f"{priced.sentence}\nprice  {ledger.price}\nleft   {ledger.balance.remaining}", err=True)
-    click.confirm(f"Charge {ledger.path}?", abort=True, err=True)
-
-
-def _write(result: Result, report: Path, *, as_json: bool, prefix: str) -> None:
-    """Answers are shown even when they cannot be written: they are paid for."""
-    from dpkit.report.html import write_report
-
+        with progress_bar("opening the data", quiet=as_json):
+            source = open_data(plan.spec)  # whatever is wrong with the source is said before anybody is asked to pay
+        _confirm(plan, yes=yes, again=again)
+        with progress_bar("running", quiet=as_json) as bar:
+            progress = None if bar is None else RunProgress(plan, source, bar)
+            result = run_plan(plan, source=source, progress=progress, again=again)
+    # answers are shown even when they cannot be written: they are paid for
     click.echo(json.dumps(result.as_json(), indent=2) if as_json else str(result))
     written = [*result.write(report.parent, prefix=prefix), write_report(result, report)]
     if not as_json:
         click.echo("\n".join(f"wrote {name}" for name in written))
+    context.exit(0 if result.is_complete else 1)
 
 
-def _progress() -> Callable[[str, int], None] | None:
-    """One line on a terminal that counts iterations; nothing in a pipe."""
-    if not is_terminal(sys.stderr):
-        return None
-
-    def show(step: str, count: int) -> None:
-        progress(f"{step}: iteration {count}")
-
-    return show
+def _confirm(plan: Plan, *, yes: bool, again: bool) -> None:
+    """Ask on a terminal before a ledger is charged; a script says --yes."""
+    ledger = plan.ledger
+    if ledger is None or yes or (ledger.is_paid and not again):
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"This run charges the ledger {str(ledger.path)!r}. Say --yes to let it.")
+    click.echo(f"{plan.sentence}\nprice  {ledger.price}\nleft   {ledger.balance.remaining}", err=True)
+    click.confirm(f"Charge {ledger.path}?", abort=True, err=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpkit.accounting import account, calibrate
 from dpkit.contracts.accountant import AnyAccountant
@@ -59,16 +60,26 @@ def solve_noise(
     shares: Sequence[float] | None = None,
     registry: Registry | None = None,
     accept: Sequence[str] = (),
+    watch: Callable[[int], None] = lambda tries: None,
 ) -> tuple[tuple[float, ...], Guarantee]:
-    """The multiplier of each algorithm at which all of them together just meet the budget, and the guarantee of that plan."""
+    """The multiplier of each algorithm at which all of them together just meet the budget, and the guarantee of that plan.
+
+    `watch` is told how many multipliers were tried.
+    """
     if not algorithms:
         raise InvalidValueError(field="algorithms", found=(), allowed="at least one", where="solve_noise")
     given = [1.0] * len(algorithms) if shares is None else list(shares)
     if len(given) != len(algorithms):
         raise InvalidValueError(field="shares", found=len(given), allowed="one share an algorithm", where="solve_noise")
     weights = share_weights([finite_number(s, field="share", where="solve_noise", minimum=0.0, strict=True) for s in given])
+    tries = itertools.count(1)
+
+    def tried(multiplier: float) -> Event:
+        watch(next(tries))
+        return combined_plan(algorithms, weights, multiplier)
+
     noise = calibrate(
-        lambda multiplier: combined_plan(algorithms, weights, multiplier),
+        tried,
         budget,
         accountant,
         neighbours,

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -142,7 +143,7 @@ def test_an_answer_is_shown_when_the_disk_is_full_and_is_not_paid_again(folder, 
 
 
 def test_ctrl_c_on_the_question_charges_nothing(folder, monkeypatch):
-    monkeypatch.setattr("dpkit.cli.run.is_terminal", lambda stream: True)
+    monkeypatch.setattr("dpkit.cli.run.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt

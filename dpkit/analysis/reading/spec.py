@@ -17,7 +17,7 @@ from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from dpkit.analysis.plan import Plan
+    from dpkit.analysis.plan import Plan, Telling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,8 @@ class Spec:
         """What the analysis may use."""
         return self.installed.registry
 
-    def plan(self) -> Plan:
-        """Price the analysis. Reads no data and spends nothing."""
+    def plan(self, *, progress: Telling | None = None) -> Plan:
+        """Price the analysis. Reads no data and spends nothing. `progress` is told what is done, how much, and of how much."""
         from dpkit.analysis.plan import make_plan
 
-        return make_plan(self)
+        return make_plan(self, progress=progress)

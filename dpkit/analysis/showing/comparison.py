@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpkit.accounting import account
-from dpkit.analysis.plan import Plan
+from dpkit.analysis.plan import Plan, Telling
 from dpkit.analysis.showing.documents import jsonable
 from dpkit.errors import DpkitError
 from dpkit.release.schedules import solve_noise
@@ -47,11 +47,16 @@ class Comparison:
         return {"deltas": list(self.deltas), "chosen": self.chosen, "accountants": rows}
 
 
-def compare_accountants(plan: Plan) -> Comparison:
-    """Price a plan under every accountant of its registry."""
+def compare_accountants(plan: Plan, *, progress: Telling | None = None) -> Comparison:
+    """Price a plan under every accountant of its registry. `progress` is told what is done, how much, and of how much."""
     delta = plan.delta
     deltas = tuple(sorted({*DELTAS, delta} if delta else {0.0, *DELTAS}, reverse=True))
-    rows = [_compared(plan, name, deltas) for name in plan.spec.registry.accountant_names]
+    names = plan.spec.registry.accountant_names
+    rows: list[ComparedAccountant] = []
+    for name in names:
+        if progress is not None:
+            progress(f"accountant {len(rows) + 1} of {len(names)}: {name}", len(rows), len(names))
+        rows.append(_compared(plan, name, deltas))
     return Comparison(deltas=deltas, rows=tuple(rows), chosen=plan.spec.budget.accountant)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,9 +94,12 @@ def audit_plan(
     samples: int = 200_000,
     seed: int | None = None,
     time: float | None = None,
-    watch: Watch | None = None,
+    watch: Callable[[str, int, int], Watch | None] = lambda name, place, count: None,
 ) -> AnalysisAudit:
-    """Try to refute what a plan relies on. `confidence` is that of the whole; `samples` and `time` are for each mechanism."""
+    """Try to refute what a plan relies on. `confidence` is that of the whole; `samples` and `time` are for each mechanism.
+
+    `watch` makes what each audit tells how far it is: of its name, its place and how many there are.
+    """
     setting = plan.spec.data.setting
     asked = [(step.id, query, mechanism) for step in plan.steps for query, mechanism in step.asked]
     targets: dict[tuple[str, Distance], tuple[str, Mechanism]] = {}
@@ -106,7 +109,7 @@ def audit_plan(
             targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}: {mechanism!r}", mechanism))
     certificates: list[AuditCertificate] = []
     level = 1.0 - (1.0 - confidence) / max(1, len(targets))
-    for (_, at), (name, mechanism) in targets.items():
+    for place, ((_, at), (name, mechanism)) in enumerate(targets.items()):
         certificates += audit(
             mechanism,
             confidence=level,
@@ -115,7 +118,7 @@ def audit_plan(
             at=at,
             neighbours=setting.neighbours,
             time=time,
-            watch=watch,
+            watch=watch(name, place, len(targets)),
             name=name,
             registry=plan.spec.registry,
         )

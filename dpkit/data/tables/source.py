@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -103,6 +103,8 @@ class DataSource:
         self._codes: Block | None = None
         self._read_stamp = ""
         self._counted: tuple[str, int] | None = None
+        self.watch: Callable[[int], None] | None = None
+        """Told how many rows were read, block by block, where somebody looks and their number is public."""
 
     def __repr__(self) -> str:
         return f"DataSource(columns={self.columns}, unit={self.unit}, neighbours={self.neighbours})"
@@ -112,7 +114,7 @@ class DataSource:
 
     def in_memory(self) -> DataSource:
         """The same source, whose codes are kept after the first pass; the same rows of each person are used."""
-        return DataSource(
+        source = DataSource(
             table=self._table,
             schema=self.schema,
             unit=self.unit,
@@ -120,6 +122,8 @@ class DataSource:
             in_memory=True,
             key=self._key,
         )
+        source.watch = self.watch
+        return source
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -209,8 +213,14 @@ class DataSource:
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         self.confirm_unchanged()
-        yield from read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
+        blocks = read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
+        yield from blocks if self.watch is None else map(self._told, blocks)
         self.confirm_unchanged()
+
+    def _told(self, block: Block) -> Block:
+        assert self.watch is not None
+        self.watch(block.shape[0])
+        return block
 
     def confirm_unchanged(self) -> None:
         """Refuse files that changed since they were first read: which rows of each person are used was chosen by their places

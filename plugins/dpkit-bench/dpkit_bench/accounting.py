@@ -11,6 +11,7 @@ from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pld.composition import tuned
 from dpkit.mechanisms.subsampled_gaussian import moment_bound_at
 from dpkit_bench.accounting_peers import DELTA, GAUSSIAN, LAPLACE, MIXTURE, PURE, SUBSAMPLED, PeerRun, mixture_scales, peer_runs
+from dpkit_bench.progress import measured
 from dpkit_bench.timing import versus
 
 
@@ -54,7 +55,11 @@ def measure_accounting(*, repeats: int = 5, slow: bool = True) -> tuple[list[Acc
     """
     runs, notes = peer_runs()
     known = workloads()
-    rows = [_compare(run, *known[run.workload], repeats=repeats) for run in runs if slow or not run.is_slow]
+    wanted = [run for run in runs if slow or not run.is_slow]
+    rows = []
+    for run in wanted:
+        rows.append(_compare(run, *known[run.workload], repeats=repeats))
+        measured(run.workload, len(rows), len(wanted))
     return sorted(rows, key=lambda row: list(known).index(row.name)), notes
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpkit.auditing.zoo import ZOO, Entry
+from dpkit_bench.progress import measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,6 @@ def measure_audit(
     entries: Sequence[Entry] = ZOO,
     first_seed: int = 0,
     confidence: float = 0.999,
-    tell: Callable[[AuditRow], None] | None = None,
 ) -> list[AuditRow]:
     """Audit each entry with each seed; right entries get `null_samples`. Unrefuted counts as infinite."""
     rows = []
@@ -59,8 +59,7 @@ def measure_audit(
             seconds=(time.process_time() - start) / seeds,
         )
         rows.append(row)
-        if tell is not None:
-            tell(row)
+        measured(entry.name, len(rows), len(entries))
     return rows
 
 

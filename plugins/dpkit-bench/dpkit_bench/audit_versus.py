@@ -13,6 +13,7 @@ from dpkit.auditing.outputs import Source, flat
 from dpkit.auditing.zoo import Entry, entry_named
 from dpkit_bench.audit import AuditRow, count
 from dpkit_bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, prepared
+from dpkit_bench.progress import measured
 
 PUBLISHED = 0.01
 TAILS = (PUBLISHED, 0.03, 0.1)
@@ -56,7 +57,6 @@ def measure_peers(
     confidence: float = 0.999,
     grid: Sequence[int] = GRID,
     peers: Sequence[Peer] | None = None,
-    tell: Callable[[VersusRow], None] | None = None,
 ) -> list[VersusRow]:
     """Every peer that suits, on each broken entry that the rows measured through the black box."""
     found = []
@@ -69,8 +69,7 @@ def measure_peers(
             suited = [peer for peer in asked if peer.suits(flat(one))]
             needed = tuple(_needed(peer, entry, chosen, 1.0 - confidence, grid) for peer in suited)
             found.append(VersusRow(name=row.name, ours=row, peers=needed))
-            if tell is not None:
-                tell(found[-1])
+            measured(f"peers on {row.name}")
     return found
 
 

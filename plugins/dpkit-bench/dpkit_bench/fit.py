@@ -30,6 +30,7 @@ from dpkit import (
 )
 from dpkit.authoring import Array
 from dpkit_bench.peers import peer
+from dpkit_bench.progress import measured
 from dpkit_bench.timing import summary
 
 BUDGET = ApproxDP(epsilon=1.0, delta=1e-6)
@@ -96,6 +97,7 @@ def measure_fit(*, rows: int = 100_000, features: int = 10, datasets: int = 7) -
                 coefficients = method(data, seed)
                 took = time.perf_counter() - start
                 seen[name].append((data.error(coefficients), took))
+            measured(f"{design}, dataset {seed + 1}", DESIGNS.index(design) * datasets + seed + 1, len(DESIGNS) * datasets)
         found += _rows(f"{design}, N = {rows:,}, d = {features}", seen)
     return found, notes
 

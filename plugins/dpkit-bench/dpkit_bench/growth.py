@@ -32,6 +32,7 @@ from dpkit.authoring.engines import DataSource, plan_sums
 from dpkit.data.summing.block_engine import BLOCK_BYTES
 from dpkit_bench.accounting import forget
 from dpkit_bench.counted_rows import CountedRows, moments
+from dpkit_bench.progress import measured
 from dpkit_bench.timing import seconds, summary
 
 DELTA = 1e-6
@@ -232,6 +233,7 @@ def _series(
             run()  # what is imported and prepared once belongs to no size
         median, spread = summary([seconds(run) for _ in range(repeats)])
         found.append(GrowthRow(axis=axis, series=series, size=size, seconds=median, spread=spread, ratio=1.0))
+        measured(f"{series}, {size:,} {axis}")
     yield from _against_first(found)
 
 

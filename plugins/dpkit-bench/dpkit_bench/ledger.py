@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dpkit import ZCDP, Ledger, ZCDPEvent
 from dpkit.release.ledger.sqlite_store import Durability
+from dpkit_bench.progress import measured
 
 _UNIT = ZCDPEvent(rho=2.0**-40)
 _WAIT = 120.0
@@ -62,6 +63,7 @@ def _compare(folder: Path, pool: Pool, count: int, durability: Durability, charg
 
     ours, peers = [], []
     for run in range(repeats + 1):
+        measured(f"{durability}, {count} processes, run {run + 1} of {repeats + 1}")
         place = folder / f"{count}-{durability}-{run}"
         Ledger.create(f"{place}.ledger", budget=ZCDP(rho=1.0), dataset="bench").close()
         _bare_file(f"{place}.sqlite")

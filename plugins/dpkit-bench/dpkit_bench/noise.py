@@ -14,6 +14,7 @@ from dpkit.numerics.noise.discrete_noise import add_saturating, discrete_gaussia
 from dpkit.numerics.noise.exact_rounding import GAUSSIAN, LAPLACE
 from dpkit.numerics.noise.noise_inputs import IntArray
 from dpkit_bench import peers
+from dpkit_bench.progress import measured
 from dpkit_bench.timing import versus
 
 Release = Callable[[], object]
@@ -114,6 +115,7 @@ def _compare(
     ours()
     peer_release()
     times = versus(ours, peer_release, repeats=repeats)
+    measured(f"{name} beside {peer}")
     rates = ours_draws / times.ours, peer_draws / times.peer
     return NoiseRow(
         name=name,

@@ -33,6 +33,7 @@ from dpkit.authoring.engines import DataSource, QuerySums, Totals
 from dpkit.data.summing.block_engine import BLOCK_BYTES
 from dpkit.data.summing.parallel import usable_threads
 from dpkit_bench.plain_passes import Pass, PlainPasses
+from dpkit_bench.progress import measured
 
 Array = npt.NDArray[np.float64]
 Work = Callable[[], object]
@@ -181,6 +182,7 @@ def _row(name: str, rows: int, columns: int, ours: Work, beside: str, peer: Work
     times = [(_seconds(ours), _seconds(peer)) for _ in range(repeats)]
     ratios = [mine / theirs for mine, theirs in times]
     middle = statistics.median(ratios)
+    measured(f"{name}, d = {columns}")
     return PassRow(
         name=name,
         rows=rows,

@@ -49,7 +49,11 @@ def measurement(name: str, *extras: Callable[[Any], Any], **sizes: Size) -> Call
 
                 check_section(into, name)  # before what may take an hour
             _check_plot(plot)
-            _show(measure(quick=quick, **_sized(sizes, chosen, quick=quick)), as_json, into, plot, quick)
+            from dpkit_bench.progress import benchmark, showing
+
+            with showing(quiet=as_json) as bar, benchmark(bar, name, 0, 1):
+                sections = measure(quick=quick, **_sized(sizes, chosen, quick=quick))
+            _show(sections, as_json, into, plot, quick)
 
         verb.__doc__ = measure.__doc__
         command: Any = _shared(verb)
@@ -130,14 +134,15 @@ def everything(as_json: bool, into: str | None, plot: str | None, quick: bool) -
 
     Example: dpkit bench all --quick
     """
+    from dpkit_bench.progress import benchmark, showing
     from dpkit_bench.tables import has_section
 
     _check_plot(plot)
-    sections = [
-        section
-        for measure, sizes in MEASUREMENTS.values()
-        for section in measure(quick=quick, **_sized(sizes, {}, quick=quick))
-    ]
+    sections: list[Section] = []
+    with showing(quiet=as_json) as bar:
+        for place, (name, (measure, sizes)) in enumerate(MEASUREMENTS.items()):
+            with benchmark(bar, name, place, len(MEASUREMENTS)):
+                sections += measure(quick=quick, **_sized(sizes, {}, quick=quick))
     _show(sections, as_json, None, plot, quick)
     if into is not None:
         from dpkit_bench.tables import replace_section
