@@ -14,9 +14,9 @@ _HEAD = """# The command line
 
 `dpkit VERB --help` says the same. Exit codes: 0 fine; 1 refuted or over budget (or a check that failed); 2 wrong input. A
 mistake is a message, never a traceback, and never costs anything. Questions and progress appear on a terminal only, on
-stderr; a pipe gets the answer alone, and so does `--json`. Progress says how much is done of how much (steps, iterations, samples; rows where
-their number is declared and public) and the time left. How long a pass takes may depend on the data: do not publish a recording of the
-terminal.
+stderr; a pipe gets the answer alone, and so does `--json`. Progress says how much is done of how much (steps, iterations,
+samples; rows where their number is declared and public), and the time left. How long a pass takes may depend on the data:
+do not publish a recording of the terminal.
 
 Completion for bash: `eval "$(_DPKIT_COMPLETE=bash_source dpkit)"`; for zsh and fish, `zsh_source` and `fish_source`.
 
