@@ -37,16 +37,16 @@ class NoiseByRow:
         return NoiseByRowEvent(ratio=releasing.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
-        array = np.asarray(value, dtype=float)
-        if array.ndim < 2:
-            return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
+        return self.release_many(value, 1, rng)[0]
+
+    def release_many(self, value, n, rng):
+        array = releasing.repeated(value, n)
+        if array.ndim < 3:
+            return dpkit.exactly_rounded(array, scale=self.scale, law=LAPLACE, rng=rng)
         if not np.isfinite(array).all():
             raise dpkit.InvalidValueError(field="value", found="not finite", allowed="finite", where="release")
         noise = dpkit.exactly_rounded(np.zeros(array.shape[:-1]), scale=self.scale, law=LAPLACE, rng=rng)
         return array + np.asarray(noise)[..., None]
-
-    def release_many(self, value, n, rng):
-        return np.stack([np.asarray(self.release(value, rng)) for _ in range(n)])
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
         return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
