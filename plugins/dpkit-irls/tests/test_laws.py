@@ -1,10 +1,53 @@
 """The laws of dpkit's kit, on everything that this plugin adds."""
 
+from dataclasses import replace
+from functools import partial
+
 import dpkit_irls
+import pytest
 
 from dpkit.testing import laws_of_plugin, parametrize_with_laws
 
+CHECKS = laws_of_plugin(dpkit_irls, name="irls")
+LONG = [check for check in CHECKS if check.subject in ("algorithm irls", "algorithm irls-moments")]
+"""Hundreds of fits each."""
 
-@parametrize_with_laws(laws_of_plugin(dpkit_irls, name="irls"))
+
+def each_setting_once(check):
+    """The same law with one choice of parameters in each setting, by turns."""
+    law, (case,) = check.run.func, check.run.args
+    whole = type(case)
+
+    def subjects(self, limit=4):
+        found = whole.subjects(self, limit)
+        settings = {id(subject.setting): [] for subject in found}
+        for subject in found:
+            settings[id(subject.setting)].append(subject)
+        return [choices[turn % len(choices)] for turn, choices in enumerate(settings.values())]
+
+    fewer = type("EachSettingOnce", (whole,), {"__slots__": (), "subjects": subjects})
+    return replace(check, run=partial(law, fewer(factory=case.factory, registry=case.registry, seed=case.seed)))
+
+
+@parametrize_with_laws([check for check in CHECKS if check not in LONG])
 def test_what_the_plugin_adds_obeys(check):
     check()
+
+
+@parametrize_with_laws([each_setting_once(check) for check in LONG])
+def test_an_algorithm_obeys_in_every_setting(check):
+    check()
+
+
+@pytest.mark.slow
+@parametrize_with_laws(LONG)
+def test_an_algorithm_obeys_in_every_setting_with_every_choice_of_parameters(check):
+    check()
+
+
+def test_the_short_run_meets_every_setting_and_every_choice():
+    for check in LONG:
+        (whole,), (short,) = check.run.args, each_setting_once(check).run.args
+        every, some = whole.subjects(), short.subjects()
+        assert {str(subject.setting) for subject in some} == {str(subject.setting) for subject in every}
+        assert {str(subject.parameters) for subject in some} == {str(subject.parameters) for subject in every}
