@@ -62,8 +62,8 @@ from dpkit.data.columns.kinds import Boolean as Boolean
 from dpkit.data.columns.kinds import Category as Category
 from dpkit.data.columns.kinds import Number as Number
 from dpkit.data.columns.kinds import Policy as Policy
+from dpkit.data.columns.schema import PrivacyUnit as PrivacyUnit
 from dpkit.data.columns.schema import Schema as Schema
-from dpkit.data.columns.unit import PrivacyUnit as PrivacyUnit
 from dpkit.data.setting import DeclaredSetting as DeclaredSetting
 from dpkit.data.summing.block_engine import BlockEngine as BlockEngine
 from dpkit.data.tables.open_source import open_source as open_source

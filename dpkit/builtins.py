@@ -24,7 +24,7 @@ from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory
 from dpkit.contracts.parameters import Parameter
-from dpkit.data.summing.named_engines import ENGINES
+from dpkit.data.summing.block_engine import ENGINES
 from dpkit.data.tables.open_source import SOURCES
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (

@@ -75,7 +75,7 @@ def test_a_plugin_imports_public_names_only(plugin):
         "import dpkit.privacy.checks",
         "from dpkit.authoring import _hidden",
         "import dpkit\ndpkit.privacy.events.flatten",
-        "from importlib import import_module\nimport_module('dpkit.data.summing.named_engines')",
+        "from importlib import import_module\nimport_module('dpkit.data.summing.block_engine')",
     ],
 )
 def test_what_is_inside_is_seen(source):

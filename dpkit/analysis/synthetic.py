@@ -11,8 +11,7 @@ import numpy.typing as npt
 from dpkit.analysis.reading.spec import DataSpec
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 
 ROWS = 1000
 """As many as that where the analysis declares no number."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpkit.contracts.query import Query
 from dpkit.data.columns.kinds import Category
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import ROW, PrivacyUnit
+from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
@@ -51,7 +49,7 @@ class DeclaredSetting:
         found = self.schema.select((column,))[0]
         return found.levels if isinstance(found, Category) else ()
 
-    def distances(self, query: Query) -> Sequence[Distance]:
+    def distances(self, query: Query) -> tuple[Distance, ...]:
         """By how much a neighbouring dataset can move the query's total."""
         self.schema.select(query.columns)
         may_drop = self.schema.may_drop(query.columns)

@@ -17,7 +17,6 @@ from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
 from dpkit.data.silence import quietly
-from dpkit.data.summing.delivery import check_delivery, release_exactly
 from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of
 from dpkit.numerics.noise.randomness import is_secure, is_simulated, secure_generator
@@ -25,6 +24,7 @@ from dpkit.privacy.events import Compose, Event, flatten
 from dpkit.privacy.neighbours import Distance
 from dpkit.release.ledger.entries import Charge
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.noise import check_delivery, release_exactly
 
 Value = npt.NDArray[np.float64]
 

@@ -1,4 +1,6 @@
-"""Noise for a query, by name: any registered mechanism whose values and metric suit, scaled as a plan asks."""
+"""Noise for a query: any registered mechanism that suits it, by name, scaled as a plan asks; and how noise is added to an exact
+total, without rounding in between, however large that is.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,24 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from dpkit.contracts.factories import MechanismFactory
-from dpkit.contracts.mechanism import Accurate, Mechanism
+from dpkit.contracts.mechanism import Accurate, Mechanism, OnGrid
 from dpkit.contracts.parameters import Choice, as_choice, checked_parameters
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
+from dpkit.data.summing.repricing import contribution_grid
 from dpkit.errors import DpkitError, InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
+from dpkit.numerics.exact_sums import BigIntArray, ExactSum, floats_of, is_power_of_two
 from dpkit.privacy.checks import finite_number
 from dpkit.privacy.neighbours import Distance
 
 ADDITIVE = ("reals", "integers")
 """The values of mechanisms whose output is the value with noise: what an estimate can be read from."""
+_WIDEST = 2.0**53
 _FREE = 2.0**-29
 """The deviation where nobody can move the total: such a release is free, and this little noise leaves it as good as exact."""
 
@@ -108,3 +116,57 @@ def _objection(query: Query, factory: MechanismFactory, distances: Mapping[str, 
     if not any(metric in distances for metric in factory.metrics):
         return f"It needs a distance in {' or '.join(factory.metrics)}; known here: {', '.join(distances)}."
     return ""
+
+
+def check_delivery(query: Query, mechanism: Mechanism) -> None:
+    """Refuse, before anything is charged, noise so coarse that the total would have to be rounded first, and noise that would
+    not take such a total (integer noise on fractions), which is seen on a zero, without data.
+    """
+    grid = _grid_of(mechanism)
+    if grid is not None and grid > _WIDEST * contribution_grid(query):
+        raise InvalidValueError(
+            field="mechanism",
+            found=mechanism,
+            allowed="noise whose grid is at most 2**53 times the grid of the contributions",
+            where=f"Query({query.name})",
+            fix="Such noise hides everything: use less, or declare a coarser grid.",
+        )
+    whole = grid == 1.0 and contribution_grid(query) >= 1.0
+    try:
+        mechanism.release(np.zeros(query.shape, dtype=np.int64 if whole else np.float64), np.random.default_rng(0))
+    except ValueError:
+        raise InvalidValueError(
+            field="mechanism",
+            found=mechanism,
+            allowed="noise that takes the query's totals" + ("" if whole else ", which are not whole numbers"),
+            where=f"Query({query.name})",
+            fix="Use noise for real numbers, or declare a grid of 1 where contributions are whole.",
+        ) from None
+
+
+def release_exactly(total: ExactSum, mechanism: Mechanism, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+    """The noisy total, as if the mechanism had been given the exact one (docs/proofs/exact-sums.md, theorem 4).
+
+    A mechanism without a `grid` is given the nearest float64, which is the total itself up to 2**53 grid steps.
+    """
+    grid = _grid_of(mechanism)
+    if grid is None:
+        return mechanism.release(total.nearest(), rng)
+    whole, rest = total.split(grid)
+    value = rest.astype(np.int64) if grid == 1.0 <= total.grid else rest  # integer noise takes integers only
+    noisy = mechanism.release(value, rng)
+    if not whole.any():
+        return noisy
+    found = np.asarray(noisy)
+    steps = np.array([int(step) for step in (found.astype(np.float64) / grid).ravel().tolist()], dtype=object)
+    # without axes, numpy would hand back a Python integer
+    moved: BigIntArray = np.asarray(steps.reshape(whole.shape) + whole, dtype=object).reshape(whole.shape)
+    if found.dtype.kind == "i":
+        most = np.iinfo(np.int64).max
+        return np.asarray(np.clip(moved, -most, most)).astype(np.int64).view(type(noisy))
+    return floats_of(moved, grid=grid).view(type(noisy))
+
+
+def _grid_of(mechanism: Mechanism) -> float | None:
+    grid = mechanism.grid if isinstance(mechanism, OnGrid) else None
+    return grid if isinstance(grid, float) and is_power_of_two(grid) else None

@@ -14,7 +14,7 @@ from dpkit._version import __version__
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.setting import Setting
-from dpkit.data.columns.unit import ROW
+from dpkit.data.columns.schema import ROW
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import LedgerDisagreementError
 from dpkit.pricing.serialise import dump

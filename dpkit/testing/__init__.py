@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpkit.data.summing.delivery import release_exactly as release_exactly
     from dpkit.privacy.events import flatten as flatten
+    from dpkit.release.noise import release_exactly as release_exactly
     from dpkit.release.run_algorithms import charged_event as charged_event
     from dpkit.testing.conformance import Check as Check
     from dpkit.testing.conformance import CheckResult as CheckResult
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dpkit.privacy.events": ("flatten",),
-    "dpkit.data.summing.delivery": ("release_exactly",),
+    "dpkit.release.noise": ("release_exactly",),
     "dpkit.release.run_algorithms": ("charged_event",),
     "dpkit.testing.conformance": (
         "Check",

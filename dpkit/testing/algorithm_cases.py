@@ -14,8 +14,7 @@ from dpkit.contracts.factories import AlgorithmFactory
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
 from dpkit.data.columns.kinds import Category, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.privacy.neighbours import Neighbours

@@ -15,8 +15,7 @@ from dpkit.contracts.factories import EngineFactory
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.tables.open_source import open_source
 from dpkit.data.tables.source import DataSource

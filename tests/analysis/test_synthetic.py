@@ -8,8 +8,7 @@ import pytest
 from dpkit.analysis.synthetic import SyntheticTable
 from dpkit.contracts.table import DivisibleTable
 from dpkit.data.columns.kinds import Boolean, Category, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 
 SCHEMA = Schema(
     columns=(

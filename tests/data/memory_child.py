@@ -14,7 +14,7 @@ if int(sys.argv[-1]):  # before libraries reserve what they may not have
 import numpy as np
 
 import dpkit
-from dpkit.data.summing.named_engines import ENGINES
+from dpkit.data.summing.block_engine import ENGINES
 from dpkit.numerics.exact_sums import truncated
 
 STEP = 2.0**-20

@@ -8,8 +8,7 @@ import pytest
 
 import dpkit
 from dpkit.contracts.table import Cells
-from dpkit.data.columns.cells import Kind, read_numbers, read_texts, text_of
-from dpkit.data.tables.objects import objects
+from dpkit.data.columns.cells import Kind, objects, read_numbers, read_texts, text_of
 from dpkit.errors import raise_alone
 
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="987654", lower=0, upper=1), dpkit.Boolean(name="CANARY")))

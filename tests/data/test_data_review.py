@@ -105,7 +105,7 @@ def test_a_ledger_of_another_relation_or_unit_is_refused(tmp_path):
 
 
 def test_integer_noise_on_fractions_is_refused_before_anything_is_charged():
-    from dpkit.data.summing.delivery import check_delivery
+    from dpkit.release.noise import check_delivery
 
     query = dpkit.Query(
         name="half", columns=("x",), rows=lambda block: block[:, 0], shape=(), grid=0.5, bound=1.0,

@@ -8,6 +8,7 @@ import pytest
 import dpkit
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.cached_source import CachedSource
+from dpkit.data.tables.source import SourcePart
 from dpkit.release.curator import DataCurator, Purse, planned_event
 from dpkit.release.run_algorithms import run_algorithms
 
@@ -71,8 +72,8 @@ def test_where_the_number_is_private_a_guess_is_held_against_no_data_and_moves_n
 
 def test_rows_are_counted_once_for_all_steps(monkeypatch):
     data, counted = source(), []
-    count = type(data)._count
-    monkeypatch.setattr(type(data), "_count", lambda self: counted.append(1) or count(self))
+    count = SourcePart.count
+    monkeypatch.setattr(SourcePart, "count", lambda self: counted.append(1) or count(self))
     where = setting(ROWS)
     steps = {name: (Averaging(where), 2.0) for name in "abc"}
     run_algorithms(steps, engine=dpkit.BlockEngine(data), setting=where)

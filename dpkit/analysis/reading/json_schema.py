@@ -9,7 +9,7 @@ from dpkit.analysis.reading import keys
 from dpkit.contracts.factories import Factory, MechanismFactory
 from dpkit.contracts.parameters import REGISTERED, Parameter
 from dpkit.contracts.registry import Registry
-from dpkit.data.summing.named_engines import DEFAULT
+from dpkit.data.summing.block_engine import DEFAULT
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

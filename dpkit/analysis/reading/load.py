@@ -16,10 +16,9 @@ from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain
 from dpkit.analysis.reading.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
 from dpkit.contracts.registry import Registry
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import ROW, PrivacyUnit
+from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.named_engines import DEFAULT
+from dpkit.data.summing.block_engine import DEFAULT
 from dpkit.errors import DpkitError, InvalidValueError, PluginError, SpecError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dpkit.analysis.reading import keys
 from dpkit.contracts.factories import EngineFactory
 from dpkit.contracts.parameters import Parameter
-from dpkit.data.summing.named_engines import DEFAULT, ENGINES
+from dpkit.data.summing.block_engine import DEFAULT, ENGINES
 
 _HEAD = """# The YAML of an analysis
 

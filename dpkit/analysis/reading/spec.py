@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.registry import Registry
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.hooks.manager import Installed
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP

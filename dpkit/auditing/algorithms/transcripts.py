@@ -27,11 +27,9 @@ from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number, Policy
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.summing.delivery import check_delivery, release_exactly
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import DpkitError, InvalidValueError, PlanExceededError, SerialisationError
 from dpkit.hooks.manager import default_registry
@@ -43,6 +41,7 @@ from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import Purse
 from dpkit.release.driver import drive
+from dpkit.release.noise import check_delivery, release_exactly
 from dpkit.release.simulated import Request, SimulatedCurator
 
 SIDES = ("first dataset", "second dataset")

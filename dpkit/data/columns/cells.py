@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+from collections.abc import Sequence
 from enum import IntEnum
 from fractions import Fraction
 
@@ -24,6 +25,11 @@ MISSING_WORDS = frozenset({"", "na", "n/a", "null", "none"})
 
 LONGEST_NUMBER = 400
 """A longer text is not read as a number."""
+
+
+def objects(items: Sequence[object]) -> npt.NDArray[np.generic]:
+    """A one-dimensional array of Python's objects, whatever they are; numpy would take lists in it apart."""
+    return np.fromiter(items, dtype=object, count=len(items))
 
 
 class Kind(IntEnum):

@@ -1,16 +1,23 @@
-"""The engine of one machine: several queries in one pass, block by block, whether the rows are in memory or on disk."""
+"""The engines of one machine, by name: several queries in one pass, block by block, whether rows are in memory or on disk."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Literal
 
-from dpkit.contracts.engine import Closing, CountsRows, DeclaresSetting
-from dpkit.contracts.query import Query
+import numpy as np
+
+from dpkit.contracts.engine import Closing, CountsRows, DeclaresSetting, Engine
+from dpkit.contracts.factories import EngineFactory
+from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import InMemory, Source
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.kept_rows import KeptRows
 from dpkit.data.summing.parallel import mapped, usable_threads
-from dpkit.data.summing.sums import QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.summing.sums import Prepared, QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.tables.cached_source import CachedSource
+from dpkit.data.tables.source import DataSource
 from dpkit.errors import UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.checks import whole_number
@@ -23,6 +30,12 @@ READ_BYTES = 1 << 20
 
 CACHE_BYTES = 256 << 20
 """The most that is kept of what queries prepare, for later passes."""
+
+MERGED_BYTES = 4 << 20
+"""Smaller blocks are kept as one: threads that sum few rows at a time wait for Python."""
+
+DEFAULT = "blocks"
+"""What an analysis runs on when it names no engine."""
 
 
 class BlockEngine:
@@ -102,10 +115,14 @@ class BlockEngine:
             return totals
         rows = max(1, self._block_bytes // (8 * max(1, len(plan.columns))))
         keeping = self._kept.begin(plan.prepared)
-        work = plan.partial_and_prepared if keeping else plan.partial_alone
-        for partial, prepared in mapped(work, self._source.blocks(plan.columns, rows), threads=self._threads):
-            keeping = keeping and prepared is not None and self._kept.add(prepared)
-            totals = plan.merge(totals, partial)
+        blocks = self._source.blocks(plan.columns, rows)
+        if keeping:
+            for partial, prepared in mapped(plan.partial_and_prepared, blocks, threads=self._threads):
+                keeping = keeping and prepared is not None and self._kept.add(prepared)
+                totals = plan.merge(totals, partial)
+        else:
+            for partial in mapped(plan.partial, blocks, threads=self._threads):
+                totals = plan.merge(totals, partial)
         self._kept.end(complete=keeping)
         return plan.finish(totals)
 
@@ -116,3 +133,112 @@ class BlockEngine:
                 if name not in declared:
                     raise UnknownNameError(kind="declared column", name=name, known=declared)
         return plan_sums(queries, declared)
+
+
+class KeptRows:
+    """Prepared rows in memory between the passes of one algorithm, up to a number of bytes: the blocks that one preparation
+    made of some columns of all rows, the latest ones, if all of them fit. Where they did not, nothing as wide is tried again.
+    """
+
+    def __init__(self, *, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._asked: Prepared | None = None
+        self._complete = False
+        self._blocks: list[Block] = []
+        self._small: list[Block] = []
+        self._former: list[Block] = []
+        self._bytes = 0
+        self._too_wide = math.inf
+
+    def blocks_of(self, asked: Prepared | None) -> list[Block] | None:
+        """What is kept of this preparation of these columns, or None."""
+        return self._blocks if self._complete and asked is not None and asked == self._asked else None
+
+    def begin(self, asked: Prepared | None) -> bool:
+        """A pass over the source begins: whether to keep what it prepares."""
+        former = self._blocks
+        self._forget()
+        self._asked = asked
+        keeping = asked is not None and self._most > 0 and asked[0].width < self._too_wide
+        self._former = former if keeping else []
+        return keeping
+
+    def add(self, block: Block) -> bool:
+        """Keep one more block; False, and all is forgotten, where that is too much.
+
+        For each an older one is let go: memory that goes back to the system all at once is slow to get again.
+        """
+        self._bytes += block.nbytes
+        if self._former:
+            self._former.pop()
+        while self._former and self._bytes + sum(old.nbytes for old in self._former) > self._most:
+            self._former.pop()
+        if self._bytes > self._most:
+            self._too_wide = block.shape[1]
+            self._forget()
+            return False
+        self._small.append(block)
+        if sum(small.nbytes for small in self._small) >= MERGED_BYTES:
+            self._merge()
+        return True
+
+    def end(self, *, complete: bool) -> None:
+        """The pass is over; `complete` when every block was kept."""
+        self._complete, self._former = complete, []
+        self._merge()
+        if not complete:
+            self._forget()
+
+    def _merge(self) -> None:
+        """Blocks as they were read make fewer and larger ones, each column contiguous."""
+        if len(self._small) == 1:
+            self._blocks += self._small
+        elif self._small:
+            merged = np.concatenate([block.T for block in self._small], axis=1).T
+            merged.flags.writeable = False
+            self._blocks.append(merged)
+        self._small = []
+
+    def _forget(self) -> None:
+        self._complete, self._blocks, self._small, self._former, self._bytes = False, [], [], [], 0
+
+
+def _blocks(source: Source, *, cache: Literal["none", "float64", "float32"], folder: str | None) -> Engine:
+    if cache == "none" or not isinstance(source, DataSource) or source.is_in_memory:
+        return BlockEngine(source)
+    return BlockEngine(CachedSource(source, cells=cache, folder=folder))
+
+
+def _memory(source: Source) -> Engine:
+    return BlockEngine(source.in_memory() if isinstance(source, DataSource) else source)
+
+
+ENGINES = (
+    EngineFactory(
+        name=DEFAULT,
+        doc="This machine, block by block: files are read in every pass, within a bound of memory whatever their size.",
+        make=_blocks,
+        parameters=(
+            Parameter(
+                name="cache",
+                kind="choice",
+                doc="Whether codes are kept on a local disk after the first pass, in private files that end with the run; with "
+                "`float32` in half the room where that is exact.",
+                choices=("none", "float64", "float32"),
+                default="none",
+            ),
+            Parameter(
+                name="folder",
+                kind="path",
+                doc="Where these files are; the folder for temporary files unless it is given.",
+                default=None,
+                only_with={"cache": ("float64", "float32")},
+            ),
+        ),
+    ),
+    EngineFactory(
+        name="memory",
+        doc="This machine, in memory: files are read in the first pass, and their declared columns are kept, 8 bytes a cell.",
+        make=_memory,
+    ),
+)

@@ -10,7 +10,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import cache
 from itertools import islice
@@ -34,7 +33,7 @@ def usable_threads() -> int:
 
 def mapped(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
     """`function` of each item, in order. At most two items a thread are under way, so memory does not grow."""
-    with _one_blas_thread():
+    with _controller().limit(limits=1, user_api="blas"):
         rest = iter(items)
         yield from map(function, islice(rest, _INLINE))
         if threads <= 1:
@@ -58,11 +57,6 @@ def _pooled(function: Callable[[Item], Result], first: Item, rest: Iterator[Item
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _one_blas_thread() -> AbstractContextManager[object]:
-    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limit
 
 
 @cache

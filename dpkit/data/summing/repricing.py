@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpkit.contracts.query import Query
-from dpkit.data.columns.unit import ROW, PrivacyUnit
+from dpkit.data.columns.schema import ROW, PrivacyUnit
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import grid_below
 from dpkit.numerics.rounding import round_up, sqrt_up

@@ -8,14 +8,13 @@ row stays one row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.contracts.query import Block, Preparation, Query
 from dpkit.data.silence import quietly
-from dpkit.data.summing.kept_rows import Prepared
 from dpkit.data.summing.repricing import contribution_bound, contribution_grid
 from dpkit.debugging import show
 from dpkit.errors import DpkitError, InvalidValueError
@@ -25,6 +24,8 @@ _ENTRIES_AT_ONCE = 1 << 18
 """How many entries of contributions are held at a time where integers add them up."""
 
 Totals = tuple[ExactSum, ...]
+Prepared = tuple[Preparation, tuple[str, ...]]
+"""A preparation, and the columns that it is given, in order."""
 Ready = dict[tuple[int, tuple[int, ...]], Block | None]
 """What was prepared of one block, by preparation and columns."""
 
@@ -88,28 +89,23 @@ class QuerySum:
         return mine
 
     def _steps(self, part: Block) -> FloatArray:
-        """The sum of some rows in grid steps, by the fast path where it is there and sane."""
-        if self.query.block_sum is not None and self.query.grid is not None:
-            fast = self._sane_steps(self.query.block_sum, part)
-            if fast is not None:
-                return fast
+        """The sum of some rows in grid steps: by the fast path where it is there, does not fail, and gives what rows of this
+        bound and grid can add up to.
+        """
+        fast = self.query.block_sum if self.query.grid is not None else None
+        found = np.empty(0)
+        if fast is not None:
+            try:
+                found = np.asarray(fast(part), dtype=np.float64)
+            except (MemoryError, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - as above
+                show(error, of=f"`block_sum` of the query {self.query.name!r}")
+        if fast is not None and found.shape == self.query.shape:
+            steps = found / self.grid
+            if ((np.abs(found) <= part.shape[0] * self.bound) & (steps == np.rint(steps))).all():  # False for NaN
+                return steps
         return np.asarray(np.sum(self._row_steps(part), axis=0))
-
-    def _sane_steps(self, function: Callable[[Block], Block] | None, part: Block) -> FloatArray | None:
-        """A sum in grid steps; None where it failed, or where no rows of this bound and grid can add up to it."""
-        assert function is not None
-        try:
-            found = np.asarray(function(part), dtype=np.float64)
-        except (MemoryError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - as above
-            show(error, of=f"`block_sum` of the query {self.query.name!r}")
-            return None
-        if found.shape != self.query.shape:
-            return None
-        steps = found / self.grid
-        sane = (np.abs(found) <= part.shape[0] * self.bound) & (steps == np.rint(steps))  # False for NaN
-        return steps if sane.all() else None
 
     def _row_steps(self, part: Block) -> FloatArray:
         """The contributions of some rows in grid steps. Where `rows` fails, halves are tried, down to the rows it fails on."""
@@ -143,17 +139,11 @@ class QuerySums:
         """The totals of some rows, given as codes of `columns`. Raises on no value, and warns of none."""
         with quietly():
             ready: Ready = {}
-            return tuple(one.total(block, self._prepared(one, block, ready)) for one in self.sums)
-
-    def _prepared(self, one: QuerySum, block: Block, ready: Ready) -> Block | None:
-        """What the query's preparation makes of the block, computed once for all queries that share it and read the same."""
-        preparation = one.query.preparation
-        if preparation is None:
-            return None
-        key = (id(preparation), one.places)
-        if key not in ready:
-            ready[key] = prepared_rows(preparation, one.own_columns(block))
-        return ready[key]
+            for one in self.sums:  # once for all queries that share a preparation and read the same
+                key = (id(one.query.preparation), one.places)
+                if one.query.preparation is not None and key not in ready:
+                    ready[key] = prepared_rows(one.query.preparation, one.own_columns(block))
+            return tuple(one.total(block, ready.get((id(one.query.preparation), one.places))) for one in self.sums)
 
     @property
     def prepared(self) -> Prepared | None:
@@ -165,10 +155,6 @@ class QuerySums:
             return None
         preparation = first.query.preparation
         return None if preparation is None else (preparation, tuple(self.columns[place] for place in first.places))
-
-    def partial_alone(self, block: Block) -> tuple[Totals, None]:
-        """The totals of some rows, and nothing to keep."""
-        return self.partial(block), None
 
     def partial_and_prepared(self, block: Block) -> tuple[Totals, Block | None]:
         """The totals of some rows, and what the shared preparation made of them; None where these totals need the rows."""

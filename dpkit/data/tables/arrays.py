@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.table import Batch, Cells
+from dpkit.data.columns.cells import objects
 from dpkit.data.tables.arrow import arrow_cells
 from dpkit.data.tables.frames import series_cells
-from dpkit.data.tables.objects import objects
 from dpkit.errors import SourceError
 
 

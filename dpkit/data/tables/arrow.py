@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.table import Batch, Cells
-from dpkit.data.tables.objects import objects
+from dpkit.data.columns.cells import objects
 from dpkit.errors import MissingExtraError, SourceError, raise_alone
 
 _NARROW = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
@@ -25,13 +25,8 @@ class ArrowTable:
     """A pyarrow.Table, or a RecordBatch, in memory."""
 
     def __init__(self, table: Any) -> None:
-        self._names = _distinct(table.schema.names, source="the Arrow table")
+        self.names = _distinct(table.schema.names, source="the Arrow table")
         self._table = table
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the fields."""
-        return self._names
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Slices of the table."""
@@ -65,47 +60,33 @@ class ParquetTable:
     """Parquet files, read row group by row group in order; all have the columns of the first."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = tuple(paths)
+        self.paths = tuple(paths)
         schemas = []
         narrow: set[str] | None = None
-        for path in self._paths:
+        for path in self.paths:
             with _parquet(path) as file:
                 schemas.append(_distinct(file.schema_arrow.names, source=path))
                 mine = {field.name for field in file.schema_arrow if str(field.type) in _NARROW}
                 narrow = mine if narrow is None else narrow & mine
-        self._narrow = frozenset(narrow or ())
-        self._names = schemas[0]
-        for path, names in zip(self._paths, schemas, strict=True):
-            if set(names) != set(self._names):
-                raise SourceError(source=path, reason=f"its columns are not those of {self._paths[0]}.")
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files, in order."""
-        return self._paths
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the fields."""
-        return self._names
-
-    @property
-    def float32_names(self) -> frozenset[str]:
+        self.float32_names = frozenset(narrow or ())
         """The columns whose type, in every file, is one that a float32 holds exactly."""
-        return self._narrow
+        self.names = schemas[0]
+        for path, names in zip(self.paths, schemas, strict=True):
+            if set(names) != set(self.names):
+                raise SourceError(source=path, reason=f"its columns are not those of {self.paths[0]}.")
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Batches of the files, in order."""
-        for path in self._paths:
-            yield from ParquetPiece(path=path, names=self._names).batches(names, rows)
+        for path in self.paths:
+            yield from ParquetPiece(path=path, names=self.names).batches(names, rows)
 
     def pieces(self, size: int) -> tuple[ParquetPiece, ...]:
         """Row groups that stand side by side in one file, of about `size` bytes together; one may be larger."""
         found = []
-        for path in self._paths:
+        for path in self.paths:
             with _parquet(path) as file:
                 sizes = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
-            found += [ParquetPiece(path=path, names=self._names, groups=groups) for groups in _grouped(sizes, size)]
+            found += [ParquetPiece(path=path, names=self.names, groups=groups) for groups in _grouped(sizes, size)]
         return tuple(found)
 
 

@@ -6,6 +6,8 @@ UTF-8; bytes that are not stay what they are. What a record is: dpkit/data/table
 
 from __future__ import annotations
 
+import importlib.util
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpkit.contracts.table import Batch, Cells
-from dpkit.data.tables.csv_arrow import plain_cells
-from dpkit.data.tables.csv_records import RecordRun, beginnings, runs_of, split
-from dpkit.data.tables.objects import objects
+from dpkit.data.columns.cells import objects
+from dpkit.data.tables.csv_records import BYTE_ORDER_MARK, RecordRun, beginnings, runs_of, split
 from dpkit.errors import SourceError
+
+FEWEST_LINES = 64
+"""For fewer lines Arrow does not pay."""
 
 
 class CsvTable:
@@ -27,40 +31,28 @@ class CsvTable:
             raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} is not a single character.")
         if "\ud800" <= delimiter <= "\udfff":
             raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} cannot be written in UTF-8.")
-        self._paths = tuple(paths)
+        self.paths = tuple(paths)
         self._delimiter = delimiter
-        headers = [self._header(path) for path in self._paths]
-        self._names = headers[0]
-        self._repeated = frozenset(name for name, count in Counter(self._names).items() if count > 1)
-        for path, names in zip(self._paths, headers, strict=True):
-            if sorted(names) != sorted(self._names):
-                raise SourceError(source=path, reason=f"its header is not that of {self._paths[0]}.")
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files, in order."""
-        return self._paths
-
-    @property
-    def names(self) -> tuple[str, ...]:
+        headers = [self._header(path) for path in self.paths]
+        first = Counter(headers[0])
+        self.names = tuple(name for name in headers[0] if first[name] == 1)
         """The cells of the header that name one column. Whether it is a header, or a first record, is not known here."""
-        return tuple(name for name in self._names if name not in self._repeated)
-
-    @property
-    def repeated(self) -> frozenset[str]:
+        self.repeated = frozenset(name for name, count in first.items() if count > 1)
         """The cells of the header that stand there more than once, and name nothing."""
-        return self._repeated
+        for path, names in zip(self.paths, headers, strict=True):
+            if Counter(names) != first:
+                raise SourceError(source=path, reason=f"its header is not that of {self.paths[0]}.")
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The records, in the order of files and of their places there."""
-        for path in self._paths:
+        for path in self.paths:
             header = self._header(path)
             yield from CsvPiece(path=path, names=header, delimiter=self._delimiter).batches(names, rows)
 
     def pieces(self, size: int) -> tuple[CsvPiece, ...]:
         """Whole records, about `size` bytes of them a piece. Each file is read once, to see where records begin."""
         found = []
-        for path in self._paths:
+        for path in self.paths:
             header = self._header(path)
             starts = beginnings(path, self._delimiter, size)
             for start, stop in zip(starts, [*starts[1:], None], strict=True):
@@ -137,3 +129,44 @@ def _grouped(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterato
         del waiting[:whole]
     if waiting:
         yield waiting
+
+
+def plain_cells(lines: Sequence[bytes | None], delimiter: str, width: int, places: Sequence[int]) -> list[list[str]] | None:
+    """The cells of each of these columns, as texts, by Arrow; None where a line is not plain, or Arrow is not there.
+
+    Empty records and those with quotes, carriage returns, bytes that are no UTF-8 or another number of cells are not plain: all
+    are left to the reader of single records, with all records of their batch. Arrow sees one line a record. Both readers give
+    the same cells for what both read, so which one reads changes nothing.
+    """
+    if len(lines) < FEWEST_LINES or len(delimiter.encode()) != 1 or importlib.util.find_spec("pyarrow") is None:
+        return None
+    complete = [line for line in lines if line is not None]
+    if len(complete) < len(lines):
+        return None
+    data = b"\n".join([*complete, b""])
+    if b'"' in data or b"\r" in data or data.startswith(BYTE_ORDER_MARK):
+        return None
+    if width > 1 and (data.startswith(b"\n") or b"\n\n" in data):  # to Arrow, an empty line has as many cells as any other
+        return None
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = [str(place) for place in range(width)]
+    wanted = [names[place] for place in places]
+    try:
+        table = csv.read_csv(
+            io.BytesIO(data),
+            read_options=csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+            parse_options=csv.ParseOptions(
+                delimiter=delimiter, quote_char=False, escape_char=False, newlines_in_values=False, ignore_empty_lines=False
+            ),
+            convert_options=csv.ConvertOptions(
+                check_utf8=True,
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=False,
+                include_columns=wanted,
+            ),
+        )
+    except (pa.ArrowException, OSError):  # what it says may quote a line
+        return None
+    return [table.column(name).to_pylist() for name in wanted] if table.num_rows == len(lines) else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpkit.contracts.table import Batch, Cells
-from dpkit.data.tables.objects import objects
+from dpkit.data.columns.cells import objects
 from dpkit.errors import SourceError
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import difflib
 import glob
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpkit.contracts.factories import Factory
 from dpkit.contracts.parameters import Parameter
 from dpkit.contracts.table import DivisibleTable, Table
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import ROW, PrivacyUnit
+from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
 from dpkit.data.tables.arrays import ColumnsTable, table_of_array
 from dpkit.data.tables.arrow import ParquetTable, arrow_table
 from dpkit.data.tables.csv import CsvTable
@@ -22,6 +21,8 @@ from dpkit.data.tables.frames import frame_table
 from dpkit.data.tables.source import DataSource
 from dpkit.errors import DpkitError, InvalidValueError, SourceError, kind_of
 from dpkit.privacy.neighbours import Neighbours
+
+Answer = TypeVar("Answer")
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
@@ -45,7 +46,7 @@ def open_source(
     """
     table = open_table(data, names=names, delimiter=delimiter)
     needed = schema.names if unit.column is None else (*schema.names, unit.column)
-    found = _names_of(table)
+    found = _asked_of_table(lambda: tuple(table.names))
     for name in needed:
         if name not in found:
             raise _missing_column(name, table, found, has_header=any(other in found for other in needed))
@@ -66,7 +67,7 @@ def open_table(data: object, *, names: Sequence[str] | None = None, delimiter: s
     found = frame_table(data) or arrow_table(data)
     if found is not None:
         return found
-    if _is_table(data):
+    if _asked_of_table(lambda: isinstance(data, Table)):
         return data  # type: ignore[return-value]
     allowed = "a path, a list of paths, a numpy array, a mapping of columns, a pandas or polars frame, or an Arrow table"
     raise InvalidValueError(field="data", found=type(data).__name__, allowed=allowed, where="open_source")
@@ -100,50 +101,30 @@ def _expanded(path: str | bytes) -> list[str]:
 def _files(paths: list[str], delimiter: str | None) -> Table:
     if _kind(paths) == "parquet":
         return ParquetTable(paths)
-    by_ending = "\t" if {_ending(path) for path in paths} == {".tsv"} else ","
+    by_ending = "\t" if all(path.lower().endswith(".tsv") for path in paths) else ","
     return CsvTable(paths, delimiter=by_ending if delimiter is None else delimiter)
 
 
 def _kind(paths: list[str]) -> str:
-    endings = set(map(_ending, paths))
+    endings = {os.path.splitext(path.lower())[1] for path in paths}
     for kind, known in (("parquet", _PARQUET), ("csv", _CSV)):
         if endings <= set(known):
             return kind
-    allowed = ", ".join((*_CSV, *_PARQUET))
     source = paths[0] if all(map(os.path.exists, paths)) else "the data"  # what is no file may be data that was given as text
-    raise SourceError(
-        source=source, reason="its format is not known by its name, or formats are mixed.", fix=f"Known: {allowed}."
-    )
+    reason = "its format is not known by its name, or formats are mixed."
+    raise SourceError(source=source, reason=reason, fix=f"Known: {', '.join((*_CSV, *_PARQUET))}.")
 
 
-def _ending(path: str) -> str:
-    return os.path.splitext(path.lower())[1]
-
-
-def _is_table(data: object) -> bool:
+def _asked_of_table(ask: Callable[[], Answer]) -> Answer:
+    """What a plugin's table answers, which may be asked for its names; what it raises may quote a row, and is not passed on."""
     kind = ""
     try:
-        return isinstance(data, Table)  # which may ask for its names
+        return ask()
     except (DpkitError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+    except BaseException as error:  # noqa: BLE001 - as above
         kind = kind_of(error)
-    raise _without_names(kind)
-
-
-def _names_of(table: Table) -> tuple[str, ...]:
-    kind = ""
-    try:
-        return tuple(table.names)
-    except (DpkitError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
-        kind = kind_of(error)
-    raise _without_names(kind)
-
-
-def _without_names(kind: str) -> SourceError:
-    return SourceError(source="the data", reason=f"it does not say the names of its columns ({kind}).")
+    raise SourceError(source="the data", reason=f"it does not say the names of its columns ({kind}).")
 
 
 def _missing_column(name: str, table: Table, names: Sequence[str], *, has_header: bool) -> SourceError:

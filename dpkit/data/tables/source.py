@@ -19,11 +19,9 @@ from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import Batch, DivisibleTable, OfFiles, OfFloat32, Table
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.cells import read_texts
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.silence import quietly
-from dpkit.data.summing.repricing import priced_distances
 from dpkit.data.tables.read_ahead import read_ahead
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
 from dpkit.privacy.neighbours import Distance, Neighbours
@@ -95,9 +93,13 @@ class DataSource:
         self.schema = schema
         self.unit = unit
         self.neighbours = neighbours
+        self.columns = schema.names
+        self.setting = DeclaredSetting(schema=schema, neighbours=neighbours, unit=unit)
+        """What is declared: a plan for anything else is a plan for other data."""
+        self.is_in_memory = in_memory
+        """Whether the codes are kept in memory after the first pass."""
         self._table = table
         self._whole = SourcePart(table=table, schema=schema)
-        self._in_memory = in_memory
         self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
         self._kept: npt.NDArray[np.bool_] | None = None
         self._codes: Block | None = None
@@ -126,29 +128,21 @@ class DataSource:
         return source
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The declared columns, in order."""
-        return self.schema.names
-
-    @property
-    def setting(self) -> DeclaredSetting:
-        """What is declared: a plan for anything else is a plan for other data."""
-        return DeclaredSetting(schema=self.schema, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether the codes are kept in memory after the first pass."""
-        return self._in_memory
-
-    @property
     def float32_names(self) -> frozenset[str]:
         """The columns whose numbers, by the types of the table, a float32 holds exactly."""
         return self._table.float32_names if isinstance(self._table, OfFloat32) else frozenset()
 
     @property
     def stamp(self) -> str:
-        """By which a change of the data's files is noticed; empty where there are none. See `stamp_of`."""
-        return stamp_of(self._table)
+        """A digest, equal while the files of the data are; empty for a table that names none, of which nothing can be told."""
+        paths: object = self._table.paths if isinstance(self._table, OfFiles) else None
+        if not isinstance(paths, tuple) or not paths:
+            return ""
+        try:
+            seen = [(os.path.basename(path), os.stat(path).st_mtime_ns) for path in map(os.fspath, paths)]
+        except (OSError, TypeError):
+            return ""
+        return hashlib.sha256(json.dumps(seen).encode("ascii")).hexdigest()
 
     def sample(self, columns: Sequence[str]) -> Block:
         """Made-up rows within the declared bounds."""
@@ -156,40 +150,41 @@ class DataSource:
 
     def distances(self, query: Query) -> tuple[Distance, ...]:
         """By how much a neighbouring dataset can move the query's total, under this unit, relation and these policies."""
-        may_drop = self.schema.may_drop(query.columns)
-        return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)
+        return self.setting.distances(query)
 
     def public_rows(self) -> int:
         """How many rows there are, where that is public: replace-one with a row as the unit. Dropped rows count."""
         if not self.unit.knows_size(self.neighbours):
             unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
             raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
-        stamp = self.stamp
-        if self._counted is None or self._counted[0] != stamp:
-            self._counted = stamp, self._public_count()
-        return self._counted[1]
-
-    def _public_count(self) -> int:
-        kind = ""
+        stamp, kind = self.stamp, ""
+        if self._counted is not None and self._counted[0] == stamp:
+            return self._counted[1]
         try:
             with quietly():
-                return self._count()
+                self._counted = stamp, self._whole.count()
+                return self._counted[1]
         except (DpkitError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
             kind = kind_of(error)
         raise SourceError(source="the data", reason=f"its rows cannot be counted ({kind}).")
 
-    def _count(self) -> int:
-        return self._whole.count()
-
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
         """Every row that is kept, as codes of these columns."""
         names = [column.name for column in self.schema.select(columns)]
-        if self._in_memory:
-            yield from self._slices(names, rows)
+        if not self.is_in_memory:
+            yield from self._read(names, rows)
             return
-        yield from self._read(names, rows)
+        if self._codes is None:
+            nothing = np.zeros((0, len(self.columns)))
+            self._codes = np.concatenate([nothing, *self._read(self.columns, ROWS_OF_A_SCAN)])
+            self._codes.flags.writeable = False
+        places = [self.columns.index(name) for name in names]
+        all_in_order = places == list(range(len(self.columns)))
+        for start in range(0, self._codes.shape[0], rows):
+            part = self._codes[start : start + rows]
+            yield part if all_in_order else part[:, places]
 
     @property
     def bounding(self) -> Bounding | None:
@@ -213,7 +208,11 @@ class DataSource:
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         self.confirm_unchanged()
-        blocks = read_ahead(self._whole.blocks(names, rows, kept=self._rows_to_keep()))
+        bounding = self.bounding
+        if bounding is not None and self._kept is None:  # decided once for all passes
+            persons = partial(self._whole.persons, bounding.column)
+            self._kept = kept_rows(persons, self._whole.count(), at_most=bounding.at_most, key=bounding.key)
+        blocks = read_ahead(self._whole.blocks(names, rows, kept=self._kept))
         yield from blocks if self.watch is None else map(self._told, blocks)
         self.confirm_unchanged()
 
@@ -234,34 +233,3 @@ class DataSource:
                 reason="its files have changed since they were first read.",
                 fix="Keep files as they are while an analysis runs, and run it again.",
             )
-
-    def _slices(self, names: Sequence[str], rows: int) -> Iterator[Block]:
-        if self._codes is None:
-            nothing = np.zeros((0, len(self.columns)))
-            self._codes = np.concatenate([nothing, *self._read(self.columns, ROWS_OF_A_SCAN)])
-            self._codes.flags.writeable = False
-        places = [self.columns.index(name) for name in names]
-        all_in_order = places == list(range(len(self.columns)))
-        for start in range(0, self._codes.shape[0], rows):
-            part = self._codes[start : start + rows]
-            yield part if all_in_order else part[:, places]
-
-    def _rows_to_keep(self) -> npt.NDArray[np.bool_] | None:
-        """Which rows bounded contributions leave, decided once for all passes; None when each row stands for itself."""
-        bounding = self.bounding
-        if bounding is not None and self._kept is None:
-            rows = partial(self._whole.persons, bounding.column)
-            self._kept = kept_rows(rows, self._count(), at_most=bounding.at_most, key=bounding.key)
-        return self._kept
-
-
-def stamp_of(table: Table) -> str:
-    """A digest, equal while the files are; empty for a table that names no files, of which nothing can be told."""
-    paths: object = table.paths if isinstance(table, OfFiles) else None
-    if not isinstance(paths, tuple) or not paths:
-        return ""
-    try:
-        seen = [(os.path.basename(path), os.stat(path).st_mtime_ns) for path in map(os.fspath, paths)]
-    except (OSError, TypeError):
-        return ""
-    return hashlib.sha256(json.dumps(seen).encode("ascii")).hexdigest()

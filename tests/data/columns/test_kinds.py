@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpkit.contracts.table import Batch, Cells
+from dpkit.data.columns.cells import objects
 from dpkit.data.columns.kinds import Boolean, Category, Number, Policy
 from dpkit.data.columns.schema import Schema
-from dpkit.data.tables.arrays import objects
 from dpkit.errors import InvalidValueError, UnknownNameError
 
 ANYTHING = st.one_of(

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from dpkit.contracts.query import Query
 from dpkit.data.columns.bounding import kept_rows
 from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.summing.repricing import contribution_bound, contribution_grid, priced_distances
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError

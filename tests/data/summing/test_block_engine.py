@@ -15,7 +15,6 @@ from dpkit.contracts.query import Query
 from dpkit.data.columns.kinds import Category, Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.summing.delivery import check_delivery, release_exactly
 from dpkit.data.summing.sums import plan_sums
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError, UnknownNameError
@@ -26,6 +25,7 @@ from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.numerics.noise.randomness import Simulated
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.noise import check_delivery, release_exactly
 
 CANARY = 7301.4242
 SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))

@@ -6,7 +6,7 @@ import pytest
 from dpkit.contracts.query import Preparation, Query
 from dpkit.data.columns.kinds import Number
 from dpkit.data.columns.schema import Schema
-from dpkit.data.summing import kept_rows
+from dpkit.data.summing import block_engine
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError
@@ -204,9 +204,9 @@ def test_a_preparation_says_what_it_needs(fields):
 
 def test_old_and_new_rows_together_keep_within_the_bound(monkeypatch):
     """A wider preparation after a narrow one: what is let go of the old makes room for what is kept of the new."""
-    monkeypatch.setattr(kept_rows, "MERGED_BYTES", 1)
+    monkeypatch.setattr(block_engine, "MERGED_BYTES", 1)
     narrow, wide = Preparation(rows=squares, width=1), Preparation(rows=squares, width=4)
-    kept = kept_rows.KeptRows(most_bytes=64_000)
+    kept = block_engine.KeptRows(most_bytes=64_000)
     for preparation, blocks in ((narrow, 60), (wide, 15)):
         assert kept.begin((preparation, ("x", "y")))
         for _ in range(blocks):

@@ -12,10 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from dpkit.data.columns.kinds import Boolean, Category, Number, exact_in_float32
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import ROW, PrivacyUnit
-from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.summing.named_engines import ENGINES
+from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
+from dpkit.data.summing.block_engine import ENGINES, BlockEngine
 from dpkit.data.tables import cached_source
 from dpkit.data.tables.cached_source import CachedSource
 from dpkit.data.tables.open_source import open_source

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from dpkit.data.columns.kinds import Category, Number
 from dpkit.data.columns.schema import Schema
-from dpkit.data.tables import csv_arrow, csv_records
+from dpkit.data.tables import csv as csv_lines
+from dpkit.data.tables import csv_records
 from dpkit.data.tables.open_source import open_source, open_table
 from dpkit.privacy.neighbours import Neighbours
 
@@ -47,7 +48,7 @@ def limits(chunk=csv_records.CHUNK, longest=csv_records.LONGEST_RECORD):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_records, "CHUNK", chunk)
         patch.setattr(csv_records, "LONGEST_RECORD", longest)
-        patch.setattr(csv_arrow, "FEWEST_LINES", 1)
+        patch.setattr(csv_lines, "FEWEST_LINES", 1)
         yield
 
 

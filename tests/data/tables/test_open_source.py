@@ -13,8 +13,7 @@ from pyarrow import parquet
 
 from dpkit.contracts.table import Source, Table
 from dpkit.data.columns.kinds import Boolean, Category, Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.tables.csv_records import LONGEST_RECORD
 from dpkit.data.tables.open_source import open_source, open_table
 from dpkit.errors import DpkitError, InvalidValueError, MissingExtraError, PrivateFactError, SourceError

@@ -10,8 +10,7 @@ from pyarrow import parquet
 from dpkit.contracts.table import DivisibleTable
 from dpkit.data.columns.bounding import first_of_each, found_rows, gathered, shared_out
 from dpkit.data.columns.kinds import Number
-from dpkit.data.columns.schema import Schema
-from dpkit.data.columns.unit import PrivacyUnit
+from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.tables.open_source import open_source, open_table
 from dpkit.errors import SourceError
 

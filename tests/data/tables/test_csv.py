@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpkit.data.tables import csv as csv_lines
-from dpkit.data.tables import csv_arrow, csv_records
-from dpkit.data.tables.csv_arrow import plain_cells
+from dpkit.data.tables import csv_records
+from dpkit.data.tables.csv import plain_cells
 from dpkit.data.tables.open_source import open_table
 
 CELL = st.text(alphabet="ab01.-+eEnN \t\x00\x0b\x0c\x1c\x85\u2028\u00a0\ufeff\u00fc\U0001f600'\\#", max_size=5).map(str.encode)
@@ -18,7 +18,7 @@ ODD = st.binary(max_size=8).filter(lambda cell: b"\n" not in cell) | st.sampled_
 @pytest.fixture(autouse=True, scope="module")
 def few():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_arrow, "FEWEST_LINES", 1)
+        patch.setattr(csv_lines, "FEWEST_LINES", 1)
         yield
 
 
