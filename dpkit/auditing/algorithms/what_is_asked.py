@@ -101,8 +101,10 @@ def _not_alone(query: Query, space: RowSpace, seed: int) -> str | None:
     order = rng.permutation(len(block))
     if not _same(contributions(query, block[order]), together[order]):
         return "a row's contribution depends on its place"
-    for start, stop in ((0, 1), (100, 101), (256, 257), (0, 128), (128, 200)):
-        if not _same(contributions(query, block[start:stop]), together[start:stop]):
+    lowest = np.argsort(np.sum(block, axis=1), kind="stable")
+    parts = [np.array([place]) for place in range(0, len(block), 16)]  # ends of ranges and ordinary rows, each alone
+    for part in (*parts, np.arange(128), np.arange(128, 200), lowest[:40], lowest[100:180], lowest[-40:]):
+        if not _same(contributions(query, block[part]), together[part]):
             return "a row's contribution depends on the other rows, or on how many there are"
     if query.preparation is not None:
         prepared = np.asarray(query.preparation.rows(block))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpkit import AlgorithmFactory, Parameter, Setting
+from dpkit import AlgorithmFactory, InvalidValueError, Parameter, Setting
 from dpkit.authoring import AnyAlgorithm
 from dpkit_irls.bounded.bounded import BoundedIRLS
 from dpkit_irls.moments.moments import FREEDOM, MomentIRLS
@@ -120,6 +120,15 @@ FORMER = {
 }
 
 
+_MECHANISM = Parameter(
+    name="mechanism",
+    kind="mechanism",
+    default="gaussian",
+    examples=("gaussian",),
+    doc="The noise: Gaussian, which its errors and its filter are proved for. `irls-moments` takes others under `noise`.",
+)
+
+
 def _iterations(default: int) -> Parameter:
     return Parameter(name="iterations", kind="integer", minimum=1, maximum=1000, default=default, doc="Steps.")
 
@@ -130,6 +139,15 @@ def _noise(doc: str, *choices: str) -> Parameter:
 
 def make_bounded(setting: Setting, **values: Any) -> BoundedIRLS:
     """`irls`: contributions are bounded by construction, so no tight bounds are needed."""
+    chosen = values["mechanism"]
+    if chosen.name != "gaussian" or chosen.given:
+        raise InvalidValueError(
+            field="mechanism",
+            found=str(chosen),
+            allowed="gaussian, without parameters: the plan chooses its scale",
+            where="irls",
+            fix="Its errors and its filter are proved for Gaussian noise in L2. `irls-moments` takes others under `noise`.",
+        )
     columns = checked_columns(setting, values["features"], values["target"], where="irls")
     features = columns[:-1]
     entries = entry_names(setting, features)
@@ -209,6 +227,7 @@ IRLS = _factory(
     "Robust linear regression that needs few rows and no tight bounds.",
     make_bounded,
     _iterations(16),
+    _MECHANISM,
     _UNITS,
     _SHARES,
 )

@@ -81,3 +81,14 @@ def test_shares_are_of_declared_levels_and_add_up_to_one(tmp_path, given, said):
     with pytest.raises(dpkit.SpecError, match="shares") as refused:
         loaded(tmp_path, "irls", given)
     assert said in str(refused.value)
+
+
+def test_gaussian_noise_may_be_named_and_no_other(tmp_path):
+    assert loaded(tmp_path, "irls", "mechanism: gaussian").steps[0].algorithm == loaded(tmp_path, "irls", "").steps[0].algorithm
+    with pytest.raises(dpkit.SpecError, match="mechanism") as refused:
+        loaded(tmp_path, "irls", "mechanism: laplace")
+    assert "analysis.yaml:17:18" in str(refused.value)
+    assert "allowed: gaussian" in str(refused.value)
+    assert "proved for Gaussian noise" in str(refused.value)
+    with pytest.raises(dpkit.SpecError, match="the plan chooses it"):
+        loaded(tmp_path, "irls", "mechanism: {gaussian: {scale: 3.0}}")

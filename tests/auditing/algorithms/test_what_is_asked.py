@@ -1,9 +1,12 @@
 """The audit of an analysis finds what a wrong algorithm of a plugin does in a step, and leaves a right one alone."""
 
+import numpy as np
 import pytest
 
+import dpkit
 from dpkit.analysis.reading.load import load
 from dpkit.auditing.algorithms.audit_analysis import audit_plan, step_faults
+from dpkit.auditing.algorithms.what_is_asked import query_faults
 from dpkit.hooks.manager import load_plugins
 from tests.mutants.little import module_of
 
@@ -58,3 +61,25 @@ def test_a_wrong_step_makes_the_audit_refuted(tmp_path):
     found = audit_plan(plan_of(tmp_path, "training_loss_in_the_result"), samples=1000, seed=1)
     assert found.refuted
     assert "step ages is REFUTED by the law equal_answers_give_equal_runs" in str(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_block_in_units_of_its_largest_row_is_found_whichever_rows_are_made_up(seed):
+    """Many made-up rows are ends of ranges, beside which such a query looks right."""
+
+    def rows(block):
+        return np.trunc(block[:, 0] / np.max(block[:, 0], initial=1e-9) * 2.0**20) * 2.0**-20
+
+    query = dpkit.Query(
+        name="shares",
+        columns=("age",),
+        rows=rows,
+        shape=(),
+        grid=2.0**-20,
+        bound=1.0,
+        sensitivity=lambda neighbours: (dpkit.l1(1.0),),
+        because=dpkit.Citation(key="DMNS06", locator="Definition 5"),
+    )
+    schema = dpkit.Schema(columns=(dpkit.Number(name="age", lower=0.0, upper=120.0),))
+    setting = dpkit.DeclaredSetting(schema=schema, neighbours=dpkit.Neighbours.ADD_REMOVE)
+    assert "a_row_contributes_by_itself" in {fault.law for fault in query_faults(query, setting, seed=seed)}
