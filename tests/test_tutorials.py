@@ -83,14 +83,36 @@ def test_the_tutorial_for_reviewers_runs(folder):
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 
 
+CHECK_EACH = """
+import sys
+from click.testing import CliRunner
+from dpkit.cli import main
+for path in sys.argv[1:]:
+    done = CliRunner().invoke(main, ["check", path])
+    if done.exit_code != 0:
+        print(path, done.output, done.exception)
+"""
+
+
+def wrong_among(paths, folder):
+    """What `dpkit check` says of those of these files that are wrong: one process for all of them."""
+    command = ["python", "-c", CHECK_EACH, *map(str, paths)]
+    done = subprocess.run(command, cwd=folder[0], env=folder[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_wrong_analysis_is_seen(folder):
+    (folder[0] / "wrong.yaml").write_text("dpkit: 1\ndata: {}\n", encoding="utf-8")
+    assert "wrong.yaml" in wrong_among(["wrong.yaml"], folder)
+
+
 def test_every_analysis_in_a_page_is_right(folder):
-    work, environment = folder
     written = [(page, text) for page in PAGES for text in YAML.findall(page.read_text(encoding="utf-8"))]
     assert len(written) >= 2
     for place, (page, text) in enumerate(written):
-        (work / f"{place}.yaml").write_text(text, encoding="utf-8")
-        done = subprocess.run(["dpkit", "check", f"{place}.yaml"], cwd=work, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, f"{page.name}: {done.stderr}"
+        (folder[0] / f"{page.stem}-{place}.yaml").write_text(text, encoding="utf-8")
+    assert wrong_among(sorted(folder[0].glob("*-*.yaml")), folder) == ""
 
 
 def test_every_shell_block_is_run_by_a_test():
@@ -119,5 +141,4 @@ def test_every_example_is_valid_by_an_independent_validator(folder):
     assert files
     for path in files:
         validator.validate(plain(parse_yaml(path.read_bytes(), file=path.name)))
-        done = subprocess.run(["dpkit", "check", path], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    assert wrong_among(files, folder) == ""

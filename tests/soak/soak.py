@@ -33,7 +33,7 @@ from dpkit.release.ledger.verify import verify_file
 HERE = Path(__file__).parent
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 8
 """Of one ledger: resuming reads the log from its beginning, so an endless one would only grow slow."""
-FEWEST_LEDGERS, FEWEST_TURNS = 2, 16
+FEWEST_TURNS = 16
 TIMEOUT = 300.0
 
 
@@ -185,7 +185,7 @@ def _waited(process):
         time.sleep(0.01)
 
 
-def soak(folder, *, seconds, seed, shells):
+def soak(folder, *, seconds, seed, shells, fewest):
     """Until the time is over, but at least a number of ledgers, and turns of the loop to tell growth from; what was done."""
     began = time.monotonic()
     (folder / "loop").mkdir()
@@ -194,7 +194,7 @@ def soak(folder, *, seconds, seed, shells):
         looping = subprocess.Popen([sys.executable, HERE / "growth.py", folder / "loop", str(seed)], stdout=out)
     try:
         work, own = Soak(folder, seed, shells), []
-        while time.monotonic() - began < seconds or work.ledgers < FEWEST_LEDGERS:
+        while time.monotonic() - began < seconds or work.ledgers < fewest:
             work.ledger_life(until=began + seconds)
             own.append(measured())
             if looping.poll() is not None:
@@ -232,11 +232,12 @@ def main():
     parser.add_argument(
         "--shells", type=float, default=0.2, help="the part of the processes that goes through the command line"
     )
+    parser.add_argument("--ledgers", type=int, default=2, help="how many at least, when the time is over before")
     chosen = parser.parse_args()
     seed = random.SystemRandom().randrange(2**32) if chosen.seed is None else chosen.seed
     folder = Path(tempfile.mkdtemp(prefix="dpkit-soak-"))
     try:
-        report = soak(folder, seconds=60.0 * chosen.minutes, seed=seed, shells=chosen.shells)
+        report = soak(folder, seconds=60.0 * chosen.minutes, seed=seed, shells=chosen.shells, fewest=chosen.ledgers)
     except BaseException:
         print(f"seed {seed}; what was left is in {folder}", file=sys.stderr)
         raise

@@ -26,14 +26,15 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="memory and open files are read from /proc")
 
 
-def test_a_short_soak_finds_nothing():
+@pytest.mark.parametrize("ledgers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_short_soak_finds_nothing(ledgers):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent.parent)}
-    command = [sys.executable, HERE / "soak.py", "--minutes", "0", "--seed", "7", "--shells", "0.1"]
+    command = [sys.executable, HERE / "soak.py", "--minutes", "0", "--seed", "7", "--shells", "0.1", "--ledgers", str(ledgers)]
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     done = json.loads(run.stdout)
-    assert done["ledgers"] == 2
-    assert done["rounds"] == 6
+    assert done["ledgers"] == ledgers
+    assert done["rounds"] == 3 * ledgers
     assert done["SIGKILL"] > 0
     assert done["finished"] > 0
     assert done["given back"] == done["finished"]
