@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpkit.auditing.search.metrics import sizes_in as sizes_in
     from dpkit.privacy.events import flatten as flatten
     from dpkit.release.noise import release_exactly as release_exactly
     from dpkit.release.run_algorithms import charged_event as charged_event
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from dpkit.testing.conformance import run_check as run_check
     from dpkit.testing.conformance import run_checks as run_checks
     from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS as EXACT_SUM_LAWS
-    from dpkit.testing.metrics import sizes_in as sizes_in
     from dpkit.testing.plugin_laws import check_plugin as check_plugin
     from dpkit.testing.plugin_laws import laws_of_installed as laws_of_installed
     from dpkit.testing.plugin_laws import laws_of_plugin as laws_of_plugin
     from dpkit.testing.sensitivity_search import search_excess as search_excess
 
 _HOMES = {
+    "dpkit.auditing.search.metrics": ("sizes_in",),
     "dpkit.privacy.events": ("flatten",),
     "dpkit.release.noise": ("release_exactly",),
     "dpkit.release.run_algorithms": ("charged_event",),
@@ -38,7 +39,6 @@ _HOMES = {
         "run_checks",
     ),
     "dpkit.testing.exact_sum_laws": ("EXACT_SUM_LAWS",),
-    "dpkit.testing.metrics": ("sizes_in",),
     "dpkit.testing.plugin_laws": ("check_plugin", "laws_of_installed", "laws_of_plugin"),
     "dpkit.testing.sensitivity_search": ("search_excess",),
 }

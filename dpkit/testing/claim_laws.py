@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dpkit.auditing.screening import CHOOSING, CHOSEN, DECIDING, screen_pairs
+from dpkit.auditing.subject import Subject
+from dpkit.contracts.mechanism import WhiteBox
 from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, UnpricedLossError
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.pricing.assess import assess
@@ -16,7 +19,6 @@ from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
-from dpkit.testing.quick_audit import CHOOSING, CHOSEN, DECIDING, Violation, quick_audit
 
 MOST_PAIRS = 24
 LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
@@ -102,8 +104,15 @@ def audit_claims(
     """A quick audit of claims that speak of one relation, and of what is charged, on the known pairs or on these."""
     profiles = [(str(claim.loss), profile_of(claim.loss, case)) for claim in claims]
     profiles.append(("that it costs what is charged for it", charged_profile(case, subject, at, claims[0].neighbours)))
-    found: Violation | None = quick_audit(
-        subject.mechanism,
+    mechanism: Any = subject.mechanism
+    judged = Subject(
+        sampler=mechanism.release_many,
+        claim=claims[0],
+        pair=(None, None),
+        density=mechanism if isinstance(mechanism, WhiteBox) else None,
+    )
+    found = screen_pairs(
+        judged,
         pairs_at(case, subject, at, claims[0], most=MOST_PAIRS) if pairs is None else pairs,
         [(name, profile) for name, profile in profiles if profile],
         rng=case.rng(21, salt),

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
+from dpkit.auditing.betting.lower_bound import proportion_bounds
+from dpkit.auditing.screening import EPSILONS, FALSE_ALARM
 from dpkit.contracts.mechanism import Accurate
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.privacy.claims import Claim
@@ -17,9 +19,8 @@ from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at, released
 from dpkit.testing.claim_laws import MOST_PAIRS, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.quick_audit import EPSILONS
 from dpkit.testing.sampler_laws import covering_line, log_density_of, white_box
-from dpkit.testing.statistics import proportion_bounds, samples_gap
+from dpkit.testing.statistics import samples_gap
 
 SINGLE_RELEASES = 2_000
 """Enough to see a scale that is off by a factor of 1.8."""
@@ -158,7 +159,7 @@ def _covered(case: MechanismCase, subject: MechanismSubject, value: Array, salt:
     errors = np.max(np.abs(_flat(outputs) - value.reshape(-1)), axis=1)
     for confidence in (0.5, 0.9, 0.99):
         within = int(np.sum(errors <= mechanism.accuracy(value.shape, confidence)))
-        if proportion_bounds(within, len(errors))[1] < confidence * (1.0 - 1e-9):
+        if proportion_bounds(within, len(errors), alpha=FALSE_ALARM)[1] < confidence * (1.0 - 1e-9):
             return False
     return True
 

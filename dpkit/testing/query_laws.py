@@ -12,15 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.auditing.algorithms.what_is_asked import depends_on_others, differs_from_the_sum
 from dpkit.contracts.factories import QueryFactory
 from dpkit.contracts.query import Block, Query
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.cases import built_or_none, ends_of, numbers_among, typical_parameters
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
-from dpkit.testing.sensitivity_search import Array, contributions_of, relies_on_ranges, row_pool, search_excess
-
-SUMMED = (0, 1, 300, 1_025, 4_096)
-"""Rows of the blocks that are summed: fast paths change at powers of two and at whole pieces."""
+from dpkit.testing.sensitivity_search import AnyRows, contributions_of, relies_on_ranges, search_excess
 
 MOST_ENDS = 6
 """Queries at the ends of their parameters: each takes a search."""
@@ -62,9 +60,9 @@ class QueryCase:
     def _is_small(self, query: Query) -> bool:
         return max(math.prod(query.shape), self.factory.width(query)) <= MOST_ENTRIES
 
-    def pool(self, parameters: dict[str, object], query: Query, rng: np.random.Generator, count: int) -> Array:
+    def space(self, parameters: dict[str, object], query: Query) -> AnyRows:
         """Rows to try: extremes, the numbers among the parameters, and ordinary ones."""
-        return row_pool(self.factory.width(query), numbers_among(parameters), rng, count)
+        return AnyRows(self.factory.width(query), numbers_among(parameters))
 
 
 def no_neighbours_exceed_the_sensitivity(case: QueryCase) -> None:
@@ -76,7 +74,7 @@ def no_neighbours_exceed_the_sensitivity(case: QueryCase) -> None:
         width, hints = case.factory.width(query), numbers_among(parameters)
         for relation in Neighbours:
             found = search_excess(query, width, relation, hints=hints, seed=case.seed)
-            if found is not None and _exceeds_bound(query, case.pool(parameters, query, np.random.default_rng(8), 1_200)):
+            if found is not None and _exceeds_bound(query, case.space(parameters, query).rows(1_200, np.random.default_rng(8))):
                 raise _relying(query, parameters, f" (under {relation}: {found})")
             assert found is None, f"under {relation}: {found}, with parameters {parameters}"
 
@@ -88,7 +86,7 @@ def contributions_keep_their_declared_bound_and_grid(case: QueryCase) -> None:
         if query.bound is None and query.grid is None:
             continue
         declared = True
-        rows = contributions_of(query, case.pool(parameters, query, np.random.default_rng([case.seed, 8]), 1_200))
+        rows = contributions_of(query, case.space(parameters, query).rows(1_200, np.random.default_rng([case.seed, 8])))
         finite = rows[np.isfinite(rows)]  # what is not finite exceeds every sensitivity, and has a law for that
         if query.bound is not None and not (np.abs(finite) <= query.bound).all():
             if not relies_on_ranges(query):
@@ -105,44 +103,17 @@ def contributions_keep_their_declared_bound_and_grid(case: QueryCase) -> None:
 def a_row_contributes_by_itself(case: QueryCase) -> None:
     """A row's contribution is the same to the bit alone, among others, in another place; nothing leaks the number of rows."""
     for parameters, query in case.queries():
-        width = case.factory.width(query)
         rng = np.random.default_rng([case.seed, 5])
-        block = case.pool(parameters, query, rng, 257)
-        ordinary = rng.standard_normal((31, width))
-        before = contributions_of(query, ordinary)
-        together = contributions_of(query, block)
-        after = contributions_of(query, ordinary)
-        assert np.array_equal(before, after, equal_nan=True), "a row's contribution depends on the blocks that came before it"
-        # with and without numbers beside which all others are nothing
-        moderate = rng.standard_normal((257, width)) * rng.choice([1.0, *numbers_among(parameters)], size=(257, 1))
-        for rows, made in ((block, together), (moderate, contributions_of(query, moderate))):
-            order = rng.permutation(len(rows))
-            shuffled = contributions_of(query, rows[order])
-            assert np.array_equal(shuffled, made[order], equal_nan=True), "a row's contribution depends on its place"
-            for start, stop in ((0, 1), (100, 101), (256, 257), (0, 128), (130, 200)):
-                alone = contributions_of(query, rows[start:stop])
-                message = "a row's contribution depends on the other rows, or on how many there are"
-                assert np.array_equal(alone, made[start:stop], equal_nan=True), message
-        kept = block.copy()
-        contributions_of(query, block)
-        assert np.array_equal(kept, block, equal_nan=True), "rows() changed its input"
+        found = depends_on_others(query, case.space(parameters, query), rng=rng, contribute=contributions_of)
+        assert found is None, found
 
 
 def the_fast_sum_is_the_sum(case: QueryCase) -> None:
     """Each fast path is the sum of `rows`, to rounding, on few rows and on many; on no rows it is zero."""
     for parameters, query in case.queries():
-        rng = np.random.default_rng([case.seed, 6])
-        for count in SUMMED:
-            block = _within_bound(query, _counted(query, case.pool(parameters, query, rng, count)))
-            rows = contributions_of(query, block).reshape(len(block), *query.shape)
-            limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
-            paths = {"total": query.total} | ({"prepared_steps": _by_preparation(query)} if query.preparation else {})
-            for path, fast in paths.items():
-                with np.errstate(all="ignore"):
-                    total = np.asarray(fast(block), dtype=np.float64)
-                assert total.shape == query.shape, f"the sum has shape {total.shape}, declared {query.shape}"
-                message = f"{path} is not the sum of rows, on {count} of them"
-                assert (np.abs(total - np.sum(rows, axis=0)) <= limit).all(), message
+        space, rng = case.space(parameters, query), np.random.default_rng([case.seed, 6])
+        found = differs_from_the_sum(query, space, rng=rng, contribute=contributions_of, met=_met)
+        assert found is None, found
 
 
 _RELIES = (
@@ -163,11 +134,11 @@ def _exceeds_bound(query: Query, block: Block) -> bool:
     return relies_on_ranges(query) and len(_within_bound(query, block)) < len(block)
 
 
-def _counted(query: Query, block: Block) -> Block:
-    """Without rows whose contribution is NaN: over declared columns the engine counts those as zero, whatever the path."""
-    if not query.columns or not len(block):
-        return block
-    return block[~np.isnan(contributions_of(query, block).reshape(len(block), -1)).any(axis=1)]
+def _met(query: Query, block: Block) -> Block:
+    """Rows that the query can meet and that count: over declared columns the engine takes NaN as zero, whatever the path."""
+    if query.columns and len(block):
+        block = block[~np.isnan(contributions_of(query, block).reshape(len(block), -1)).any(axis=1)]
+    return _within_bound(query, block)
 
 
 def _within_bound(query: Query, block: Block) -> Block:
@@ -177,10 +148,6 @@ def _within_bound(query: Query, block: Block) -> Block:
     rows = contributions_of(query, block).reshape(len(block), -1)
     assert query.bound is not None
     return block[(np.abs(rows) <= query.bound).all(axis=1)]
-
-
-def _by_preparation(query: Query) -> Callable[[Block], Block]:
-    return lambda block: query.steps_of_prepared(block).nearest()
 
 
 QUERY_LAWS: tuple[Callable[[QueryCase], None], ...] = (

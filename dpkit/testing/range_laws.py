@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.auditing.betting.lower_bound import proportion_bounds
+from dpkit.auditing.screening import EPSILONS, FALSE_ALARM
 from dpkit.errors import DpkitError
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import GDP, ZCDP, Loss, PureDP
@@ -16,9 +18,8 @@ from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, built_or_none, ends_of, pairs_at, released
 from dpkit.testing.claim_laws import NEAR, audit_claims, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.quick_audit import EPSILONS
 from dpkit.testing.sampler_laws import rank_correlations
-from dpkit.testing.statistics import proportion_bounds, samples_gap
+from dpkit.testing.statistics import samples_gap
 
 QUICKLY = 20_000
 """Draws on which an audit at one end decides: a factor of 1.2 in the noise is seen."""
@@ -310,7 +311,7 @@ def _decide_on_ties(
     hits = [
         _ties(released(subject.mechanism, x, DECIDED_ON, case.rng(73, salt, k)), value) for k, x in enumerate((value, other))
     ]
-    low, high = proportion_bounds(hits[0], DECIDED_ON)[0], proportion_bounds(hits[1], DECIDED_ON)[1]
+    low, high = (proportion_bounds(count, DECIDED_ON, alpha=FALSE_ALARM)[side] for side, count in enumerate(hits))
     for loss in losses:
         profile = profile_of(loss, case)  # type: ignore[arg-type]
         for epsilon in (0.0, 0.5, 1.0, 2.0) if profile is not None else ():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts
+from dpkit.auditing.screening import EPSILONS
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError
@@ -30,7 +31,6 @@ from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
 from dpkit.testing.known_truths import RATES, Truth, known_truths
 from dpkit.testing.private_noise import case_of_noise, registered_classes
 from dpkit.testing.promise_laws import TARGETS, compare_densities, renyi_from_below
-from dpkit.testing.quick_audit import EPSILONS
 from dpkit.testing.sampler_laws import covering_line, log_density_of
 
 ORDERS = np.array([1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 24.0, 25.0, 32.0, 48.0, 64.0, 128.0, 256.0, 1024.0, 1e4])

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpkit.auditing.screening import FALSE_ALARM
 
-FALSE_ALARM = 1e-9
-"""The probability with which one test of the kit accuses a right mechanism."""
+Array = npt.NDArray[np.float64]
 
 
 def uniformity_gap(uniforms: Array) -> tuple[float, float]:
@@ -32,12 +31,3 @@ def samples_gap(one: Array, other: Array) -> tuple[float, float]:
 
 def _dkw(n: int, alpha: float) -> float:
     return math.sqrt(math.log(2.0 / alpha) / (2.0 * n))
-
-
-def proportion_bounds(hits: int, n: int, *, alpha: float = FALSE_ALARM) -> tuple[float, float]:
-    """Clopper and Pearson's interval: each side is exceeded with probability at most alpha."""
-    from scipy.special import betaincinv
-
-    low = float(betaincinv(hits, n - hits + 1, alpha)) if hits else 0.0
-    high = float(betaincinv(hits + 1, n - hits, 1.0 - alpha)) if hits < n else 1.0
-    return low, high

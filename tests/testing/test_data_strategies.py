@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import dpkit
 from dpkit import Neighbours
+from dpkit.testing import sizes_in
 from dpkit.testing.data_strategies import adversarial_floats, budgets, neighbouring_datasets, values_at
-from dpkit.testing.metrics import sizes_in
 
 
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf", "frobenius", "rank_one"])

@@ -88,6 +88,10 @@ class RowSpace:
         """The nearest rows that the data may hold."""
         return np.where(self.whole, np.rint(block), block).clip(self.lower, self.upper)
 
+    def ordinary(self, count: int, rng: np.random.Generator) -> Block:
+        """The given number of rows anywhere within the ranges."""
+        return self.within(self.lower + (self.upper - self.lower) * rng.random((count, len(self.lower))))
+
     def near(self, row: Array, size: float, rng: np.random.Generator) -> Block:
         """Random moves by a share of the ranges, and moves of one entry to either side."""
         width, spread = len(row), size * (self.upper - self.lower)

@@ -17,7 +17,7 @@ import numpy as np
 from dpkit.auditing.algorithms.made_up_rows import RowSpace, Table, engine_over, hard_tables, many_rows
 from dpkit.auditing.algorithms.reachable_parts import differs
 from dpkit.auditing.algorithms.scripted_answers import Player, most_steps, played, players, silence, walked
-from dpkit.auditing.search.sensitivity import SLACK, contributions, search_sensitivity
+from dpkit.auditing.search.sensitivity import SLACK, Rows, contributions, search_sensitivity
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.setting import Setting
@@ -28,8 +28,8 @@ from dpkit.numerics.special import Array
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.simulated import Asked
 
-SUMMED = (0, 1, 3, 300, 1_025)
-"""Rows of the blocks on which fast paths are compared with the reference."""
+SUMMED = (0, 1, 3, 300, 1_025, 4_096)
+"""Rows of the blocks on which fast paths are compared with the reference: these change at powers of two and whole pieces."""
 POOL = 512
 MOST_QUERIES = 12
 """How many queries of one algorithm are tried: of each name and shape the first and the last ones of every script."""
@@ -79,8 +79,8 @@ def query_faults(query: Query, setting: Setting, *, seed: int = 0) -> Iterator[F
     """Promises that a query breaks on rows within the declared ranges, the first of each kind."""
     space = RowSpace(setting, query)
     for law, found in (
-        ("a_row_contributes_by_itself", _not_alone(query, space, seed)),
-        ("the_fast_sum_is_the_sum", _other_sum(query, space, seed)),
+        ("a_row_contributes_by_itself", depends_on_others(query, space, rng=np.random.default_rng([seed, 1]))),
+        ("the_fast_sum_is_the_sum", differs_from_the_sum(query, space, rng=np.random.default_rng([seed, 2]))),
         ("contributions_keep_their_declared_bound_and_grid", _out_of_bound(query, space, seed)),
         ("no_neighbours_exceed_the_sensitivity", _too_far(query, space, setting.neighbours, seed)),
     ):
@@ -88,27 +88,34 @@ def query_faults(query: Query, setting: Setting, *, seed: int = 0) -> Iterator[F
             yield Fault(subject=f"query {query.name}", law=law, detail=found)
 
 
-def _not_alone(query: Query, space: RowSpace, seed: int) -> str | None:
-    rng = np.random.default_rng([seed, 1])
+def depends_on_others(
+    query: Query, space: Rows, *, rng: np.random.Generator, contribute: Callable[[Query, Block], Array] = contributions
+) -> str | None:
+    """In which way a row's contribution is not its own, to the bit; None where it is the same alone and among others."""
     block = space.rows(257, rng)
     block[128:160] = block[:32]  # equal rows, which a query may wrongly count once
-    few = space.rows(31, rng)
-    before, together, after = contributions(query, few), contributions(query, block), contributions(query, few)
+    kept, moderate = block.copy(), space.ordinary(257, rng)
+    few = space.within(rng.standard_normal((31, block.shape[1])))  # small ones, before what is larger
+    before, together, after = contribute(query, few), contribute(query, block), contribute(query, few)
     if together.shape != (len(block), *query.shape):
         return f"rows() gives shape {together.shape} for {len(block)} rows, declared {query.shape}"
+    if not np.array_equal(kept, block, equal_nan=True):
+        return "rows() changed its input"
     if not _same(before, after):
         return "a row's contribution depends on the blocks that came before it, or on chance"
-    order = rng.permutation(len(block))
-    if not _same(contributions(query, block[order]), together[order]):
-        return "a row's contribution depends on its place"
-    lowest = np.argsort(np.sum(block, axis=1), kind="stable")
-    parts = [np.array([place]) for place in range(0, len(block), 16)]  # ends of ranges and ordinary rows, each alone
-    for part in (*parts, np.arange(128), np.arange(128, 200), lowest[:40], lowest[100:180], lowest[-40:]):
-        if not _same(contributions(query, block[part]), together[part]):
-            return "a row's contribution depends on the other rows, or on how many there are"
+    for rows, made in ((block, together), (moderate, contribute(query, moderate))):
+        with np.errstate(all="ignore"):
+            lowest = np.argsort(np.sum(rows, axis=1), kind="stable")
+        if not _same(contribute(query, rows[order := rng.permutation(len(rows))]), made[order]):
+            return "a row's contribution depends on its place"
+        parts = [np.array([place]) for place in range(0, len(rows), 16)]  # ends of ranges and ordinary rows, each alone
+        for part in (*parts, np.arange(128), np.arange(128, 200), lowest[:40], lowest[100:180], lowest[-40:]):
+            if not _same(contribute(query, rows[part]), made[part]):
+                return "a row's contribution depends on the other rows, or on how many there are"
     if query.preparation is not None:
-        prepared = np.asarray(query.preparation.rows(block))
-        if not _same(np.asarray(query.preparation.rows(block[40:47])), prepared[40:47]):
+        with np.errstate(all="ignore"):
+            prepared, some = (np.asarray(query.preparation.rows(rows)) for rows in (block, block[40:47]))
+        if not _same(some, prepared[40:47]):
             return "what the preparation makes of a row depends on the other rows"
     return None
 
@@ -117,11 +124,19 @@ def _same(one: Array, other: Array) -> bool:
     return one.shape == other.shape and bool(np.array_equal(one, other, equal_nan=True))
 
 
-def _other_sum(query: Query, space: RowSpace, seed: int) -> str | None:
-    rng = np.random.default_rng([seed, 2])
+def differs_from_the_sum(
+    query: Query,
+    space: Rows,
+    *,
+    rng: np.random.Generator,
+    contribute: Callable[[Query, Block], Array] = contributions,
+    met: Callable[[Query, Block], Block] | None = None,
+) -> str | None:
+    """Which fast path is not the sum of `rows`, to rounding; None where all are. `met` keeps the rows that a query can meet."""
     for count in SUMMED:
-        for block in (space.rows(count, rng), np.repeat(space.rows(2, rng)[-1:], count, axis=0)):
-            rows = contributions(query, block).reshape(count, *query.shape)
+        for drawn in (space.rows(count, rng), np.repeat(space.rows(2, rng)[-1:], count, axis=0)):
+            block = drawn if met is None else met(query, drawn)
+            rows = contribute(query, block).reshape(len(block), *query.shape)
             wanted = np.sum(rows, axis=0)
             limit = 1e-12 * (1.0 + np.sum(np.abs(rows), axis=0))
             paths: dict[str, Callable[[Block], Block]] = {"block_sum": query.total} if query.block_sum is not None else {}
@@ -131,7 +146,7 @@ def _other_sum(query: Query, space: RowSpace, seed: int) -> str | None:
                 with np.errstate(all="ignore"):
                     total = np.asarray(fast(block), dtype=np.float64)
                 if total.shape != query.shape or not (np.abs(total - wanted) <= limit).all():
-                    return f"{path} is not the sum of rows, on {count} of them"
+                    return f"{path} is not the sum of rows, on {len(block)} of them"
     return None
 
 

@@ -5,6 +5,7 @@ A column may learn, from the past only. What it promises is power; no choice of 
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from dpkit.auditing.outputs import as_value, flat
 from dpkit.numerics.special import Array, asfloat
 
-_COORDINATES = 10
+_COORDINATES, _COMPARED = 10, 6
 
 
 class Columns(ABC):
@@ -41,6 +42,18 @@ class Coordinates(Columns):
 
     def scores(self, outputs: Array) -> Array:
         return flat(outputs)[:, : self._count]
+
+
+class Differences(Columns):
+    """The differences of the first few entries of an output: equal or shared noise shows there."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._pairs = list(itertools.combinations(range(min(int(np.prod(shape)), _COMPARED)), 2))
+        self.names = tuple(f"y.flat[{j}] - y.flat[{i}]" for i, j in self._pairs)
+
+    def scores(self, outputs: Array) -> Array:
+        rows = flat(outputs)
+        return np.stack([rows[:, j] - rows[:, i] for i, j in self._pairs], axis=1) if self._pairs else rows[:, :0]
 
 
 class Summaries(Columns):

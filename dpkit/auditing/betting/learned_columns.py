@@ -117,13 +117,16 @@ class LearnedRatio(Columns):
 
 
 class CategoryRatio(LearnedRatio):
-    """ln of smoothed counts of the very output, where outputs repeat: categories, patterns of answers, counts."""
+    """ln of smoothed counts of the very output, or of one entry, where they repeat: categories, patterns of answers, counts."""
 
-    names = ("log_ratio_of_category(y)",)
+    def __init__(self, entry: int | None = None) -> None:
+        super().__init__()
+        self._part = slice(None) if entry is None else slice(entry, entry + 1)
+        self.names = (f"log_ratio_of_category(y{'' if entry is None else f'.flat[{entry}]'})",)
 
     def fit(self, first: Array, second: Array) -> None:
         n = first.shape[0]
-        self._keys, inverse = np.unique(_keys(np.concatenate([first, second])), return_inverse=True)
+        self._keys, inverse = np.unique(self._hashed(np.concatenate([first, second])), return_inverse=True)
         if self._keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
             self._keys = self._keys[:0]
             return
@@ -135,9 +138,12 @@ class CategoryRatio(LearnedRatio):
         """0 for what was not seen."""
         if self._keys.size == 0:
             return np.zeros(outputs.shape[0])
-        keys = _keys(outputs)
+        keys = self._hashed(outputs)
         places = np.clip(np.searchsorted(self._keys, keys), 0, self._keys.size - 1)
         return np.where(self._keys[places] == keys, self._values[places], 0.0)
+
+    def _hashed(self, outputs: Array) -> Keys:
+        return _keys(flat(outputs)[:, self._part])
 
 
 class BinnedRatio(LearnedRatio):

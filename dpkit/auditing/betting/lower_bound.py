@@ -46,13 +46,18 @@ class Bound:
     code: str
 
 
-def epsilon_lower(hits: tuple[int, int], trials: int, *, delta: float, alpha: float) -> float:
-    """ln((p - delta) / q) at Clopper and Pearson's lower end of p and upper end of q, each at alpha/2; at least 0."""
+def proportion_bounds(hits: int, trials: int, *, alpha: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a probability: each side is exceeded with probability at most alpha."""
     from scipy.special import betaincinv
 
-    more, fewer = hits
-    p = float(betaincinv(more, trials - more + 1, alpha / 2.0)) if more else 0.0
-    q = float(betaincinv(fewer + 1, trials - fewer, 1.0 - alpha / 2.0)) if fewer < trials else 1.0
+    low = float(betaincinv(hits, trials - hits + 1, alpha)) if hits else 0.0
+    high = float(betaincinv(hits + 1, trials - hits, 1.0 - alpha)) if hits < trials else 1.0
+    return low, high
+
+
+def epsilon_lower(hits: tuple[int, int], trials: int, *, delta: float, alpha: float) -> float:
+    """ln((p - delta) / q) at Clopper and Pearson's lower end of p and upper end of q, each at alpha/2; at least 0."""
+    p, q = (proportion_bounds(count, trials, alpha=alpha / 2.0)[side] for side, count in enumerate(hits))
     p, q = p * (1.0 - 1e-12), q * (1.0 + 1e-12)  # the inverse's own rounding
     return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
 

@@ -33,6 +33,10 @@ class Rows(Protocol):
         """That many rows, the hardest first."""
         ...
 
+    def ordinary(self, count: int, rng: np.random.Generator) -> Block:
+        """That many rows without extremes, beside which all others would be nothing."""
+        ...
+
     def near(self, row: Array, size: float, rng: np.random.Generator) -> Block:
         """Rows around one, further away for a larger size (at most 1)."""
         ...
@@ -90,9 +94,9 @@ def search_sensitivity(
         if not is_measured(distance.metric):
             continue
         worst = _Worst(query=query, relation=relation, claimed=distance, space=space, contribute=contribute)
-        chunk = max(32, _ENTRIES // max(1, math.prod(query.shape)))
+        pool, chunk = space.rows(tries, rng), max(32, _ENTRIES // max(1, math.prod(query.shape)))
         for start in range(0, tries, chunk):
-            worst.try_all(space.rows(min(chunk, tries - start), rng))
+            worst.try_all(pool[start : start + chunk])
         worst.climb(rng)
         if more is not None and not worst.exceeds(worst.size):
             more(worst.try_all)
