@@ -23,7 +23,7 @@ from dpkit.contracts.query import Block, Query
 from dpkit.data.summing.repricing import contribution_bound, contribution_grid
 from dpkit.data.summing.sums import plan_sums
 from dpkit.numerics.exact_sums import ExactSum, rows_per_exact_sum
-from dpkit.testing.pricing import examples
+from dpkit.testing.strategies import examples
 
 Ranges = Sequence[tuple[float, float]]
 Sum = Callable[[Query, Sequence[Block]], ExactSum]

@@ -13,8 +13,7 @@ from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.testing.accountant_laws import TOLERANCE, Law, at_most, lifted, lifted_or_none, same_reading
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.pricing import examples
-from dpkit.testing.strategies import deltas, log_uniform, losses
+from dpkit.testing.strategies import deltas, examples, log_uniform, losses
 
 MOST = 10**12
 DOUBLINGS = 40

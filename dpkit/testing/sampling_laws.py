@@ -3,19 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.guarantee import Guarantee
+from dpkit.contracts.registry import Registry
+from dpkit.errors import UnpricedEventError
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.events import Event, PureEvent, Repeat, Subsample
-from dpkit.testing.pricing import CLOSE, Account, epsilon_of, epsilon_or_none, examples
-from dpkit.testing.strategies import deltas, log_uniform
+from dpkit.privacy.neighbours import Neighbours
+from dpkit.testing.strategies import deltas, examples, log_uniform
 
 _REACH, _STEP = 14.0, 1.0 / 256.0
 """Nodes of the profile: what lies beyond the reach is below 1e-42, the kink costs a relative 1e-3 at the very most."""
+CLOSE = 1.0 + 1e-9
+"""What rounding and the search for an order may move a reading by, relatively, between two proofs of one thing."""
+
+
+class Account(Protocol):
+    """The signature of `dpkit.account`."""
+
+    def __call__(
+        self,
+        event_or_events: Event | Iterable[Event],
+        accountant: str | AnyAccountant = ...,
+        neighbours: Neighbours = ...,
+        registry: Registry | None = ...,
+        *,
+        accept: Iterable[str] = ...,
+    ) -> Guarantee:
+        """Price an event, or the composition of several."""
+
+
+def epsilon_or_none(
+    account: Account,
+    event_or_events: Event | Iterable[Event],
+    accountant: str | AnyAccountant,
+    delta: float,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+) -> float | None:
+    """The reported epsilon; None where the accountant has no theorem for the event."""
+    try:
+        return account(event_or_events, accountant, neighbours).epsilon(delta=delta)
+    except UnpricedEventError:
+        return None
+
+
+def epsilon_of(account: Account, event: Event, accountant: str, delta: float) -> float:
+    """The reported epsilon of an event that the accountant must be able to price."""
+    epsilon = epsilon_or_none(account, event, accountant, delta)
+    assert epsilon is not None, f"{accountant} does not price {event}, so the law says nothing of it"
+    return epsilon
 
 
 def sampling_never_costs_more_than_not_sampling(account: Account, accountant: str) -> None:

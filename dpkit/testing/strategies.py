@@ -1,17 +1,14 @@
-"""Strategies for the values of the core: losses, events, relations, and the deltas and counts that laws quantify over."""
+"""Strategies for what the laws of the kit quantify over: losses, relations, deltas and counts."""
 
 from __future__ import annotations
 
 import math
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from dpkit.mechanisms.gaussian import GaussianEvent
-from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.claims import STATUSES, Citation, Claim
-from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
-from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.privacy.neighbours import Neighbours
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -64,55 +61,6 @@ def _tabulated_curves(draw: st.DrawFn) -> RDP:
     return RDP(orders=tuple(orders), epsilons=tuple(slope * order for order in orders), delta=draw(small_deltas()))
 
 
-def leaves() -> st.SearchStrategy[Event]:
-    """Single releases that every relation can price."""
-    return st.one_of(
-        st.builds(LaplaceEvent, ratio=epsilons()),
-        st.builds(GaussianEvent, ratio=epsilons()),
-        st.builds(PureEvent, epsilon=epsilons()),
-        st.builds(ApproxEvent, epsilon=epsilons(), delta=small_deltas()),
-        st.builds(ZCDPEvent, rho=epsilons()),
-    )
-
-
-def pure_leaves() -> st.SearchStrategy[Event]:
-    """Single releases that are pure."""
-    return st.one_of(st.builds(LaplaceEvent, ratio=epsilons()), st.builds(PureEvent, epsilon=epsilons()))
-
-
-def events(base: st.SearchStrategy[Event] | None = None) -> st.SearchStrategy[Event]:
-    """Trees of repetition, composition and partition over leaves."""
-    return st.recursive(
-        leaves() if base is None else base,
-        lambda inner: st.one_of(
-            st.builds(Repeat, event=inner, times=counts(50)),
-            st.builds(Compose, events=st.lists(inner, max_size=4).map(tuple)),
-            st.builds(Parallel, events=st.lists(inner, max_size=3).map(tuple)),
-        ),
-        max_leaves=6,
-    )
-
-
-def any_events() -> st.SearchStrategy[Event]:
-    """Every kind of tree, sampling included; not every accountant can price every one."""
-    sampled = st.builds(Subsample, rate=st.floats(0.0, 1.0), event=leaves())
-    return events(st.one_of(leaves(), sampled))
-
-
-def claims() -> st.SearchStrategy[Claim]:
-    """Claims of every notion and status."""
-    words = st.text(st.characters(codec="utf-8", min_codepoint=33), min_size=1, max_size=12).filter(str.strip)
-    return st.builds(
-        Claim,
-        loss=losses(),
-        neighbours=relations(),
-        because=st.builds(Citation, key=words, locator=words),
-        assuming=st.lists(words, max_size=2).map(tuple),
-        status=st.sampled_from(STATUSES),
-    )
-
-
-def distances() -> st.SearchStrategy[Distance]:
-    """Distances in the built-in metrics."""
-    metrics = st.sampled_from(["l1", "l2", "linf", "frobenius", "rank_one"])
-    return st.builds(Distance, metric=metrics, value=epsilons())
+def examples(count: int) -> settings:
+    """A number of examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides."""
+    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

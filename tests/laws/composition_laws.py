@@ -7,14 +7,15 @@ from random import Random
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from laws.event_strategies import events, kinds_of_leaves, lists_of_leaves
 
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.privacy.compositions import optimal_epsilon
 from dpkit.privacy.events import Compose, Event, Parallel, PureEvent, Repeat, ZCDPEvent
 from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.pricing import Account, epsilon_of, epsilon_or_none, examples, kinds_of_leaves, lists_of_leaves
-from dpkit.testing.strategies import deltas, events, log_uniform, relations
+from dpkit.testing.sampling_laws import Account, epsilon_of, epsilon_or_none
+from dpkit.testing.strategies import deltas, examples, log_uniform, relations
 
 
 def repeat_equals_unrolled_to_the_bit(account: Account, accountant: str) -> None:

@@ -22,8 +22,8 @@ from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF
 from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.pricing import Account, examples
-from dpkit.testing.strategies import log_uniform, relations
+from dpkit.testing.sampling_laws import Account
+from dpkit.testing.strategies import examples, log_uniform, relations
 
 _ROUNDING = 1.0 + 1e-13
 """What two exact answers may differ by."""

@@ -9,11 +9,13 @@ Usage in any pytest:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from laws import composition_laws, cross_check_laws
+from laws.event_strategies import any_events, events, gaussians, kinds_of_leaves, lists_of_leaves, pure_leaves
 
 from dpkit import accounting
 from dpkit.accountants.zcdp import ZCDPAccountant
@@ -26,23 +28,38 @@ from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.claims import Citation, LossRule
 from dpkit.privacy.events import Event, Parallel, PureEvent, Repeat
-from dpkit.privacy.losses import ApproxDP, PureDP
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
 from dpkit.testing import sampling_laws
-from dpkit.testing.pricing import (
-    CLOSE,
-    Account,
-    Calibrate,
-    FromJson,
-    PricingLaw,
-    epsilon_of,
-    epsilon_or_none,
-    examples,
-    gaussians,
-    kinds_of_leaves,
-    lists_of_leaves,
-)
-from dpkit.testing.strategies import any_events, counts, deltas, epsilons, events, log_uniform, pure_leaves, relations
+from dpkit.testing.sampling_laws import CLOSE, Account, epsilon_of, epsilon_or_none
+from dpkit.testing.strategies import counts, deltas, epsilons, examples, log_uniform, relations
+
+
+class Calibrate(Protocol):
+    """The signature of `dpkit.calibrate`."""
+
+    def __call__(
+        self,
+        event_of_scale: Callable[[float], Event | Iterable[Event]],
+        budget: Loss,
+        accountant: str | AnyAccountant = ...,
+        neighbours: Neighbours = ...,
+        registry: Registry | None = ...,
+        *,
+        accept: Iterable[str] = ...,
+    ) -> float:
+        """The smallest noise scale within a budget."""
+
+
+class FromJson(Protocol):
+    """The signature of `dpkit.from_json`."""
+
+    def __call__(self, text: str, *, registry: Registry | None = ...) -> object:
+        """The value that was written."""
+
+
+PricingLaw = Callable[[Account, str], None]
+"""A law judges an `account` under the accountant of this name, and raises AssertionError where it is broken."""
 
 
 def best_is_never_above_any(account: Account, accountant: str) -> None:

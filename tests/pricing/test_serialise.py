@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
+from laws.event_strategies import any_events, claims, distances
 
 import dpkit
 from dpkit import Citation, Event, LossRule, Neighbours, PureDP, PureEvent, SerialisationError
-from dpkit.testing.strategies import any_events, claims, distances, losses
+from dpkit.testing.strategies import losses
 
 SETTINGS = settings(max_examples=80, derandomize=True, deadline=None)
 

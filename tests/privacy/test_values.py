@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from laws.event_strategies import any_events
 
 import dpkit
 from dpkit import (
@@ -32,7 +33,7 @@ from dpkit import (
     Subsample,
     ZCDPEvent,
 )
-from dpkit.testing.strategies import any_events, losses
+from dpkit.testing.strategies import losses
 
 NOT_NUMBERS = [-1, -1e-300, float("nan"), float("inf"), "1", None, True, 1j, [1.0], 10**400]
 SOURCE = Citation(key="DR14", locator="somewhere")
