@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpkit.contracts.accountant import AnyAccountant
@@ -112,6 +112,7 @@ def never_below_the_truth_of_mixed_responses(accountant: AnyAccountant) -> None:
         other=st.one_of(st.just(0.0), log_uniform(1e-3, 4.0)),
         tail=log_uniform(1e-9, 0.2),
     )
+    @example(total=6.0, times=10**6, other=0.0, tail=0.1)  # the mean of the loss is most of it
     def law(total: float, times: int, other: float, tail: float) -> None:
         size = total / math.sqrt(times)
         whole: Any = accountant.repeat(accountant.lift(PureDP(epsilon=size)), times)

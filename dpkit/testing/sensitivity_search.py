@@ -47,7 +47,7 @@ class AnyRows:
 
     def ordinary(self, count: int, rng: np.random.Generator) -> Array:
         """Numbers about one, or about a hint."""
-        return rng.standard_normal((count, self._width)) * rng.choice([1.0, *self._hints], size=(count, 1))
+        return np.asarray(rng.standard_normal((count, self._width)) * rng.choice([1.0, *self._hints], size=(count, 1)))
 
     def near(self, row: Array, size: float, rng: np.random.Generator) -> Array:
         """Some entries scaled and shifted."""
