@@ -11,10 +11,9 @@ from dpkit.errors import PluginError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
 from dpkit.hooks.specs import PROJECT
-from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws, side_laws
+from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
-from dpkit.testing.algorithm_cases import AlgorithmCase
-from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
+from dpkit.testing.algorithm_laws import ALGORITHM_LAWS, AlgorithmCase
 from dpkit.testing.cases import MechanismCase
 from dpkit.testing.conformance import Check, CheckResult, LawUnchecked, run_checks
 from dpkit.testing.engine_laws import ENGINE_LAWS, EngineCase
@@ -29,8 +28,8 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     claim_laws.several_distances_are_one_of_them,
     release_laws.release_refuses_nan_and_infinity,
     release_laws.errors_show_no_value,
-    side_laws.nothing_is_written_of_the_value,
-    side_laws.refusals_tell_no_neighbours_apart,
+    release_laws.nothing_is_written_of_the_value,
+    release_laws.refusals_tell_no_neighbours_apart,
     release_laws.integers_are_numbers,
     release_laws.release_does_not_change_its_input,
     release_laws.release_is_deterministic_given_the_rng,

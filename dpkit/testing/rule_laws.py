@@ -24,7 +24,7 @@ from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Compose, Event, Parallel, Repeat, Subsample
 from dpkit.privacy.losses import RDP, ZCDP, RenyiCurve
 from dpkit.privacy.neighbours import Distance, Neighbours
-from dpkit.testing.algorithm_cases import AlgorithmCase
+from dpkit.testing.algorithm_laws import AlgorithmCase
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, released
 from dpkit.testing.claim_laws import audit_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked

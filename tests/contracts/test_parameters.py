@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import dpkit
 from dpkit import GIVEN, Factory, InvalidValueError, Parameter, UnknownNameError
 from dpkit.contracts.parameters import REQUIRED, Choice, as_choice
-from dpkit.testing.parameters import factory_parameters, parameter_values
+from dpkit.testing.strategies import factory_parameters, parameter_values
 
 NUMBER = Parameter(name="scale", kind="number", doc="A scale.", minimum=0.0, exclusive=True, maximum=10.0, unit="cm")
 CASES = [
