@@ -294,7 +294,7 @@ def refusals_tell_no_neighbours_apart(case: MechanismCase) -> None:
         if not claims or not at.value:
             continue
         for value, neighbour in _pairs_across(case, subject, at, claims[0]):
-            alike = _is_taken(case, subject, value) == _is_taken(case, subject, neighbour)
+            alike = _answers(case, subject, value) == _answers(case, subject, neighbour)
             assert alike, (
                 f"of two values {at} apart, one is refused and the other is not: clamp what is out of range, with parameters "
                 f"{subject.parameters}"
@@ -313,11 +313,11 @@ def _pairs_across(case: MechanismCase, subject: MechanismSubject, at: Distance, 
             return value
 
         low, high = 0, 2**FARTHEST
-        if _is_taken(case, subject, at_size(high)) or not _is_taken(case, subject, at_size(low)):
+        if _answers(case, subject, at_size(high)) or not _answers(case, subject, at_size(low)):
             continue
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if _is_taken(case, subject, at_size(middle)) else (low, middle)
+            low, high = (middle, high) if _answers(case, subject, at_size(middle)) else (low, middle)
         yield at_size(low), at_size(high)
 
 
@@ -325,7 +325,7 @@ def _whole(case: MechanismCase) -> bool:
     return case.factory.values == "integers"
 
 
-def _is_taken(case: MechanismCase, subject: MechanismSubject, value: Array) -> bool:
+def _answers(case: MechanismCase, subject: MechanismSubject, value: Array) -> bool:
     try:
         subject.mechanism.release(value.copy(), case.rng(42))
     except Exception:  # noqa: BLE001 - a third party's code may refuse in any way
