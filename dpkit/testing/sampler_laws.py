@@ -189,7 +189,7 @@ def _conditional_ranks(
     if alone:
         grid = line.reshape(-1, *outputs.shape[1:]).astype(outputs.dtype)
         masses = weights * np.exp(log_density_of(subject, grid, value))
-        return _rank_of(sample, line, masses, rng)
+        return _row_ranks(sample, line, masses[None], rng)
     ranks = np.empty(len(outputs))
     step = max(1, 200_000 // len(line))
     for start in range(0, len(outputs), step):
@@ -205,28 +205,17 @@ def _conditional_ranks(
     return ranks
 
 
-def _rank_of(sample: Array, line: Array, masses: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    total = np.sum(masses)
-    assert total > 0.0, "the density is zero wherever outputs are"
-    below = np.concatenate([[0.0], np.cumsum(masses)]) / total
-    if np.issubdtype(sample.dtype, np.integer):
-        place = np.clip(np.searchsorted(line, sample), 0, len(line) - 1)
-        return np.asarray(below[place] + rng.random(len(sample)) * (below[place + 1] - below[place]))
-    centred = (below[1:] + below[:-1]) / 2.0  # half of a point's own mass lies below it
-    return np.asarray(np.interp(sample, line, centred))
-
-
 def _row_ranks(sample: Array, line: Array, masses: Array, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """`_rank_of` where each output has its own conditional masses, one row each."""
+    """Where each output stands among its own conditional masses, one row each; or all among the one row that there is."""
     totals = np.sum(masses, axis=1, keepdims=True)
     assert (totals > 0.0).all(), "the density is zero wherever outputs are"
     below = np.concatenate([np.zeros_like(totals), np.cumsum(masses, axis=1)], axis=1) / totals
-    rows = np.arange(len(sample))
+    rows = np.arange(len(sample)) if len(masses) > 1 else np.zeros(len(sample), dtype=np.intp)
     if np.issubdtype(sample.dtype, np.integer):
         place = np.clip(np.searchsorted(line, sample), 0, len(line) - 1)
         low, high = below[rows, place], below[rows, place + 1]
         return np.asarray(low + rng.random(len(sample)) * (high - low))
-    centred = (below[:, 1:] + below[:, :-1]) / 2.0
+    centred = (below[:, 1:] + below[:, :-1]) / 2.0  # half of a point's own mass lies below it
     place = np.clip(np.searchsorted(line, sample), 1, len(line) - 1)
     share = np.clip((sample - line[place - 1]) / (line[place] - line[place - 1]), 0.0, 1.0)
     return np.asarray((1.0 - share) * centred[rows, place - 1] + share * centred[rows, place])
