@@ -101,7 +101,7 @@ def is_finite(state: object) -> bool:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C sets a flag that is looked at between steps; a second one interrupts at once, as ever."""
+    """Ctrl-C sets a flag that is looked at between steps; a second one interrupts at once."""
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield pressed.is_set

@@ -241,7 +241,7 @@ def audit_beside(spec: Spec) -> FoundAudit:
     try:
         document = strict_json(path.read_bytes())
         if document["analysis"] != spec.fingerprint:
-            return FoundAudit(note=f"{AUDIT} is of another analysis. `dpkit audit {spec.path.name}` audits this one.")
+            return FoundAudit(note=f"{AUDIT} belongs to another analysis. `dpkit audit {spec.path.name}` audits this one.")
         return FoundAudit(
             certificates=tuple(AuditCertificate.from_json(json.dumps(one)) for one in document["certificates"]),
             queries=tuple(map(str, document["queries"])),

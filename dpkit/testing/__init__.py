@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dpkit.errors import MissingExtraError
+
 if TYPE_CHECKING:
     from dpkit.auditing.search.metrics import sizes_in as sizes_in
     from dpkit.privacy.events import flatten as flatten
@@ -50,6 +52,11 @@ __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed from the one table
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'dpkit.testing' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOME_OF[name]), name)
+    try:
+        value: object = getattr(import_module(_HOME_OF[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        raise MissingExtraError(package="hypothesis", purpose="The conformance kit", extra="testing") from None
     globals()[name] = value
     return value

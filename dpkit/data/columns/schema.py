@@ -94,4 +94,4 @@ class PrivacyUnit:
 
 
 ROW = PrivacyUnit()
-"""Each row is somebody of their own."""
+"""Each row is one person."""

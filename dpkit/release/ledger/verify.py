@@ -228,7 +228,7 @@ class _Replay:
     def hold_against(self, head: Head) -> None:
         """The log still contains what it contained when the head was exported."""
         if head.ledger != self.ledger.id:
-            self.report(None, "the head is of another ledger.")
+            self.report(None, "the head belongs to another ledger.")
         elif head.seq >= len(self.hashes):
             self.report(
                 None, f"the head was exported at entry {head.seq}, and the log ends before it: the file was rolled back."

@@ -198,7 +198,7 @@ def _surprise(variance: Array, curvature: Array, gradient: Array, noise: float) 
 
 
 def _at_least(shape: Array, scatter: Array, least: float) -> Array:
-    """The shape, in every direction at least so much of what the scatter of all rows says."""
+    """The shape, in every direction at least this share of what the scatter of all rows says."""
     values, vectors = eigen(scatter)
     roots = np.sqrt(np.maximum(values, 1e-12 * max(float(np.sum(np.abs(values))), 1e-300)))
     half, inverse = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)

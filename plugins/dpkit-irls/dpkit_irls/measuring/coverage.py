@@ -195,7 +195,7 @@ class Coverage:
             self.rows, self.gaps = kept["rows"], kept["gaps"]
 
     def measure(self, wanted: Iterable[tuple[Case, int]], gaps: Iterable[tuple[Case, int]] = ()) -> None:
-        """So many fits of each case, and gaps to their estimands; what is kept is not measured again."""
+        """This number of fits of each case, and gaps to their estimands; what is kept is not measured again."""
         tasks = [(case, start, min(AT_ONCE, fits - start), False) for case, fits in wanted for start in range(0, fits, AT_ONCE)]
         tasks += [(case, start, 1, True) for case, fits in gaps for start in range(fits)]
         missing = [task for task in tasks if len(self._kept(task[0], gap=task[3])) < task[1] + task[2]]

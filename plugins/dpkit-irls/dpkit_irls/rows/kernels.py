@@ -20,7 +20,7 @@ from dpkit_irls.rows.fixed_point import RUN, STEP, Array
 Counts = npt.NDArray[np.int64]
 
 WORTH_LOADING = 200_000_000
-"""So many cells are done by numpy first, in about as many seconds as numba takes to load: small analyses never load it."""
+"""numpy does this number of cells first, in about as many seconds as numba takes to load: small analyses never load it."""
 MOST_COLUMNS = 32
 """With more columns BLAS adds up products faster."""
 
