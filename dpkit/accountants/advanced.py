@@ -25,7 +25,7 @@ from dpkit.privacy.compositions import (
     optimal_delta,
     optimal_epsilon,
 )
-from dpkit.privacy.conversions import PURE_TO_APPROXIMATE
+from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
@@ -53,7 +53,7 @@ class AdvancedAccountant(Accountant[AdvancedState]):
 
     name: ClassVar[str] = "advanced"
     native: ClassVar[type[Loss]] = ApproxDP
-    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {PureDP: PURE_TO_APPROXIMATE}
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = arrows_to(ApproxDP)
     refuses: ClassVar[str] = NOT_ONE_PAIR
 
     theorems: tuple[str, ...] = tuple(THEOREMS)

@@ -14,8 +14,8 @@ from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, round_up, sqrt_up
 from dpkit.privacy.checks import checked, one_of
 from dpkit.privacy.claims import Citation, Conversion
-from dpkit.privacy.conversions import PURE_TO_MEAN_CDP, PURE_TO_MEAN_CDP_USUAL, mean_cdp_delta, mean_cdp_epsilon
-from dpkit.privacy.losses import Loss, MeanCDP, PureDP
+from dpkit.privacy.conversions import arrows_to, mean_cdp_delta, mean_cdp_epsilon
+from dpkit.privacy.losses import Loss, MeanCDP
 
 _TAIL = Citation(key="DR16", locator="section 3, the subgaussian tail of the privacy loss")
 
@@ -47,7 +47,7 @@ class MeanCDPAccountant(SumAccountant[MeanState]):
     @property
     def conversions(self) -> Mapping[type[Loss], Conversion]:
         """Pure losses."""
-        return {PureDP: PURE_TO_MEAN_CDP if self.constants == "tight" else PURE_TO_MEAN_CDP_USUAL}
+        return arrows_to(MeanCDP, usual=self.constants == "usual")
 
     def state_of(self, loss: Loss) -> MeanState:
         """Mean and square of tau, exactly."""

@@ -13,7 +13,7 @@ from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import round_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
 from dpkit.privacy.claims import Citation, Conversion
-from dpkit.privacy.conversions import PURE_TO_APPROXIMATE
+from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.gauges import Gauge, shown
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
@@ -37,7 +37,7 @@ class PureAccountant(SumAccountant[BasicState]):
     name: ClassVar[str] = "pure"
     native: ClassVar[type[Loss]] = ApproxDP
     state: ClassVar[Any] = BasicState
-    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {PureDP: PURE_TO_APPROXIMATE}
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = arrows_to(ApproxDP)
     refuses: ClassVar[str] = NOT_ONE_PAIR
 
     def state_of(self, loss: Loss) -> BasicState:

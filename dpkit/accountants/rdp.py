@@ -17,17 +17,7 @@ from dpkit.numerics.special import Array
 from dpkit.pricing.filters import FilterTheorem
 from dpkit.privacy.checks import finite_number, probability_below_one
 from dpkit.privacy.claims import Citation, Conversion
-from dpkit.privacy.conversions import (
-    APPROXIMATE_TO_RENYI,
-    GDP_TO_RENYI,
-    MEAN_CDP_TO_RENYI,
-    PURE_TO_RENYI,
-    ZCDP_TO_RENYI,
-    epsilon_at_order,
-    gaussian_order,
-    renyi_delta,
-    renyi_epsilon,
-)
+from dpkit.privacy.conversions import arrows_to, epsilon_at_order, gaussian_order, renyi_delta, renyi_epsilon
 from dpkit.privacy.gauges import (
     Gauge,
     delta_left,
@@ -39,7 +29,7 @@ from dpkit.privacy.gauges import (
     slack_limit,
     slack_total,
 )
-from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MaxCurve, MeanCDP, MinCurve, PureDP, RenyiCurve, SumCurve
+from dpkit.privacy.losses import RDP, ZCDP, ApproxDP, Loss, MaxCurve, MinCurve, RenyiCurve, SumCurve
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 
@@ -63,13 +53,7 @@ class RenyiAccountant(Accountant[RenyiState]):
 
     name: ClassVar[str] = "rdp"
     native: ClassVar[type[Loss]] = RenyiCurve
-    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {
-        PureDP: PURE_TO_RENYI,
-        ApproxDP: APPROXIMATE_TO_RENYI,
-        MeanCDP: MEAN_CDP_TO_RENYI,
-        ZCDP: ZCDP_TO_RENYI,
-        GDP: GDP_TO_RENYI,
-    }
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = arrows_to(RenyiCurve)
 
     def zero(self) -> RenyiState:
         """Nothing spent."""

@@ -15,18 +15,7 @@ from dpkit.numerics.rounding import format_up, round_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.checks import checked, one_of, probability_below_one
 from dpkit.privacy.claims import Citation, Conversion
-from dpkit.privacy.conversions import (
-    APPROXIMATE_TO_ZCDP,
-    APPROXIMATE_TO_ZCDP_USUAL,
-    GDP_TO_ZCDP,
-    MEAN_CDP_TO_ZCDP,
-    PURE_TO_ZCDP,
-    PURE_TO_ZCDP_USUAL,
-    renyi_delta,
-    renyi_epsilon,
-    zcdp_delta_simple,
-    zcdp_epsilon_simple,
-)
+from dpkit.privacy.conversions import arrows_to, renyi_delta, renyi_epsilon, zcdp_delta_simple, zcdp_epsilon_simple
 from dpkit.privacy.gauges import (
     Gauge,
     delta_left,
@@ -38,7 +27,7 @@ from dpkit.privacy.gauges import (
     slack_limit,
     slack_total,
 )
-from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, LinearCurve, Loss, MeanCDP, PureDP
+from dpkit.privacy.losses import ZCDP, ApproxDP, LinearCurve, Loss
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")
@@ -69,13 +58,7 @@ class ZCDPAccountant(SumAccountant[ZCDPState]):
     @property
     def conversions(self) -> Mapping[type[Loss], Conversion]:
         """Pure, approximate, mean-concentrated and Gaussian losses."""
-        tight = self.constants == "tight"
-        return {
-            PureDP: PURE_TO_ZCDP if tight else PURE_TO_ZCDP_USUAL,
-            ApproxDP: APPROXIMATE_TO_ZCDP if tight else APPROXIMATE_TO_ZCDP_USUAL,
-            MeanCDP: MEAN_CDP_TO_ZCDP,
-            GDP: GDP_TO_ZCDP,
-        }
+        return arrows_to(ZCDP, usual=self.constants == "usual")
 
     def state_of(self, loss: Loss) -> ZCDPState:
         """Rho, exactly."""

@@ -8,8 +8,10 @@ for delta; those of a Gaussian are in `dpkit.privacy.gaussian`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
 
 import numpy as np
 
@@ -251,48 +253,53 @@ def _arrow(name: str, source: type[Loss], target: type[Loss], key: str, locator:
     return Conversion(name=name, source=source, target=target, because=Citation(key=key, locator=locator), apply=apply)
 
 
-PURE_TO_APPROXIMATE = _arrow("pure-to-approximate", PureDP, ApproxDP, "DR14", "Definition 2.4", pure_to_approximate)
-PURE_TO_ZCDP_USUAL = _arrow("pure-to-zcdp-usual", PureDP, ZCDP, "BS16", "Proposition 1.4", pure_to_zcdp_usual)
-PURE_TO_ZCDP = _arrow("pure-to-zcdp", PureDP, ZCDP, "dpkit", "docs/proofs/tight-zcdp.md, Theorem 1", pure_to_zcdp)
-PURE_TO_MEAN_CDP_USUAL = _arrow("pure-to-mean-cdp-usual", PureDP, MeanCDP, "DR16", "Theorem 3.5", pure_to_mean_cdp_usual)
-PURE_TO_MEAN_CDP = _arrow(
-    "pure-to-mean-cdp", PureDP, MeanCDP, "dpkit", "docs/proofs/tight-zcdp.md, Theorem 3", pure_to_mean_cdp
+CONVERSIONS: tuple[Conversion, ...] = (
+    _arrow("pure-to-approximate", PureDP, ApproxDP, "DR14", "Definition 2.4", pure_to_approximate),
+    _arrow("pure-to-zcdp-usual", PureDP, ZCDP, "BS16", "Proposition 1.4", pure_to_zcdp_usual),
+    _arrow("pure-to-zcdp", PureDP, ZCDP, "dpkit", "docs/proofs/tight-zcdp.md, Theorem 1", pure_to_zcdp),
+    _arrow("pure-to-mean-cdp-usual", PureDP, MeanCDP, "DR16", "Theorem 3.5", pure_to_mean_cdp_usual),
+    _arrow("pure-to-mean-cdp", PureDP, MeanCDP, "dpkit", "docs/proofs/tight-zcdp.md, Theorem 3", pure_to_mean_cdp),
+    _arrow("pure-to-renyi", PureDP, RenyiCurve, "BS16", "proof of Proposition 3.3", pure_to_renyi),
+    _arrow("approximate-to-zcdp-usual", ApproxDP, ZCDP, "BS16", "Lemma 8.8", approximate_to_zcdp_usual),
+    _arrow(
+        "approximate-to-zcdp",
+        ApproxDP,
+        ZCDP,
+        "BS16",
+        "Lemma 8.8, with the rho of docs/proofs/tight-zcdp.md, Theorem 1",
+        approximate_to_zcdp,
+    ),
+    _arrow("approximate-to-renyi", ApproxDP, RenyiCurve, "KOV15", "Theorem 3.1, and BS16, Lemma 8.8", approximate_to_renyi),
+    _arrow("mean-cdp-to-zcdp", MeanCDP, ZCDP, "BS16", "section 4", mean_cdp_to_zcdp),
+    _arrow("mean-cdp-to-renyi", MeanCDP, RenyiCurve, "BS16", "section 4", mean_cdp_to_renyi),
+    _arrow("zcdp-to-renyi", ZCDP, RenyiCurve, "BS16", "Definition 1.1", zcdp_to_renyi),
+    _arrow("gdp-to-zcdp", GDP, ZCDP, "DRS22", "Corollary B.6", gdp_to_zcdp),
+    _arrow("gdp-to-renyi", GDP, RenyiCurve, "DRS22", "Corollary B.6", gdp_to_renyi),
+    _arrow(
+        "pure-to-pair",
+        PureDP,
+        LossPair,
+        "KOV15",
+        "Theorem 3.1: randomised response dominates",
+        lambda loss: PurePair(epsilon=loss.epsilon),
+    ),
+    _arrow(
+        "approximate-to-pair",
+        ApproxDP,
+        LossPair,
+        "KOV15",
+        "Theorem 3.1: randomised response, and a slack of delta kept apart",
+        lambda loss: PurePair(epsilon=loss.epsilon),
+    ),
+    _arrow("gdp-to-pair", GDP, LossPair, "DRS22", "Definition 4", lambda loss: GaussianPair(mu=loss.mu)),
 )
-PURE_TO_RENYI = _arrow("pure-to-renyi", PureDP, RenyiCurve, "BS16", "proof of Proposition 3.3", pure_to_renyi)
-APPROXIMATE_TO_ZCDP_USUAL = _arrow("approximate-to-zcdp-usual", ApproxDP, ZCDP, "BS16", "Lemma 8.8", approximate_to_zcdp_usual)
-APPROXIMATE_TO_ZCDP = _arrow(
-    "approximate-to-zcdp",
-    ApproxDP,
-    ZCDP,
-    "BS16",
-    "Lemma 8.8, with the rho of docs/proofs/tight-zcdp.md, Theorem 1",
-    approximate_to_zcdp,
-)
-APPROXIMATE_TO_RENYI = _arrow(
-    "approximate-to-renyi", ApproxDP, RenyiCurve, "KOV15", "Theorem 3.1, and BS16, Lemma 8.8", approximate_to_renyi
-)
-MEAN_CDP_TO_ZCDP = _arrow("mean-cdp-to-zcdp", MeanCDP, ZCDP, "BS16", "section 4", mean_cdp_to_zcdp)
-MEAN_CDP_TO_RENYI = _arrow("mean-cdp-to-renyi", MeanCDP, RenyiCurve, "BS16", "section 4", mean_cdp_to_renyi)
-ZCDP_TO_RENYI = _arrow("zcdp-to-renyi", ZCDP, RenyiCurve, "BS16", "Definition 1.1", zcdp_to_renyi)
-GDP_TO_ZCDP = _arrow("gdp-to-zcdp", GDP, ZCDP, "DRS22", "Corollary B.6", gdp_to_zcdp)
-GDP_TO_RENYI = _arrow("gdp-to-renyi", GDP, RenyiCurve, "DRS22", "Corollary B.6", gdp_to_renyi)
-PURE_TO_PAIR = _arrow(
-    "pure-to-pair",
-    PureDP,
-    LossPair,
-    "KOV15",
-    "Theorem 3.1: randomised response dominates",
-    lambda loss: PurePair(epsilon=loss.epsilon),
-)
-APPROXIMATE_TO_PAIR = _arrow(
-    "approximate-to-pair",
-    ApproxDP,
-    LossPair,
-    "KOV15",
-    "Theorem 3.1: randomised response, and a slack of delta kept apart",
-    lambda loss: PurePair(epsilon=loss.epsilon),
-)
-GDP_TO_PAIR = _arrow("gdp-to-pair", GDP, LossPair, "DRS22", "Definition 4", lambda loss: GaussianPair(mu=loss.mu))
 
-CONVERSIONS = tuple(arrow for arrow in list(globals().values()) if isinstance(arrow, Conversion))
-"""All of them, in this order."""
+
+@cache
+def arrows_to(target: type[Loss], *, usual: bool = False) -> Mapping[type[Loss], Conversion]:
+    """For each notion from which a theorem leads to this one, that theorem; of two, the tight one or the `usual` one."""
+    found: dict[type[Loss], Conversion] = {}
+    for arrow in CONVERSIONS:
+        if arrow.target is target and (arrow.source not in found or arrow.name.endswith("-usual") == usual):
+            found[arrow.source] = arrow
+    return MappingProxyType(found)

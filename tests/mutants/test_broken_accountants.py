@@ -12,7 +12,7 @@ from dpkit.accountants.gdp import GaussianDPAccountant
 from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.rdp import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant, ZCDPState
-from dpkit.privacy.conversions import PURE_TO_ZCDP
+from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.losses import ZCDP, ApproxDP, PureDP
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing import accountant_laws as laws
@@ -83,7 +83,7 @@ class TooSmallAConstant(ZCDPAccountant):
 
     @property
     def conversions(self):
-        wrong = replace(PURE_TO_ZCDP, apply=lambda loss: ZCDP(rho=loss.epsilon**2 / 8))
+        wrong = replace(arrows_to(ZCDP)[PureDP], apply=lambda loss: ZCDP(rho=loss.epsilon**2 / 8))
         return {**ZCDPAccountant.conversions.__get__(self), PureDP: wrong}
 
 

@@ -31,10 +31,10 @@ from dpkit.numerics.rounding import exact_sum, format_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.checks import checked, positive
 from dpkit.privacy.claims import Citation, Conversion
-from dpkit.privacy.conversions import APPROXIMATE_TO_PAIR, GDP_TO_PAIR, PURE_TO_PAIR
+from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.loss_pairs import LossPair, SymmetricPair
-from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
+from dpkit.privacy.losses import ApproxDP, Loss
 from dpkit.privacy.neighbours import Neighbours
 
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
@@ -67,11 +67,7 @@ class LossDistributionAccountant(Accountant[LossState]):
 
     name: ClassVar[str] = "pld"
     native: ClassVar[type[Loss]] = LossPair
-    conversions: ClassVar[Mapping[type[Loss], Conversion]] = {
-        PureDP: PURE_TO_PAIR,
-        ApproxDP: APPROXIMATE_TO_PAIR,
-        GDP: GDP_TO_PAIR,
-    }
+    conversions: ClassVar[Mapping[type[Loss], Conversion]] = arrows_to(LossPair)
     refuses: ClassVar[str] = "a {} loss bounds moments and has no one worst pair of distributions; use zcdp, rdp or best."
 
     width: float = 5e-7
