@@ -77,11 +77,12 @@ def the_rule_holds_for_its_mechanisms(case: RuleCase) -> None:
 
 
 def _is_made(case: RuleCase) -> bool:
-    """Whether a mechanism or a plan has events of the rule's class, be it within others."""
+    """Whether a mechanism, in any of its metrics, or a plan has events of the rule's class, be it within others."""
     kind = case.rule.event
-    for mechanisms, subject in _typical(case.registry, case.seed):
-        if _holds(subject.mechanism.event(at=Distance(metric=mechanisms.factory.metrics[0], value=1)), kind):
-            return True
+    for mechanisms, subject in _typical(case.registry, case.seed, 4):
+        for metric in mechanisms.factory.metrics:
+            if _holds(subject.mechanism.event(at=Distance(metric=metric, value=1)), kind):
+                return True
     return any(_holds(subject.algorithm.plan(1.0), kind) for one in case.algorithms for subject in one.subjects(1))
 
 

@@ -256,3 +256,29 @@ def rule_of_noise_that_an_algorithm_brings():
             return Brought(scale=state.noise)
 
     return {**adds(BringsNoise), "loss_rules": [made]}
+
+
+@right
+def rule_of_another_metric():
+    """One noise and two events: at an L1 distance it makes one of a class of its own."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class FarEvent(dpkit.Event):
+        ratio: float
+
+    made = rule("far-zcdp", FarEvent, dpkit.ZCDP, lambda event: dpkit.ZCDP(rho=event.ratio**2 / 2.0 * (1.0 + 1e-12)))
+
+    class TwoEvents(dpkit.Gaussian):
+        __slots__ = ()
+
+        def event(self, at):
+            listed = [at] if isinstance(at, dpkit.Distance) else list(at)
+            honest = dpkit.Gaussian(scale=self.scale).event(at)
+            return honest if any(one.metric == "l2" for one in listed) else FarEvent(ratio=honest.ratio)
+
+        def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
+            event = self.event(at)
+            known = (made,) if isinstance(event, FarEvent) else dpkit.default_registry().rules_for(dpkit.GaussianEvent)
+            return releasing.claims_of(event, known, neighbours=neighbours)
+
+    return {**adds_mechanism(TwoEvents, metrics=("l2", "l1")), "loss_rules": [made]}
