@@ -22,7 +22,7 @@ from dpkit.auditing.search.pairs import (
     PairGenerator,
     pairs_at,
     registered_pairs,
-    searched,
+    search_extremes,
     takes_any_number,
     worst_pair,
 )
@@ -155,7 +155,7 @@ def plan_audit(
         if search is None and not given:
             given = _usual_pairs(target, at, registry)
             if at is not None and takes_any_number(target, at):
-                given = (*given, *searched(subject, given, at, seed=stream))
+                given = (*given, *search_extremes(subject, given, at, seed=stream))
         real = any("real arithmetic" in assumption for one in claims for assumption in one.assuming)
         rounding = not real if floating_point is None else floating_point
     elif callable(target):

@@ -53,9 +53,8 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds:
     Example: dpkit plugins check hello
     """
     try:
-        from dpkit.testing.conformance import run_checks
+        from dpkit.testing.conformance import LAW_SECONDS, run_checks
         from dpkit.testing.plugin_laws import laws_of_installed
-        from dpkit.testing.time_limit import LAW_SECONDS
     except ModuleNotFoundError as missing:
         fix = 'Install it with `pip install "dpkit[testing]"`.'
         raise PluginError(plugin=name, reason=f"the kit needs {missing.name}.", fix=fix) from None

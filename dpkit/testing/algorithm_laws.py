@@ -15,7 +15,7 @@ import numpy as np
 
 from dpkit.auditing.algorithms.made_up_rows import Table, engine_over, hard_tables
 from dpkit.auditing.algorithms.reachable_parts import differs, holds_number, holds_way_to_data
-from dpkit.auditing.algorithms.scripted_answers import most_steps, played, players, replayed, silence, walked
+from dpkit.auditing.algorithms.scripted_answers import answer_again, make_scripts, most_steps, scripted_curator, silence, walk
 from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
 from dpkit.contracts.algorithm import AnyAlgorithm, Curator
 from dpkit.contracts.factories import AlgorithmFactory
@@ -141,7 +141,7 @@ def the_plan_covers_what_is_charged(case: AlgorithmCase) -> None:
             plan = subject.algorithm.plan(noise)
             for name, curator in _curators(case, subject, plan):
                 try:
-                    path = walked(subject.algorithm, curator, noise, most=most_steps(plan))
+                    path = walk(subject.algorithm, curator, noise, most=most_steps(plan))
                 except PlanExceededError:
                     raise AssertionError(f"more is charged than was planned on {name}, {subject}") from None
                 assert path.done, f"it is not finished after as many steps as its plan has releases, on {name}, {subject}"
@@ -168,22 +168,22 @@ def the_state_holds_no_data(case: AlgorithmCase) -> None:
         table, marks = _marked(case, subject)
         plan = subject.algorithm.plan(1.0)
         curator = curator_over(subject.setting, table, Purse(plan), case.rng(3))
-        path = walked(subject.algorithm, curator.door, 1.0, most=most_steps(plan))
+        path = walk(subject.algorithm, curator.door, 1.0, most=most_steps(plan))
         released = [value for release in curator.trace for value in release.values]
         with silence():
             result = subject.algorithm.result(path.states[-1])
         for thing in [*path.states, result, subject.algorithm]:
             assert not holds_way_to_data(thing), f"a state, the result or the algorithm holds a way to the data, {subject}"
             assert not holds_number(thing, marks), f"a state, the result or the algorithm holds a row's value, {subject}"
-        again = played(replayed(released), setting=subject.setting)
-        other = walked(subject.algorithm, again, 1.0, most=most_steps(plan))
+        again = scripted_curator(answer_again(released), setting=subject.setting)
+        other = walk(subject.algorithm, again, 1.0, most=most_steps(plan))
         assert not differs(path.states, other.states), f"the states depend on more than what was released, {subject}"
 
 
 def a_step_is_pure(case: AlgorithmCase) -> None:
     """The same state and the same answers give the same next state, and the state that went in is as it was."""
     for subject in case.subjects():
-        for name, player in players(case.rng(4)).items():
+        for name, script in make_scripts(case.rng(4)).items():
             plan = subject.algorithm.plan(1.0)
             state = subject.algorithm.init(1.0)
             for _ in range(most_steps(plan)):
@@ -191,7 +191,7 @@ def a_step_is_pure(case: AlgorithmCase) -> None:
                     break
                 kept = copy.deepcopy(state)
                 with silence():
-                    doors = [played(player, setting=subject.setting) for _ in range(2)]
+                    doors = [scripted_curator(script, setting=subject.setting) for _ in range(2)]
                     ends = [subject.algorithm.step(state, door) for door in doors]
                 assert not differs(kept, state), f"a step changed the state that it was given, on {name}, {subject}"
                 assert not differs(*ends), f"a step taken twice gives two states, on {name}, {subject}"
@@ -206,7 +206,7 @@ def degenerate_data_gives_an_answer(case: AlgorithmCase) -> None:
             for name, table in hard_tables(declared(subject.setting), case.rng(5)).items():
                 curator = curator_over(subject.setting, table, Purse(plan), case.rng(6))
                 try:
-                    path = walked(subject.algorithm, curator.door, noise, most=most_steps(plan))
+                    path = walk(subject.algorithm, curator.door, noise, most=most_steps(plan))
                     with silence():
                         for state in path.states:
                             subject.algorithm.result(state)
@@ -275,8 +275,8 @@ def _curators(case: AlgorithmCase, subject: AlgorithmSubject, plan: Event) -> It
             yield name, curator_over(subject.setting, table, Purse(plan), case.rng(2)).door
     except LawNotApplicable:
         pass
-    for name, player in players(case.rng(1)).items():
-        yield f"answers that are {name}", played(player, setting=subject.setting, purse=Purse(plan))
+    for name, script in make_scripts(case.rng(1)).items():
+        yield f"answers that are {name}", scripted_curator(script, setting=subject.setting, purse=Purse(plan))
 
 
 def _marked(case: AlgorithmCase, subject: AlgorithmSubject) -> tuple[Table, frozenset[float]]:

@@ -19,8 +19,7 @@ from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at, released
 from dpkit.testing.claim_laws import MOST_PAIRS, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.sampler_laws import covering_line, log_density_of, white_box
-from dpkit.testing.statistics import samples_gap
+from dpkit.testing.sampler_laws import covering_line, log_density_of, samples_gap, white_box
 
 SINGLE_RELEASES = 2_000
 """Enough to see a scale that is off by a factor of 1.8."""

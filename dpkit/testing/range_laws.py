@@ -18,8 +18,7 @@ from dpkit.privacy.neighbours import Distance
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, built_or_none, ends_of, pairs_at, released
 from dpkit.testing.claim_laws import NEAR, audit_claims, grouped_claims, own_epsilons, profile_of
 from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.sampler_laws import rank_correlations
-from dpkit.testing.statistics import samples_gap
+from dpkit.testing.sampler_laws import rank_correlations, samples_gap
 
 QUICKLY = 20_000
 """Draws on which an audit at one end decides: a factor of 1.2 in the noise is seen."""

@@ -8,13 +8,13 @@ from random import Random
 from hypothesis import example, given
 from hypothesis import strategies as st
 from laws.event_strategies import events, kinds_of_leaves, lists_of_leaves
+from laws.sampling_laws import Account, epsilon_of, epsilon_or_none
 
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.privacy.compositions import optimal_epsilon
 from dpkit.privacy.events import Compose, Event, Parallel, PureEvent, Repeat, ZCDPEvent
 from dpkit.privacy.gaussian import gaussian_epsilon
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.sampling_laws import Account, epsilon_of, epsilon_or_none
 from dpkit.testing.strategies import deltas, examples, log_uniform, relations
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from laws.sampling_laws import Account
 
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.errors import DpkitError, NoIntervalError
@@ -22,7 +23,6 @@ from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF
 from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.sampling_laws import Account
 from dpkit.testing.strategies import examples, log_uniform, relations
 
 _ROUNDING = 1.0 + 1e-13

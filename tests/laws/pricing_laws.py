@@ -14,8 +14,9 @@ from typing import Protocol
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from laws import composition_laws, cross_check_laws
+from laws import composition_laws, cross_check_laws, sampling_laws
 from laws.event_strategies import any_events, events, gaussians, kinds_of_leaves, lists_of_leaves, pure_leaves
+from laws.sampling_laws import CLOSE, Account, epsilon_of, epsilon_or_none
 
 from dpkit import accounting
 from dpkit.accountants.zcdp import ZCDPAccountant
@@ -30,8 +31,6 @@ from dpkit.privacy.claims import Citation, LossRule
 from dpkit.privacy.events import Event, Parallel, PureEvent, Repeat
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
-from dpkit.testing import sampling_laws
-from dpkit.testing.sampling_laws import CLOSE, Account, epsilon_of, epsilon_or_none
 from dpkit.testing.strategies import counts, deltas, epsilons, examples, log_uniform, relations
 
 

@@ -11,6 +11,7 @@ import pytest
 from laws import composition_laws as composition
 from laws import cross_check_laws as cross_check
 from laws import pricing_laws as laws
+from laws import sampling_laws as sampling
 
 import dpkit
 from dpkit import Compose, GaussianEvent, Neighbours, Parallel, PureEvent, Repeat, Subsample
@@ -24,7 +25,6 @@ from dpkit.pricing import assess
 from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import as_event, flatten
 from dpkit.privacy.losses import RenyiCurve
-from dpkit.testing import sampling_laws as sampling
 
 
 def patched(owner, name, wrong):

@@ -19,15 +19,17 @@ from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
 from dpkit.release.simulated import Request, SimulatedCurator, Value
 
-Player = Callable[[int, Query], Value]
+Script = Callable[[int, Query], Value]
 """What a scripted curator answers to its n-th release."""
 
 
-def played(player: Player, *, setting: Setting, purse: Purse | None = None, engines: Sequence[Engine] = ()) -> SimulatedCurator:
+def scripted_curator(
+    script: Script, *, setting: Setting, purse: Purse | None = None, engines: Sequence[Engine] = ()
+) -> SimulatedCurator:
     """A curator whose answers are scripted, in the form in which the noise that is asked for answers."""
 
     def answer(asked: Request) -> Value:
-        return _as_released(player(asked.turn, asked.query), asked.query, asked.mechanism)
+        return _as_released(script(asked.turn, asked.query), asked.query, asked.mechanism)
 
     return SimulatedCurator(answer, setting=setting, purse=purse, engines=engines)
 
@@ -46,7 +48,7 @@ def _as_released(value: Value, query: Query, mechanism: Mechanism) -> Value:
     return given
 
 
-def players(rng: np.random.Generator) -> dict[str, Player]:
+def make_scripts(rng: np.random.Generator) -> dict[str, Script]:
     """Answers that no honest data would give often: zero, huge, negative, alternating, falling, random."""
     noise = rng.standard_normal(4096)
     return {
@@ -59,24 +61,24 @@ def players(rng: np.random.Generator) -> dict[str, Player]:
     }
 
 
-def replayed(values: Sequence[Value]) -> Player:
+def answer_again(values: Sequence[Value]) -> Script:
     """The same answers again; after the last of them, zeros."""
     return lambda turn, query: values[turn] if turn < len(values) else np.zeros(query.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class Walk:
     """One way through an algorithm: its states from the first to the last, and whether it ended by itself."""
 
     states: tuple[object, ...]
     done: bool
 
 
-def walked(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int) -> Path:
+def walk(algorithm: AnyAlgorithm, curator: Curator, noise: float, *, most: int) -> Walk:
     """Every state from the first to the last, or until the given number of steps is done."""
     with silence():
         states = tuple(states_of(algorithm, curator, noise=noise, most=most))
-    return Path(states=states, done=bool(algorithm.finished(states[-1])))
+    return Walk(states=states, done=bool(algorithm.finished(states[-1])))
 
 
 def most_steps(plan: Event) -> int:

@@ -1,7 +1,7 @@
 """What an algorithm asks of a curator, and whether it is what it says: sums of rows within their distances, and no more.
 
-An algorithm is walked under scripted answers. Each query that it asks is tried on made-up rows within the declared ranges.
-Then it is walked over several datasets with the same answers: all that it does must be the same, for nothing but what is
+An algorithm is walk under scripted answers. Each query that it asks is tried on made-up rows within the declared ranges.
+Then it is walk over several datasets with the same answers: all that it does must be the same, for nothing but what is
 released may steer it. Each function returns faults in words, none of which holds data: every row here is made up.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from dpkit.auditing.algorithms.made_up_rows import RowSpace, Table, engine_over, hard_tables, many_rows
 from dpkit.auditing.algorithms.reachable_parts import differs
-from dpkit.auditing.algorithms.scripted_answers import Player, most_steps, played, players, silence, walked
+from dpkit.auditing.algorithms.scripted_answers import Script, make_scripts, most_steps, scripted_curator, silence, walk
 from dpkit.auditing.search.sensitivity import SLACK, Rows, contributions, search_sensitivity
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.query import Block, Query
@@ -50,10 +50,10 @@ class Fault:
 def asked_under_scripts(algorithm: AnyAlgorithm, setting: Setting, noise: float, *, rng: np.random.Generator) -> list[Asked]:
     """What the algorithm hands to the curator, under every script; of many of one kind, the first and the last of each."""
     kinds: dict[tuple[object, ...], list[Asked]] = {}
-    for name, player in players(rng).items():
-        curator = played(player, setting=setting)
+    for name, script in make_scripts(rng).items():
+        curator = scripted_curator(script, setting=setting)
         with contextlib.suppress(Exception):  # numbers made up by an adversary; another law checks that it does not raise
-            walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
+            walk(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
         by_kind: dict[tuple[object, ...], list[Asked]] = {}
         for query, mechanism in curator.asked:
             by_kind.setdefault((query.name, query.shape, query.columns, type(mechanism), name), []).append((query, mechanism))
@@ -185,7 +185,7 @@ def equal_answers_equal_runs(
     tables: dict[str, Table] = hard_tables(setting, rng)
     chosen = {name: tables[name] for name in ("ordinary rows", "lowest rows", "no row")}
     chosen["hundreds of rows, some levels not among them"] = many_rows(setting, rng)
-    scripts = players(rng)
+    scripts = make_scripts(rng)
     plausible = [25.0 + rng.standard_normal(1) for _ in range(64)]
     scripts["plausible"] = lambda turn, query: np.full(query.shape, plausible[turn % 64])
     for name in ("zeros", "random", "plausible", "huge and negative"):
@@ -203,12 +203,12 @@ def equal_answers_equal_runs(
 
 
 def _run(
-    algorithm: AnyAlgorithm, setting: DeclaredSetting, noise: float, player: Player, table: Table | None
+    algorithm: AnyAlgorithm, setting: DeclaredSetting, noise: float, script: Script, table: Table | None
 ) -> tuple[object, int, object, object]:
     """The plan afterwards, the number of steps, the states and the result of each of them."""
     engines = [] if table is None else [engine_over(setting, table)]
-    curator = played(player, setting=setting, engines=engines)
-    path = walked(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
+    curator = scripted_curator(script, setting=setting, engines=engines)
+    path = walk(algorithm, curator, noise, most=most_steps(algorithm.plan(noise)))
     with silence():
         results = [algorithm.result(state) for state in path.states]
     return algorithm.plan(noise), len(path.states), path.states, results

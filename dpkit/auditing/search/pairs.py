@@ -79,17 +79,11 @@ def worst_pair(
         return None
     if at is not None and _numeric(best):
         if subject.density is not None:
-            best, score = _climbed(judge, best, score, at)
-        return _simplified(judge, best, score, at)
+            best, score = _climb(judge, best, score, at)
+        return _simplify(judge, best, score, at)
     if isinstance(candidates, PairSource) and score > 0.0:
         return candidates.simplest(lambda pair: judge(pair) >= _KEEP * score, rng) or best
     return best
-
-
-def looks_worse(subject: Subject, one: Pair, two: Pair, *, seed: np.random.SeedSequence) -> bool:
-    """Whether the claim looks clearly worse at the first pair than at the second."""
-    judge = _Judge(subject=subject, entropy=tuple(seed.generate_state(4).tolist()))
-    return judge(one) > max(0.0, judge(two)) * 1.25 + 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +167,7 @@ def _apart(pair: Pair, at: Distance) -> float:
         return float("inf")
 
 
-def _climbed(judge: _Judge, pair: Pair, score: float, at: Distance) -> tuple[Pair, float]:
+def _climb(judge: _Judge, pair: Pair, score: float, at: Distance) -> tuple[Pair, float]:
     """Gradient ascent on the first value and on the step to the second, by differences under common random numbers."""
     base, move = _floats(pair[0]), _floats(pair[1]) - _floats(pair[0])
     size = at.value
@@ -208,7 +202,7 @@ def _within(point: Array, shape: tuple[int, ...], at: Distance) -> Pair:
     return pair if _apart(pair, at) <= at.value else (base[()], (base + (1.0 - 1e-9) * move)[()])
 
 
-def _simplified(judge: _Judge, pair: Pair, score: float, at: Distance) -> Pair:
+def _simplify(judge: _Judge, pair: Pair, score: float, at: Distance) -> Pair:
     """Entries to zero, to whole numbers, to few digits, one at a time, while the pair stays nearly as bad and within reach."""
     best: Pair = pair
     for side in (0, 1):
@@ -227,11 +221,12 @@ def _simplified(judge: _Judge, pair: Pair, score: float, at: Distance) -> Pair:
     return best
 
 
-def searched(subject: Subject, usual: Sequence[Pair], at: Distance, *, seed: np.random.SeedSequence) -> tuple[Pair, ...]:
-    """A pair that looks clearly worse than the usual ones of a mechanism, if the search among extremes finds one."""
+def search_extremes(subject: Subject, usual: Sequence[Pair], at: Distance, *, seed: np.random.SeedSequence) -> tuple[Pair, ...]:
+    """A pair at which the claim looks clearly worse than at the usual ones, if there is one among extremes."""
     first, second = seed.spawn(2)
     found = worst_pair(subject, extremes(at), seed=first, at=at)
-    if found is None or not all(looks_worse(subject, found, pair, seed=second) for pair in usual):
+    judge = _Judge(subject=subject, entropy=tuple(second.generate_state(4).tolist()))
+    if found is None or not all(judge(found) > max(0.0, judge(pair)) * 1.25 + 0.02 for pair in usual):
         return ()
     return (found,)
 

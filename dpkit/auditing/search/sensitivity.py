@@ -101,7 +101,7 @@ def search_sensitivity(
         if more is not None and not worst.exceeds(worst.size):
             more(worst.try_all)
         if worst.exceeds(worst.size):
-            return worst.shrunk()
+            return worst.shrink()
     return None
 
 
@@ -163,7 +163,7 @@ class _Worst:
         made = self.contribute(self.query, np.stack([row for row in (came, gone) if row is not None]))
         return float(self.sizes(made if gone is None else made[:1] - made[1:])[0])
 
-    def shrunk(self) -> Excess:
+    def shrink(self) -> Excess:
         """The same violation with simpler numbers: each becomes 0, 1, its sign or its leading digit, if that still exceeds."""
         assert self.came is not None
         for which in ("came", "gone"):

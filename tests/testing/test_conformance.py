@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from dpkit.testing.conformance import Check, run_check, run_checks
-from dpkit.testing.time_limit import TookTooLong, limited
+from dpkit.testing.conformance import Check, TookTooLong, limited, run_check, run_checks
 
 
 def endless():

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import Protocol
 
-import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,10 +17,9 @@ from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.events import Event, PureEvent, Repeat, Subsample
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.testing.known_truths import sampled_gaussian_deltas
 from dpkit.testing.strategies import deltas, examples, log_uniform
 
-_REACH, _STEP = 14.0, 1.0 / 256.0
-"""Nodes of the profile: what lies beyond the reach is below 1e-42, the kink costs a relative 1e-3 at the very most."""
 CLOSE = 1.0 + 1e-9
 """What rounding and the search for an order may move a reading by, relatively, between two proofs of one thing."""
 
@@ -115,17 +113,6 @@ def sampled_gaussian_is_never_below_the_truth(account: Account, accountant: str)
             assert true_delta <= delta * (1.0 + 2e-3), f"delta is {true_delta} at epsilon {epsilon}, not {delta}"
 
     law()
-
-
-def sampled_gaussian_deltas(rate: float, ratio: float, *, epsilon: float) -> tuple[float, float]:
-    """The exact deltas, by quadrature, of (1-q) N(0,1) + q N(ratio,1) against N(0,1), and of the reverse."""
-    nodes = np.arange(-_REACH, ratio + _REACH, _STEP)
-    density = np.exp(-0.5 * nodes * nodes) * (_STEP / math.sqrt(2.0 * math.pi))
-    mixture = density * (1.0 + rate * np.expm1(ratio * nodes - 0.5 * ratio * ratio))
-    odds = math.exp(min(epsilon, 700.0))
-    added = float(np.sum(np.maximum(mixture - odds * density, 0.0)))
-    removed = float(np.sum(np.maximum(density - odds * mixture, 0.0)))
-    return added, removed
 
 
 def two_samples_are_one_sample(account: Account, accountant: str) -> None:
