@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.auditing.falsifiers.floating_point import lowest_bits
 from dpkit.auditing.screening import FALSE_ALARM
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, released
@@ -110,7 +111,7 @@ def outputs_lie_on_a_fixed_grid(case: MechanismCase) -> None:
             rare = values[counts <= 2]  # a mechanism that clamps has atoms at its limits, which say nothing of the grid
             if len(rare) < 200:
                 raise LawNotApplicable("most outputs are equal to others")
-            exponents = _lowest_bits(rare)
+            exponents = lowest_bits(rare[rare != 0.0])
             finest = int(exponents.min())
             share = float(np.mean(exponents == finest))
             # of the multiples of a spacing every second one is odd; 0.2 is 38 deviations below that
@@ -234,14 +235,6 @@ def rank_correlations(column: npt.NDArray[np.float64], rng: np.random.Generator)
     centred = ranks - np.mean(ranks)
     spectrum = np.abs(np.fft.rfft(centred, 2 * len(ranks))) ** 2
     return np.asarray(np.fft.irfft(spectrum)[1 : len(ranks)] / np.sum(centred**2))
-
-
-def _lowest_bits(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """The exponent of the lowest bit that is set in each number; zeros are left out."""
-    mantissas, exponents = np.frexp(numbers[numbers != 0.0])
-    whole = np.abs(mantissas * 2.0**53).astype(np.int64)
-    lowest = np.log2((whole & -whole).astype(np.float64)).astype(np.int64)
-    return np.asarray(exponents - 53 + lowest)
 
 
 # The tests below are valid at every sample size, so that the false-alarm probability is what it says.

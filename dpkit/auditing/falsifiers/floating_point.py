@@ -34,11 +34,11 @@ class LastBits(Columns):
         columns = []
         for j in range(self._count):
             one, two = rows[:, j] - self._centers[0][j], rows[:, j] - self._centers[1][j]
-            columns += [np.abs(two) - np.abs(one), _zeros(rows[:, j]), _zeros(one), _zeros(two)]
+            columns += [np.abs(two) - np.abs(one), lowest_bits(rows[:, j]), lowest_bits(one), lowest_bits(two)]
         return np.stack(columns, axis=1)
 
 
-def _zeros(numbers: Array) -> Array:
+def lowest_bits(numbers: Array) -> Array:
     """The exponent of the last bit that is set: on which power-of-two lattice a float lies."""
     mantissa, exponent = np.frexp(numbers)
     whole = np.abs(mantissa * 2.0**53).astype(np.int64)
