@@ -16,7 +16,7 @@ from dpkit.privacy import events
 from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import Event
 
-Made = TypeVar("Made", bound=Factory[Any])
+Named = TypeVar("Named", bound=Factory[Any] | AnyAccountant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +68,7 @@ class Registry:
         if not isinstance(name_or_accountant, str):
             allowed = "the name of an accountant, or an Accountant"
             raise InvalidValueError(field="accountant", found=name_or_accountant, allowed=allowed, where="account")
-        for accountant in self.accountants:
-            if accountant.name == name_or_accountant:
-                return accountant
-        raise UnknownNameError(kind="accountant", name=name_or_accountant, known=self.accountant_names, note=self._left_out())
+        return self._named("accountant", name_or_accountant, self.accountants)
 
     def mechanism(self, name: str) -> MechanismFactory:
         """The mechanism of that name."""
@@ -93,14 +90,12 @@ class Registry:
         """The source of that name."""
         return self._named("source", name, self.sources)
 
-    def _named(self, kind: str, name: str, items: tuple[Made, ...]) -> Made:
+    def _named(self, kind: str, name: str, items: tuple[Named, ...]) -> Named:
         for item in items:
             if item.name == name:
                 return item
-        raise UnknownNameError(kind=kind, name=name, known=[item.name for item in items], note=self._left_out())
-
-    def _left_out(self) -> str:
-        return f"Installed but left out: {' '.join(self.problems)}" if self.problems else ""
+        note = f"Installed but left out: {' '.join(self.problems)}" if self.problems else ""
+        raise UnknownNameError(kind=kind, name=name, known=[item.name for item in items], note=note)
 
     @property
     def accountant_names(self) -> tuple[str, ...]:

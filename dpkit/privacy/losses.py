@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Self
@@ -162,16 +161,12 @@ class LinearCurve(RenyiCurve):
         """One line: the coefficients are summed exactly, so neither order nor grouping can change the result."""
         intercept = exact_sum((curve.intercept, n) for curve, n in zip(curves, counts, strict=True))
         slope = exact_sum((curve.slope, n) for curve, n in zip(curves, counts, strict=True))
-        return _line(intercept, slope, orders)
-
-
-def _line(intercept: Fraction, slope: Fraction, orders: Array) -> Array:
-    # intercept + slope * order = (intercept + slope) + slope * (order - 1), two terms >= 0 whenever intercept >= -slope
-    at_one, rise = round_up(intercept + slope), round_up(slope)
-    with np.errstate(over="ignore"):
-        value = at_one + rise * (orders - 1.0)
-        slack = (abs(at_one) + rise * orders) * 2.0**-51
-    return np.maximum(value + slack, 0.0)
+        # intercept + slope * order = (intercept + slope) + slope * (order - 1), two terms >= 0 whenever intercept >= -slope
+        at_one, rise = round_up(intercept + slope), round_up(slope)
+        with np.errstate(over="ignore"):
+            value = at_one + rise * (orders - 1.0)
+            slack = (abs(at_one) + rise * orders) * 2.0**-51
+        return np.maximum(value + slack, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

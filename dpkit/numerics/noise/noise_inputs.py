@@ -98,8 +98,11 @@ def given_array(value: ArrayLike, *, where: str) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         fix = "Fill in what is masked first, by a rule that is the same for every dataset."
         raise InvalidValueError(field="value", found="a masked array", allowed="an array without a mask", where=where, fix=fix)
-    array = _rectangular(value)
-    if array is None:
+    try:
+        array: NDArray[Any] | None = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        array = None
+    if array is None:  # here the first error, which may quote the value, is gone
         _refuse("a ragged array", "a rectangular array of numbers", where)
     if array.dtype.kind == "f" and not isinstance(value, np.ndarray | np.generic | float) and _has_large_entries(array):
         numbers: NDArray[Any] = np.asarray(value, dtype=object)
@@ -127,13 +130,6 @@ def _without_large_integers(numbers: NDArray[Any], *, saturate: bool, where: str
         _refuse("a larger magnitude", f"integers of at most 2**{most.bit_length() - 1}", where)
     kept = [min(max(number, -most), most) if _is_integer(number) else number for number in numbers.flat]
     return np.array(kept, dtype=np.float64).reshape(numbers.shape)
-
-
-def _rectangular(value: ArrayLike) -> NDArray[Any] | None:
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _has_large_entries(array: NDArray[Any]) -> bool:

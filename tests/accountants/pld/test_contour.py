@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laws import loss_laws as laws
 
 from dpkit.accountants.pld import composition as loss_composition
-from dpkit.accountants.pld.contour_route import ContourSum, kernel_beyond
+from dpkit.accountants.pld.composition import ContourSum, kernel_beyond
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.privacy.gaussian import GaussianDirection
 from dpkit.privacy.loss_pairs import PurePair
