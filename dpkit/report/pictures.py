@@ -79,7 +79,7 @@ def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across:
         height=height,
         series=[(name, [(x(one), y(other)) for one, other in points]) for name, points in finite if points],
         marks=marks,
-        levels=[(y(level), number(level)) for level in levels],
+        levels=list(zip(map(y, levels), _labels(levels), strict=True)),
         across=across,
         up=up,
     )
@@ -104,7 +104,18 @@ def _across(low: float, high: float, height: float) -> tuple[Callable[[float], f
 
     floor = height - BOTTOM
     marks = [value for value in _round_numbers(low, high, most=6) if low <= value <= high]
-    return x, [(x(value), TOP if value == 0.0 and low < 0.0 < high else floor, number(value)) for value in marks]
+    tops = [TOP if value == 0.0 and low < 0.0 < high else floor for value in marks]
+    return x, list(zip(map(x, marks), tops, _labels(marks), strict=True))
+
+
+def _labels(marks: Sequence[float]) -> list[str]:
+    """The marks as numbers, with as many digits as tell them apart."""
+    shown = [number(mark) for mark in marks]
+    for digits in range(5, 18):
+        if len(set(shown)) == len(marks):
+            break
+        shown = [f"{mark:.{digits}g}" for mark in marks]
+    return shown
 
 
 def _round_numbers(low: float, high: float, *, most: int) -> list[float]:

@@ -184,6 +184,7 @@ NEAREST = {
     ("dpkit/pricing/explain.py", "self.excess"),
     ("dpkit/pricing/explain.py", "sum((line.share for line in rest))"),
     ("dpkit/mechanisms/releasing.py", "MOST_DRAWS"),
+    ("dpkit/report/pictures.py", "mark"),
     ("plugins/dpkit-dask/dpkit_dask/cluster.py", "timeout"),
     ("plugins/dpkit-irls/dpkit_irls/needs.py", "needed / size"),
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.far"),

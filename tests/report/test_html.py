@@ -270,6 +270,13 @@ def test_coefficients_of_unlike_sizes_do_not_share_a_picture():
     assert coefficients_figures(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})) == []
 
 
+@pytest.mark.parametrize(("value", "error"), [(50.0171, 0.00124), (499.552, 0.0124), (1e6 + 0.5, 1e-3), (0.1, 5.0)])
+def test_no_two_marks_of_an_axis_look_the_same(value, error):
+    marks = re.findall(r'text-anchor="middle">(.*?)</text>', intervals([("a", value, value - error, value + error)], title="t"))
+    assert len(marks) > 1
+    assert len(set(marks)) == len(marks)
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-7.3, 6.9), (1e-9, 2e-9), (5.0, 5.0), (-1e300, 1e300), (0.0, 0.0)])
 def test_axes_have_few_and_round_numbers(low, high):
     from dpkit.report.pictures import _round_numbers
