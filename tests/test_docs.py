@@ -139,7 +139,7 @@ def test_the_hook_reference_is_what_the_specs_say():
 
 
 def test_the_yaml_reference_is_what_the_keys_say():
-    from dpkit.analysis.reading.reference import yaml_reference
+    from analysis.reading.yaml_reference import yaml_reference
 
     assert (ROOT / "docs" / "yaml.md").read_text(encoding="utf-8") == yaml_reference()
 

@@ -92,12 +92,6 @@ def objection(spec: Spec, path: Path, kind: str) -> str | None:
     return occupied(path, kind)
 
 
-def leads_outside(spec: Spec, path: Path) -> bool:
-    """Whether a file is outside of the folder of its analysis, wherever links lead."""
-    folder = spec.path.absolute().parent.resolve()
-    return not path.resolve().is_relative_to(folder)
-
-
 def check_outputs(spec: Spec, outputs: Mapping[str, Path]) -> None:
     """Refuse, before anything is charged, outputs that would replace what dpkit did not write, or that are one file."""
     for kind, path in outputs.items():

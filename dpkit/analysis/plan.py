@@ -135,15 +135,18 @@ def make_plan(spec: Spec, *, progress: Telling | None = None) -> Plan:
             accept=budget.accept,
             watch=lambda tries: tell(f"solving the noise of {len(algorithms)} steps, try {tries}", tries, None),
         )
-    except InvalidValueError:
-        # the search for a scale went beyond what noise can be: no amount of it is enough
-        raise PlanRefusedError(reason="No noise keeps this plan within the budget.", nearest=_offer(spec)) from None
-    except BudgetUnreachableError as error:
-        raise PlanRefusedError(
-            reason=f"No noise keeps this plan within the budget: {error.reason}", nearest=_offer(spec)
-        ) from None
+    except (InvalidValueError, BudgetUnreachableError) as error:
+        # invalid: the search for a scale went beyond what noise can be, so no amount of it is enough
+        why = f": {error.reason}" if isinstance(error, BudgetUnreachableError) else "."
+        nearest = "Try `accountant: best`, or a larger delta."
+        if budget.delta == 0.0:
+            nearest = "With `delta: 0` only pure noise such as Laplace has a price: choose such noise, or set `delta: 1e-6`."
+        raise PlanRefusedError(reason=f"No noise keeps this plan within the budget{why}", nearest=nearest) from None
     except UnpricedEventError as error:
-        nearest = f"Set `accountant` to one of {', '.join(error.able)}." if error.able else _accepting(spec)
+        unproved = ", ".join(rule.name for rule in spec.registry.rules if rule.status != "proved")
+        nearest = f"Rules that are not proved price only when `budget.accept` names them: {unproved}." if unproved else ""
+        if error.able:
+            nearest = f"Set `accountant` to one of {', '.join(error.able)}."
         raise PlanRefusedError(reason=f"{error}", nearest=nearest) from None
 
     def rescaled(factor: float) -> tuple[Event, float]:
@@ -252,14 +255,3 @@ def _refuse_refuted(claims: tuple[Claim, ...], spec: Spec) -> None:
             reason=f"The plan relies on claims that are refuted: {'; '.join(map(str, refuted))}.",
             nearest=f"Use another mechanism{known}.",
         )
-
-
-def _offer(spec: Spec) -> str:
-    if spec.budget.delta == 0.0:
-        return "With `delta: 0` only pure noise such as Laplace has a price: choose such noise, or set `delta: 1e-6`."
-    return "Try `accountant: best`, or a larger delta."
-
-
-def _accepting(spec: Spec) -> str:
-    unproved = [rule.name for rule in spec.registry.rules if rule.status != "proved"]
-    return f"Rules that are not proved price only when `budget.accept` names them: {', '.join(unproved)}." if unproved else ""

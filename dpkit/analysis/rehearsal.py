@@ -5,7 +5,7 @@ What comes out of the rehearsal's releases is noise around zero from a fixed gen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,8 +59,10 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
     claims: dict[str, Claim] = {}
 
     def noise_around_zero(asked: Request) -> npt.NDArray[np.float64]:
-        for claim in _claims(asked.query, asked.mechanism, setting):
-            claims.setdefault(f"{claim.because}{claim.assuming}{claim.status}", claim)
+        for distance in setting.distances(asked.query):
+            with suppress(DpkitError, TypeError):  # not in this metric
+                for claim in asked.mechanism.claims(distance):
+                    claims.setdefault(f"{claim.because}{claim.assuming}{claim.status}", claim)
         return np.asarray(asked.mechanism.release(np.zeros(asked.query.shape), rng), dtype=np.float64)
 
     curator = SimulatedCurator(noise_around_zero, setting=setting, purse=Purse(algorithm.plan(noise), run=step))
@@ -84,15 +86,6 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
         complete=complete,
         iterations=iterations,
     )
-
-
-def _claims(query: Query, mechanism: Mechanism, setting: Setting) -> Iterator[Claim]:
-    """What a mechanism claims at the distances of a query, in the metrics that it knows."""
-    for distance in setting.distances(query):
-        try:
-            yield from mechanism.claims(distance)
-        except (DpkitError, TypeError):  # not in this metric
-            continue
 
 
 def _planned(query: Query, mechanism: Mechanism, *, times: int) -> PlannedRelease:

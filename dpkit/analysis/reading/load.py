@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpkit.analysis.outputs import leads_outside, objection, outputs_of
+from dpkit.analysis.outputs import objection, outputs_of
 from dpkit.analysis.reading import keys
 from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
@@ -93,9 +93,9 @@ def _check_report(reading: NodeReader, root: Node, spec: Spec) -> None:
     """Results must not replace what the analysis reads, nor what dpkit did not write, nor leave its folder."""
     place = root.entries.get("report", root) if isinstance(root, Entries) else root
     allowed = "a file in the folder of the analysis, or below it, that is not there or that dpkit wrote"
-    outputs = outputs_of(spec.report)
+    outputs, folder = outputs_of(spec.report), spec.path.absolute().parent.resolve()
     for kind, path in outputs.items():
-        if not spec.outside and leads_outside(spec, path):
+        if not spec.outside and not path.resolve().is_relative_to(folder):  # wherever links lead
             found = f"{str(path)!r} is outside of the folder of the analysis"
             reading.problem(place, "report", found, allowed, "`--outside`, or load(..., outside=True), allows it.")
             return

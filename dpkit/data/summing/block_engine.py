@@ -94,20 +94,15 @@ class BlockEngine:
         """The exact total of each query, from one pass over the columns that they need."""
         self.ensure_checked(queries)
         plan = self._plan(queries)
-        totals = self._from_kept(plan)
-        return self._from_source(plan) if totals is None else totals
-
-    def _from_kept(self, plan: QuerySums) -> Totals | None:
-        """The totals from what an earlier pass prepared; None where there is no such thing, or where rows are needed."""
         blocks = self._kept.blocks_of(plan.prepared)
-        if blocks is None:
-            return None
-        totals = plan.zero()
-        for partial in mapped(plan.prepared_partial, blocks, threads=self._threads):
-            if partial is None:
-                return None
-            totals = plan.merge(totals, partial)
-        return plan.finish(totals)
+        if blocks is not None:  # of an earlier pass
+            totals = plan.zero()
+            for partial in mapped(plan.prepared_partial, blocks, threads=self._threads):
+                if partial is None:  # rows are needed
+                    return self._from_source(plan)
+                totals = plan.merge(totals, partial)
+            return plan.finish(totals)
+        return self._from_source(plan)
 
     def _from_source(self, plan: QuerySums) -> Totals:
         totals = plan.zero()

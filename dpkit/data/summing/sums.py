@@ -8,10 +8,12 @@ row stays one row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.contracts.query import Block, Preparation, Query
 from dpkit.data.silence import quietly
@@ -66,14 +68,9 @@ class QuerySum:
         """The exact total of prepared rows; None where `prepared_steps` failed or cannot be right, so that rows are needed."""
         if self.query.prepared_steps is None:
             return None
-        try:
-            found = np.asarray(self.query.prepared_steps(prepared))
-        except (MemoryError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a query's author raises may depend on a value: not passed on
-            show(error, of=f"`prepared_steps` of the query {self.query.name!r}")
-            return None
-        if found.dtype != np.int64 or found.shape != (found.shape[0] if found.ndim else 0, *self.query.shape):
+        of = f"`prepared_steps` of the query {self.query.name!r}"
+        found = _made_of(self.query.prepared_steps, prepared, of=of, kind=None)
+        if found is None or found.dtype != np.int64 or found.shape != (found.shape[0] if found.ndim else 0, *self.query.shape):
             return None
         most = prepared.shape[0] * self.bound / self.grid * (1.0 + 2.0**-40)
         sane = np.abs(np.sum(found, axis=0, dtype=np.float64)) <= most
@@ -93,15 +90,8 @@ class QuerySum:
         bound and grid can add up to.
         """
         fast = self.query.block_sum if self.query.grid is not None else None
-        found = np.empty(0)
-        if fast is not None:
-            try:
-                found = np.asarray(fast(part), dtype=np.float64)
-            except (MemoryError, KeyboardInterrupt):
-                raise
-            except BaseException as error:  # noqa: BLE001 - as above
-                show(error, of=f"`block_sum` of the query {self.query.name!r}")
-        if fast is not None and found.shape == self.query.shape:
+        found = None if fast is None else _made_of(fast, part, of=f"`block_sum` of the query {self.query.name!r}")
+        if found is not None and found.shape == self.query.shape:
             steps = found / self.grid
             if ((np.abs(found) <= part.shape[0] * self.bound) & (steps == np.rint(steps))).all():  # False for NaN
                 return steps
@@ -109,14 +99,8 @@ class QuerySum:
 
     def _row_steps(self, part: Block) -> FloatArray:
         """The contributions of some rows in grid steps. Where `rows` fails, halves are tried, down to the rows it fails on."""
-        try:
-            found = np.asarray(self.query.rows(part), dtype=np.float64)
-        except (MemoryError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - as above
-            show(error, of=f"`rows` of the query {self.query.name!r}")
-            found = np.empty(0)
-        if found.shape == (part.shape[0], *self.query.shape):
+        found = _made_of(self.query.rows, part, of=f"`rows` of the query {self.query.name!r}")
+        if found is not None and found.shape == (part.shape[0], *self.query.shape):
             return guarded_steps(found, bound=self.bound, grid=self.grid)
         if part.shape[0] <= 1:
             return np.zeros((part.shape[0], *self.query.shape))
@@ -179,16 +163,22 @@ class QuerySums:
         return partial
 
 
-def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
-    """What a preparation makes of some rows, read-only; None where it fails."""
+def _made_of(function: Callable[[Block], object], rows: Block, *, of: str, kind: Any = np.float64) -> npt.NDArray[Any] | None:
+    """What an author's function makes of rows; None where it fails. What it raises may depend on a value, and stays here."""
     try:
-        found = np.asarray(preparation.rows(block), dtype=np.float64)
+        found: npt.NDArray[Any] = np.asarray(function(rows), dtype=kind)
     except (MemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - as above
-        show(error, of="a preparation")
+        show(error, of=of)
         return None
-    if found.shape != (block.shape[0], preparation.width):
+    return found
+
+
+def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
+    """What a preparation makes of some rows, read-only; None where it fails."""
+    found = _made_of(preparation.rows, block, of="a preparation")
+    if found is None or found.shape != (block.shape[0], preparation.width):
         return None
     found.flags.writeable = False
     return found

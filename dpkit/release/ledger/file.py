@@ -26,14 +26,6 @@ Identity = tuple[int, int]
 """The device and the number of a file: which one it is, whatever its name."""
 
 
-def real_path(path: str | os.PathLike[str]) -> Path:
-    """The file itself, however many symbolic links lead to it: everybody must find the same companions beside it."""
-    try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError):
-        raise NotALedgerError(path=path, reason="its symbolic links lead nowhere.", fix="Check the path.") from None
-
-
 def companion(path: Path, suffix: str) -> Path:
     """What SQLite would put beside the file."""
     return path.with_name(path.name + suffix)

@@ -24,6 +24,7 @@ from dpkit.errors import (
     InvalidValueError,
     LedgerCorruptError,
     LedgerDisagreementError,
+    NotALedgerError,
     PlanExceededError,
     RunStateError,
     SerialisationError,
@@ -50,7 +51,6 @@ from dpkit.release.ledger.entries import (
     value_text,
     written_amounts,
 )
-from dpkit.release.ledger.file import real_path
 from dpkit.release.ledger.log import Log, broken, linked_entry, now
 from dpkit.release.ledger.sqlite_store import Durability, SqliteStore, create_file
 from dpkit.release.ledger.terms import ExpectedTerms, LedgerTerms, Pricer, Unit
@@ -152,7 +152,11 @@ class Ledger:
         one_of(durability, ("full", "normal"), field="durability", where="ledger")
         finite_number(timeout, field="timeout", where="ledger", minimum=0.0)
         known = default_registry() if registry is None else registry
-        store = SqliteStore(real_path(path), durability=durability, timeout=timeout, read_only=read_only)
+        try:  # the file itself, however many links lead to it: everybody must find the same companions beside it
+            real = Path(path).resolve()
+        except (OSError, RuntimeError):
+            raise NotALedgerError(path=path, reason="its symbolic links lead nowhere.", fix="Check the path.") from None
+        store = SqliteStore(real, durability=durability, timeout=timeout, read_only=read_only)
         try:
             ledger = cls(store, registry=known, who=who)
             if expect is not None:

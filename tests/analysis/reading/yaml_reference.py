@@ -1,4 +1,4 @@
-"""The page docs/yaml.md, from the declared keys: `python -m dpkit.analysis.reading.reference`. A test holds it to them."""
+"""The page docs/yaml.md, from the declared keys: `python tests/analysis/reading/yaml_reference.py`. A test holds it to them."""
 
 from __future__ import annotations
 
