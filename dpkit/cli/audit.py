@@ -15,12 +15,16 @@ import click
 
 from dpkit.cli.analyses import priced
 from dpkit.cli.audit_output import Output
-from dpkit.cli.audit_plugin import audit_plugin, plugin_named
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
 
 if TYPE_CHECKING:
+    from dpkit.auditing.certificates.certificate import AuditCertificate
+    from dpkit.hooks.manager import Installed
     from dpkit.privacy.losses import Loss
+
+_SUBJECTS = 2
+"""At how many typical parameters a mechanism of a plugin is audited."""
 
 
 class _Targets(click.Group):
@@ -115,25 +119,18 @@ def run(
     from dpkit.errors import DpkitError
 
     assert target is not None
-    plugin = plugin_named(target) if target.isidentifier() or "-" in target else None
     if Path(target).is_file():
         from dpkit.auditing.falsifiers.records import audit_file
 
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
-    if plugin is not None:
-        with progress_bar(target, quiet=as_json) as bar:
-            found = audit_plugin(
-                plugin,
-                target,
-                confidence=confidence,
-                samples=samples,
-                seed=secrets.randbits(32) if seed is None else seed,
-                time=seconds,
-                watch=partial(audit_watch, bar, samples=samples),
-            )
-        output.write(found)
-        sys.exit(1 if any(one.refuted for one in found) else 0)
+    if target.replace("-", "_").isidentifier():
+        from dpkit.hooks.manager import installed_plugins
+
+        installed = installed_plugins()
+        if any(plugin.name == target for plugin in installed.plugins):
+            chosen = secrets.randbits(32) if seed is None else seed
+            sys.exit(_plugin(installed, target, confidence, samples, seconds, chosen, output))
     try:
         with progress_bar(target, quiet=as_json) as bar:
             found = run_audit(
@@ -223,6 +220,38 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
                     click.echo(line, err=output.as_json)
     output.write(found, text=False)
     return 1 if wrong else 0
+
+
+def _plugin(
+    installed: Installed, name: str, confidence: float, samples: int, seconds: float | None, seed: int, output: Output
+) -> int:
+    """Every mechanism of a plugin, at typical parameters; the error probability and the time are split over them."""
+    from dpkit.errors import PluginError
+    from dpkit.testing.audit_laws import audit_subject
+    from dpkit.testing.cases import MechanismCase
+
+    plugin = next(one for one in installed.plugins if one.name == name)
+    if not plugin.healthy:
+        raise PluginError(plugin=name, reason=" ".join(plugin.problems))
+    registry = installed.registry
+    cases = [MechanismCase(factory=registry.mechanism(made), registry=registry) for made in plugin.adds.get("mechanisms", ())]
+    if not cases:
+        raise PluginError(plugin=name, reason="it adds no mechanism to audit.")
+    todo = [(case, subject) for case in cases for subject in case.subjects(_SUBJECTS)[:_SUBJECTS]]
+    found: list[AuditCertificate] = []
+    with progress_bar(name, quiet=output.as_json) as bar:
+        for place, (case, subject) in enumerate(todo):
+            found += audit_subject(
+                case,
+                subject,
+                confidence=1.0 - (1.0 - confidence) / len(todo),
+                samples=samples,
+                seed=seed + 1_000 * place,
+                time=None if seconds is None else seconds / len(todo),
+                watch=audit_watch(bar, case.factory.name, place, len(todo), samples=samples),
+            )
+    output.write(found)
+    return 1 if any(one.refuted for one in found) else 0
 
 
 def _analysis(
