@@ -1,68 +1,20 @@
 """The message shows the value with two digits, which is no better."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
 from dpkit.numerics.noise.exact_rounding import LAPLACE
-from dpkit.privacy.neighbours import EITHER
+from tests.mutants.scaled import Scaled, hooks_of
 
 CAUGHT_BY = "errors_show_no_value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorRoundsTheValueEvent(dpkit.Event):
-    ratio: float
-
-
-RULES = (
-    dpkit.LossRule(
-        name="error-rounds-the-value-pure",
-        event=ErrorRoundsTheValueEvent,
-        loss=dpkit.PureDP,
-        neighbours=EITHER,
-        because=dpkit.Citation(key="DMNS06", locator="Proposition 1"),
-        bound=lambda event: dpkit.PureDP(epsilon=event.ratio),
-    ),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorRoundsTheValue:
-    scale: float
-
-    def event(self, at):
-        return ErrorRoundsTheValueEvent(ratio=releasing.ratio_up(at.value, self.scale))
-
+class ErrorRoundsTheValue(Scaled):
     def release(self, value, rng):
         if not np.isfinite(value).all():
             shown = f"more than {np.ravel(value)[0]:.2f}"
             raise dpkit.InvalidValueError(field="value", found="a bad one", allowed=shown, where="x")
         return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
 
-    def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
 
-    def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
-
-
-@dpkit.hookimpl
-def dpkit_mechanisms():
-    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
-    return [
-        dpkit.MechanismFactory(
-            name="error-rounds-the-value",
-            doc="Laplace noise.",
-            make=ErrorRoundsTheValue,
-            parameters=(scale,),
-            metrics=("l1",),
-        )
-    ]
-
-
-@dpkit.hookimpl
-def dpkit_loss_rules():
-    return RULES
+dpkit_mechanisms, dpkit_loss_rules = hooks_of(ErrorRoundsTheValue)
