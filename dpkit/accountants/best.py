@@ -76,7 +76,7 @@ class BestAccountant(Accountant[BestState]):
         chosen = []
         for index, component in enumerate(self.components):
             usable = [state.states[index] for state in states if state.states[index] is not None]
-            chosen.append(component.best(*usable) if usable else None)
+            chosen.append(component.best(*usable) if len(usable) > 1 else usable[0] if usable else None)
         return BestState(states=tuple(chosen))
 
     def reading(self, state: BestState, *, delta: float) -> Reading:

@@ -125,6 +125,8 @@ class _Pricing:
         if not ways:
             overflow = next((refusal for refusal in refusals if isinstance(refusal, LossOverflowError)), None)
             raise overflow if overflow is not None else self.unpriced(event, refusals)
+        if len(ways) == 1:
+            return ways[0]
         # the best state; where the accountant merges several into a new one, every theorem used is named
         state = self.accountant.best(*(way.state for way in ways))
         # of equal proofs one that is proved, and of those the most direct

@@ -204,7 +204,16 @@ class HalvesUnderReplaceOne(ZCDPAccountant):
         return replace(state, rho=state.rho / 4) if neighbours is Neighbours.REPLACE_ONE else state
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalvesDelta(GaussianDPAccountant):
+    """delta(epsilon) is half of what epsilon(delta) says."""
+
+    def delta(self, state, *, epsilon):
+        return GaussianDPAccountant.delta(self, state, epsilon=epsilon) / 2
+
+
 BROKEN = [
+    (HalvesDelta(), laws.no_delta_is_below_the_truth),
     (DropsTheCount(), laws.repeat_equals_unrolled),
     (DropsTheCountEverywhere(), laws.never_below_gaussian_truth),
     (DropsTheCountEverywhere(), laws.never_below_pure_truth),

@@ -110,7 +110,8 @@ class TheWorstIsBest(BestAccountant):
     """The largest reading instead of the smallest."""
 
     def _winner(self, state, *, delta):
-        readings = [(component, component.reading(part, delta=delta)) for component, part in self._priced(state)]
+        priced = [(index, part) for index, part in enumerate(state.states) if part is not None]
+        readings = [(index, self.components[index].reading(part, delta=delta)) for index, part in priced]
         return max(readings, key=lambda pair: pair[1].epsilon)
 
 
