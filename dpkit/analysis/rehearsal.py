@@ -79,22 +79,23 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
     kinds: dict[tuple[str, str, tuple[int, ...]], list[Asked]] = {}
     for query, mechanism in curator.asked:
         kinds.setdefault((query.name, repr(mechanism), query.shape), []).append((query, mechanism))
+    releases = []
+    for asked in kinds.values():
+        query, mechanism = asked[-1]
+        scale: object = mechanism.scale if isinstance(mechanism, Scaled) else None
+        release = PlannedRelease(
+            query=query.name,
+            mechanism=type(mechanism).__name__,
+            scale=float(scale) if isinstance(scale, int | float) else None,
+            times=len(asked),
+            error=mechanism.accuracy(query.shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
+            shape=query.shape,
+        )
+        releases.append(release)
     return Rehearsal(
-        releases=tuple(_planned(*asked[-1], times=len(asked)) for asked in kinds.values()),
+        releases=tuple(releases),
         claims=tuple(claims.values()),
         asked=tuple(asked[-1] for asked in kinds.values()),
         complete=complete,
         iterations=iterations,
-    )
-
-
-def _planned(query: Query, mechanism: Mechanism, *, times: int) -> PlannedRelease:
-    scale: object = mechanism.scale if isinstance(mechanism, Scaled) else None
-    return PlannedRelease(
-        query=query.name,
-        mechanism=type(mechanism).__name__,
-        scale=float(scale) if isinstance(scale, int | float) else None,
-        times=times,
-        error=mechanism.accuracy(query.shape, CONFIDENCE) if isinstance(mechanism, Accurate) else None,
-        shape=query.shape,
     )

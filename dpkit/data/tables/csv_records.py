@@ -185,7 +185,11 @@ def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> It
         chunk = file.read(CHUNK)
         ended = not chunk
         data += chunk
-        run = _decided(data, begins, grammar, ended=ended)
+        if b'"' not in data:  # every line feed ends a record
+            run = RecordRun(begins=begins, data=data if ended else data[: data.rfind(b"\n") + 1])
+        else:
+            quoted = grammar.records(data, ended=ended)
+            run = RecordRun(begins=begins, data=data[: sum(map(len, quoted))], quoted=quoted)
         length = len(run.data or b"")
         if length:
             yield run if stop is None or begins + length <= stop else _shortened(run, stop)
@@ -196,14 +200,6 @@ def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> It
             begins = _after_long_record(file, data, grammar)
             file.seek(begins)
             data = b""
-
-
-def _decided(data: bytes, begins: int, grammar: _Grammar, *, ended: bool) -> RecordRun:
-    """The records at the beginning of these bytes whose ends are decided by them."""
-    if b'"' not in data:
-        return RecordRun(begins=begins, data=data if ended else data[: data.rfind(b"\n") + 1])
-    quoted = grammar.records(data, ended=ended)
-    return RecordRun(begins=begins, data=data[: sum(map(len, quoted))], quoted=quoted)
 
 
 def _shortened(run: RecordRun, stop: int) -> RecordRun:
