@@ -13,7 +13,7 @@ import numpy as np
 from dpkit._version import __version__
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
-from dpkit.auditing.certificates.recipe import Recipe, encoded_distance, encoded_pairs, named_mechanism, written_recipe
+from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
 from dpkit.auditing.falsifiers.registered import Falsifier, Stage, others
 from dpkit.auditing.outputs import Sampler
 from dpkit.auditing.search.pairs import (
@@ -183,8 +183,8 @@ def plan_audit(
     parts = {
         "target": _described(target, registry) if recipe is None else recipe,
         "claim": "own" if claim is None else "given",
-        "pairs": encoded_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
-        "at": encoded_distance(at),
+        "pairs": encode_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
+        "at": encode_distance(at),
         "density": None if density is None else named_mechanism(density, registry) or "unnamed",
         "falsifiers": None if falsifiers is None else list(falsifiers),
         "floating point": rounding,

@@ -58,7 +58,7 @@ def run_check(check: Check, *, seconds: float = LAW_SECONDS) -> CheckResult:
     outcome: Outcome = "passed"
     detail = ""
     with made_up():
-        _, error = attempted(partial(limited, check.run, seconds=seconds))
+        _, error = attempted(partial(run_within, check.run, seconds=seconds))
     if isinstance(error, LawNotApplicable):
         outcome, detail = "skipped", str(error)
     elif isinstance(error, LawUnchecked):
@@ -93,7 +93,7 @@ def parametrize_with_laws(checks: Iterable[Check]) -> Any:
     def runner(check: Check) -> Callable[[], None]:
         def run() -> None:
             try:
-                limited(check.run, seconds=LAW_SECONDS)
+                run_within(check.run, seconds=LAW_SECONDS)
             except LawNotApplicable as reason:
                 pytest.skip(str(reason))
             except TookTooLong as reason:
@@ -111,7 +111,7 @@ class TookTooLong(BaseException):
     """The time is over."""
 
 
-def limited(run: Callable[[], None], *, seconds: float) -> None:
+def run_within(run: Callable[[], None], *, seconds: float) -> None:
     """Run a law; `TookTooLong` where it does not end in time.
 
     On the main thread an alarm interrupts it. Elsewhere, and on systems without alarms, it is left behind on a thread that

@@ -21,7 +21,7 @@ import dpkit
 from dpkit.analysis.reading.load import load
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.formats import as_html
-from dpkit.auditing.certificates.recipe import decoded, decoded_pairs, read_recipe
+from dpkit.auditing.certificates.recipe import decode, decode_pairs, read_recipe
 from dpkit.auditing.falsifiers.records import audit_trace
 from dpkit.errors import DpkitError, SpecError, visible
 from dpkit.privacy.events import Event
@@ -270,7 +270,7 @@ def shown(certificate):
     as_html([certificate])
     recipe = read_recipe(certificate.recipe)
     for part in recipe.values():
-        for read in (decoded, decoded_pairs):
+        for read in (decode, decode_pairs):
             with contextlib.suppress(DpkitError):
                 read(part)
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dpkit.testing.conformance import Check, TookTooLong, limited, run_check, run_checks
+from dpkit.testing.conformance import Check, TookTooLong, run_check, run_checks, run_within
 
 
 def endless():
@@ -40,9 +40,9 @@ def test_it_is_ended_on_other_threads_too():
 
 
 def test_what_ends_in_time_is_as_without_a_limit():
-    limited(lambda: None, seconds=60.0)
+    run_within(lambda: None, seconds=60.0)
     with pytest.raises(ZeroDivisionError):
-        limited(lambda: 1 / 0, seconds=60.0)
+        run_within(lambda: 1 / 0, seconds=60.0)
 
 
 def test_an_alarm_of_somebody_else_is_kept():
@@ -53,7 +53,7 @@ def test_an_alarm_of_somebody_else_is_kept():
     try:
         signal.setitimer(signal.ITIMER_REAL, 30.0)
         with pytest.raises(TookTooLong):
-            limited(endless, seconds=0.02)
+            run_within(endless, seconds=0.02)
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 1.0
         assert rung == []
     finally:

@@ -20,7 +20,7 @@ from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import AuditCertificate
-from dpkit.auditing.certificates.recipe import Recipe, decoded, encoded
+from dpkit.auditing.certificates.recipe import Recipe, decode, encode
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import WhiteBox
@@ -201,10 +201,10 @@ def audit_named_algorithm(
     known = default_registry() if registry is None else registry
     recipe: dict[str, object] = {
         "algorithm": name,
-        "parameters": encoded(dict(parameters)),
+        "parameters": encode(dict(parameters)),
         "noise": float(noise),
-        "setting": _encoded_setting(setting),
-        "tables": encoded([{column: list(values) for column, values in table.items()} for table in tables]),
+        "setting": _encode_setting(setting),
+        "tables": encode([{column: list(values) for column, values in table.items()} for table in tables]),
         "claim": "plan" if claim is None else "given",
     }
     for part in ("parameters", "tables"):
@@ -233,8 +233,8 @@ def rerun_algorithm(
 ) -> list[AuditCertificate]:
     """The same audit, from its recipe and the seed of the certificate."""
     try:
-        parameters, tables = decoded(recipe["parameters"]), decoded(recipe["tables"])
-        name, noise, setting = str(recipe["algorithm"]), float(recipe["noise"]), _decoded_setting(recipe["setting"])
+        parameters, tables = decode(recipe["parameters"]), decode(recipe["tables"])
+        name, noise, setting = str(recipe["algorithm"]), float(recipe["noise"]), _decode_setting(recipe["setting"])
         given = recipe["claim"] == "given"
     except (KeyError, TypeError, ValueError) as error:
         raise SerialisationError(reason=f"the recipe names no audit of an algorithm ({type(error).__name__}).") from None
@@ -252,7 +252,7 @@ def rerun_algorithm(
     )
 
 
-def _encoded_setting(setting: DeclaredSetting) -> dict[str, object]:
+def _encode_setting(setting: DeclaredSetting) -> dict[str, object]:
     return {
         "columns": [_column(column) for column in setting.schema.columns],
         "neighbours": setting.neighbours.value,
@@ -268,16 +268,16 @@ def _column(column: Column) -> dict[str, object]:
     body: dict[str, object] = {"is": kind}
     for part in dataclasses.fields(column):  # type: ignore[arg-type]
         value = getattr(column, part.name)
-        body[part.name] = {"policy": value.value} if isinstance(value, Policy) else encoded(value)
+        body[part.name] = {"policy": value.value} if isinstance(value, Policy) else encode(value)
     return body
 
 
-def _decoded_setting(node: Mapping[str, Any]) -> DeclaredSetting:
+def _decode_setting(node: Mapping[str, Any]) -> DeclaredSetting:
     try:
         columns = []
         for column in node["columns"]:
             fields = {
-                name: Policy(value["policy"]) if "policy" in value else decoded(value)
+                name: Policy(value["policy"]) if "policy" in value else decode(value)
                 for name, value in column.items()
                 if name != "is"
             }

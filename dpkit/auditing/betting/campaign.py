@@ -98,15 +98,15 @@ def investigate(
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            return _refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            return _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
-    return _survived(subject, processes, pairs, threshold, level, late)
+    return _report_survived(subject, processes, pairs, threshold, level, late)
 
 
-def _refuted(
+def _report_refuted(
     decisive: Process,
     source: Source,
     log_e: float,
@@ -133,7 +133,7 @@ def _refuted(
     )
 
 
-def _survived(
+def _report_survived(
     subject: Subject, processes: Sequence[Process], pairs: int, threshold: float, bound_alpha: float, late: bool
 ) -> Finding:
     leading = max(processes, key=lambda process: process.log_e)

@@ -48,7 +48,7 @@ def named_mechanism(mechanism: object, registry: Registry) -> dict[str, object] 
             made = factory.build(**values)
         except (AttributeError, DpkitError, TypeError, ValueError):
             continue
-        parameters = {name: encoded(value) for name, value in values.items()}
+        parameters = {name: encode(value) for name, value in values.items()}
         if type(made) is type(mechanism) and _alike(made, mechanism) and None not in parameters.values():
             return {"mechanism": factory.name, "parameters": parameters}
     return None
@@ -64,10 +64,10 @@ def made_mechanism(parts: Recipe, registry: Registry) -> Mechanism:
     name, parameters = parts.get("mechanism"), parts.get("parameters")
     if not isinstance(name, str) or not isinstance(parameters, dict):
         raise SerialisationError(reason="the recipe names no mechanism with its parameters.")
-    return registry.mechanism(name).build(**{key: decoded(value) for key, value in parameters.items()})
+    return registry.mechanism(name).build(**{key: decode(value) for key, value in parameters.items()})
 
 
-def encoded(value: object) -> dict[str, object] | None:
+def encode(value: object) -> dict[str, object] | None:
     """A number, a text, an array, or lists and records of these, with what type it was; None for anything else."""
     if value is None or isinstance(value, bool | int | str):
         return {"is": "plain", "value": value}
@@ -78,16 +78,16 @@ def encoded(value: object) -> dict[str, object] | None:
             return None
         return {"is": "array", "dtype": value.dtype.str, "shape": list(value.shape), "value": _texts(value)}
     if isinstance(value, list | tuple):
-        items = [encoded(item) for item in value]
+        items = [encode(item) for item in value]
         return None if None in items else {"is": type(value).__name__, "value": items}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        named = {key: encoded(item) for key, item in value.items()}
+        named = {key: encode(item) for key, item in value.items()}
         return None if None in named.values() else {"is": "dict", "value": named}
     return None
 
 
-def decoded(node: object) -> Any:
-    """What `encoded` was given."""
+def decode(node: object) -> Any:
+    """What `encode` was given."""
     try:
         assert isinstance(node, dict)
         kind, value = node["is"], node["value"]
@@ -104,9 +104,9 @@ def decoded(node: object) -> Any:
                 array = np.array([_number(text, dtype) for text in value], dtype=dtype).reshape(shape)
                 return array if shape else array[()]
             case "list" | "tuple":
-                return [decoded(item) for item in value] if kind == "list" else tuple(decoded(item) for item in value)
+                return [decode(item) for item in value] if kind == "list" else tuple(decode(item) for item in value)
             case "dict":
-                return {str(key): decoded(item) for key, item in value.items()}
+                return {str(key): decode(item) for key, item in value.items()}
     except (AssertionError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise SerialisationError(reason=f"the recipe holds a value that cannot be read ({type(error).__name__}).") from None
     raise SerialisationError(reason="the recipe holds a value of an unknown kind.")
@@ -121,26 +121,26 @@ def _number(item: object, dtype: np.dtype[Any]) -> object:
     return float(str(item)) if dtype.kind == "f" else item
 
 
-def encoded_pairs(pairs: Sequence[tuple[object, object]]) -> object | None:
+def encode_pairs(pairs: Sequence[tuple[object, object]]) -> object | None:
     """All pairs, in order; None where one cannot be written or all are too long."""
-    found = encoded([tuple(pair) for pair in pairs])
+    found = encode([tuple(pair) for pair in pairs])
     return None if found is None or len(json.dumps(found)) > LONGEST else found
 
 
-def decoded_pairs(node: object) -> tuple[tuple[object, object], ...]:
+def decode_pairs(node: object) -> tuple[tuple[object, object], ...]:
     """The pairs that were written."""
     try:
-        return tuple((one, two) for one, two in decoded(node))
+        return tuple((one, two) for one, two in decode(node))
     except (TypeError, ValueError):
         raise SerialisationError(reason="the recipe holds no pairs of datasets.") from None
 
 
-def encoded_distance(at: Distance | None) -> object:
+def encode_distance(at: Distance | None) -> object:
     """The metric and the value."""
     return None if at is None else {"metric": at.metric, "value": at.value}
 
 
-def decoded_distance(node: object) -> Distance | None:
+def decode_distance(node: object) -> Distance | None:
     """The distance that was written."""
     if node is None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from dpkit.auditing.audit import audit
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
-from dpkit.auditing.certificates.recipe import decoded_distance, decoded_pairs, made_mechanism, read_recipe
+from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
 from dpkit.auditing.falsifiers.registered import others
 from dpkit.auditing.outputs import Sampler
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
@@ -112,7 +112,7 @@ def _rerun(
     claim = None if recipe.get("claim") == "own" else certificate.claim
     return audit(
         _target(certificate, described, registry) if target is None else target, claim, None, certificate.confidence, samples,
-        certificate.seed, at=decoded_distance(recipe.get("at")),
+        certificate.seed, at=decode_distance(recipe.get("at")),
         pairs=_pairs(recipe, certificate) if pair is None else (pair,),
         density=_density(recipe, registry) if density is None else density,
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
@@ -149,7 +149,7 @@ def _density(recipe: Mapping[str, object], registry: Registry) -> WhiteBox | Non
 def _pairs(recipe: Mapping[str, object], certificate: AuditCertificate) -> tuple[tuple[object, object], ...]:
     """The datasets, where the certificate holds them whole."""
     if recipe.get("pairs") is not None:
-        return decoded_pairs(recipe["pairs"])
+        return decode_pairs(recipe["pairs"])
     try:
         one, two = (ast.literal_eval(text) for text in certificate.witness.pair)
     except (ValueError, SyntaxError):
