@@ -57,7 +57,7 @@ def open_ledger(spec: Spec) -> Ledger:
     """The spec's ledger, held against what the spec says of the dataset, the unit, the relation and the columns."""
     path = spec.budget.ledger
     assert path is not None
-    expect = ExpectedTerms(neighbours=spec.data.neighbours, unit=spec.data.unit_terms, dataset=spec.data.name)
+    expect = ExpectedTerms(neighbours=spec.data.neighbours, unit=spec.data.unit.terms, dataset=spec.data.name)
     read_only = os.path.exists(path) and not os.access(path, os.W_OK)
     ledger = Ledger.open(path, expect=expect, registry=spec.registry, read_only=read_only)
     if ledger.terms.schema:

@@ -70,8 +70,7 @@ def run_algorithms(
     check_agreement(engine, setting)  # before anything is reserved
     if ledger is not None:  # its prices hold for its own relation and unit
         unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
-        spelt = "row" if unit.column is None else {"column": unit.column, "at_most": unit.at_most}
-        for field, given in (("neighbours", setting.neighbours), ("unit", spelt)):
+        for field, given in (("neighbours", setting.neighbours), ("unit", unit.terms)):
             fixed = getattr(ledger.terms, field)
             if fixed != given:
                 raise LedgerDisagreementError(path=ledger.path, field=field, ledger=fixed, given=given)

@@ -36,11 +36,6 @@ class DataSpec:
         """What algorithms plan with."""
         return DeclaredSetting(schema=self.schema, neighbours=self.neighbours, unit=self.unit, rows=self.rows)
 
-    @property
-    def unit_terms(self) -> str | dict[str, object]:
-        """The unit as ledgers write it."""
-        return "row" if self.unit.column is None else {"column": self.unit.column, "at_most": self.unit.at_most}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSpec:

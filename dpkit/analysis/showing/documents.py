@@ -56,7 +56,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "file": spec.path.name,
         "dataset": spec.data.name,
         "neighbours": str(spec.data.neighbours),
-        "unit": spec.data.unit_terms,
+        "unit": spec.data.unit.terms,
         "budget": {"epsilon": spec.budget.epsilon, "delta": spec.budget.delta, "accountant": spec.budget.accountant},
         "epsilon": jsonable(plan.epsilon),
         "delta": plan.delta,

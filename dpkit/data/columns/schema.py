@@ -88,6 +88,11 @@ class PrivacyUnit:
                 fix="Name a column.",
             )
 
+    @property
+    def terms(self) -> str | dict[str, object]:
+        """The unit as ledgers write it."""
+        return "row" if self.column is None else {"column": self.column, "at_most": self.at_most}
+
     def knows_size(self, neighbours: Neighbours) -> bool:
         """Whether the number of rows is public: neighbours that replace one row have equally many."""
         return self.column is None and neighbours is Neighbours.REPLACE_ONE

@@ -42,10 +42,6 @@ class QuerySum:
     grid: float
     rows_at_once: int
 
-    def zero(self) -> ExactSum:
-        """The total of no rows."""
-        return ExactSum.zero(self.query.shape, grid=self.grid)
-
     def total(self, block: Block, prepared: Block | None = None) -> ExactSum:
         """The exact total of a block, from what was prepared of it where that is given and the query can use it."""
         if prepared is not None:
@@ -53,7 +49,7 @@ class QuerySum:
             if found is not None:
                 return found
         mine = self.own_columns(block)
-        total = self.zero()
+        total = ExactSum.zero(self.query.shape, grid=self.grid)
         by_integers = self.rows_at_once <= FEW_ROWS
         at_once = max(1, _ENTRIES_AT_ONCE // max(1, math.prod(self.query.shape))) if by_integers else self.rows_at_once
         for start in range(0, mine.shape[0], at_once):
@@ -117,7 +113,7 @@ class QuerySums:
 
     def zero(self) -> Totals:
         """The totals of no rows."""
-        return tuple(one.zero() for one in self.sums)
+        return tuple(ExactSum.zero(one.query.shape, grid=one.grid) for one in self.sums)
 
     def partial(self, block: Block) -> Totals:
         """The totals of some rows, given as codes of `columns`. Raises on no value, and warns of none."""
