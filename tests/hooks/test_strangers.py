@@ -245,6 +245,7 @@ def test_what_does_not_suit_is_refused_at_its_line_with_what_does(analysis):
     fixed = refused(("{steps: 3}", "{steps: 3, reach: 2.0}"))
     assert fixed.path == "steps[0].with.mechanism.strange.reach"
     assert "the plan chooses it" in fixed.allowed
+    assert refused(("{steps: 3}", "{steps: 3, raech: 2.0}")).allowed == "steps"
     unknown = refused(("over-forty", "over-fourty"))
     assert "Did you mean 'over-forty'?" in unknown.hint
     assert refused(("{column: age}", "{column: aeg}")).line == 16

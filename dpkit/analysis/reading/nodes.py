@@ -130,7 +130,9 @@ def parameters(
     known = owner.parameters
     before = len(reading.problems)
     given = Entries(entries={}, keys={}, place=at.place) if node is None else node
-    reading.keys(given, path, [parameter.name for parameter in known], former=owner.former)
+    chosen_by_plan = owner.scale if isinstance(owner, MechanismFactory) else None
+    names = [parameter.name for parameter in known if parameter.name != chosen_by_plan]
+    reading.keys(given, path, names, former=owner.former)
     values: dict[str, object] = {}
     for parameter in known:
         found = given.entries.get(parameter.name)
