@@ -21,6 +21,7 @@ from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe, decode, encode
+from dpkit.auditing.falsifiers.records import COVERAGE
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import WhiteBox
@@ -117,7 +118,7 @@ def _overspent(plan: AuditPlan, error: PlanExceededError, runs: int) -> AuditCer
     """Refuted by plan coverage: one run is enough, and no dataset makes it right."""
     event = Witnessed(
         words=f"run {runs} asked for {error.asked}, where its plan holds {error.plan}",
-        code="Purse(plan).charge(event)",
+        code=COVERAGE,
     )
     found = Finding(falsifier="plan coverage", verdict="refuted", log_e=math.inf, samples=runs, event=event)
     return plan.certify(plan.subjects[0], found, hypothesis="records", level=1.0 - plan.confidence)

@@ -30,6 +30,9 @@ from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
 from dpkit.release.run_algorithms import RunResult
 
+COVERAGE = "PlanCoverage(plan).take(event)"
+"""What a witness against plan coverage says as code: as the first certificates did, since replays compare it."""
+
 _DELTA = 1e-6
 """Where plan and charges are compared by price; the comparison release by release needs none."""
 _ROUNDING = 1e-6
@@ -118,7 +121,7 @@ def _covered(
                 words = f"what was charged costs epsilon = {spent!r} at delta = {in_full(_DELTA)}, and the plan {planned!r}"
     because = Citation(key="caller", locator=f"the plan of the run, by the accountant {accountant}")
     claim = Claim(loss=ApproxDP(epsilon=planned, delta=_DELTA), neighbours=neighbours, because=because)
-    return _certificate(target, claim, "plan coverage", words, "Purse(plan).charge(event)", "")
+    return _certificate(target, claim, "plan coverage", words, COVERAGE, "")
 
 
 def _beyond(events: Sequence[Event], budget: Loss, neighbours: Neighbours, registry: Registry) -> tuple[str, str]:
