@@ -48,6 +48,7 @@ def order_does_not_matter_to_the_bit(account: Account, accountant: str) -> None:
         delta=deltas(),
         random=st.randoms(use_true_random=True),
     )
+    @example(several=[PureEvent(epsilon=size) for size in (0.1, 0.2, 0.3)], delta=1e-6, random=Random(0))
     def law(several: list[Event], delta: float, random: Random) -> None:
         shuffled = list(several)
         random.shuffle(shuffled)
