@@ -294,7 +294,7 @@ def test_the_report_shows_the_audit_of_its_own_analysis_and_no_other(analysis, t
     assert "Nothing that this analysis relies on was refuted" in report.read_text()
     changed(analysis, ("epsilon: 1.0", "epsilon: 0.9"))
     run("run", analysis)
-    assert "of another analysis" in report.read_text()
+    assert "belongs to another analysis" in report.read_text()
 
 
 def test_a_certificate_that_was_changed_is_not_shown(analysis, tmp_path):
