@@ -14,12 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
-from dpkit import InvalidValueError
-from dpkit_irls.measuring.coverage import FIRST_SEED, Case, Coverage, Summary, designs, summary
+from dpkit import InvalidValueError, Neighbours
+from dpkit_irls.measuring.coverage import (
+    FIRST_SEED,
+    Case,
+    Coverage,
+    Summary,
+    designs,
+    foretold,
+    level_errors,
+    other_designs,
+    summary,
+)
 from dpkit_irls.measuring.gaps import SEED, Measurements
 
 BUDGET_OF_PAPER = "the paper's budget, which does not hold"
-TABLES = ("needs", "coverage", "limit")
+TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan")
+
+
+LEAST_FITS = 100
+"""With fewer fits of a design a case is not told."""
 
 
 def marks(table: str) -> tuple[str, str]:
@@ -66,8 +80,10 @@ LINES: tuple[Line, ...] = (
 )
 
 SOME = ((1_000, 1.0), (3_000, 0.5), (3_000, 1.0), (3_000, 8.0), (20_000, 1.0), (20_000, 1_000.0))
-ALL = tuple((rows, epsilon) for rows in (1_000, 3_000, 20_000, 100_000) for epsilon in (0.5, 1.0, 8.0, 1_000.0))
+ALL = tuple((rows, epsilon) for epsilon in (1.0, 0.5, 8.0, 1_000.0) for rows in (1_000, 3_000, 20_000, 100_000))
 """Rows and epsilon of the coverage table, usually and in full."""
+ADD_REMOVE = ((3_000, 1.0), (20_000, 1.0))
+"""Rows and epsilon at which intervals are measured where the number of rows is not public."""
 LIMIT = (20_000, 5_000.0)
 """Rows and epsilon at which a fit is compared with the same without privacy."""
 
@@ -81,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--datasets", type=int, default=None, help="how many datasets a size, and fits a case")
     parser.add_argument("--only", choices=TABLES, default=None, help="one of the tables")
     parser.add_argument("--keep", type=Path, default=None, help="a folder that keeps what was measured")
+    parser.add_argument("--as-it-is", action="store_true", help="coverage of what was kept, without measuring more")
     parser.add_argument("--into", type=Path, default=None, help=f"a page with marks such as {' '.join(marks('needs'))}")
     chosen = parser.parse_args(arguments)
     progress = (lambda text: print(f"\r{text:<100}", end="", file=sys.stderr)) if sys.stderr.isatty() else (lambda text: None)
@@ -101,11 +118,18 @@ def _made(name: str, chosen: argparse.Namespace, progress: Callable[[str], None]
         datasets = chosen.datasets or (3 if chosen.small else 200 if chosen.full else 20)
         return needs_table(Measurements(path=path, progress=progress), small=chosen.small, datasets=datasets)
     kept = Coverage(path=path, progress=progress)
+    if name == "levels":
+        return levels_table(fits=chosen.datasets or (2 if chosen.small else 40))
+    if name == "plan":
+        return plan_table(kept, fits=chosen.datasets or (4 if chosen.small else 100))
+    if name == "add-remove":
+        fits = dict.fromkeys((rows for rows, _ in ADD_REMOVE), chosen.datasets or (4 if chosen.small else 100))
+        return coverage_table(kept, ADD_REMOVE, fits, small=chosen.small, neighbours=Neighbours.ADD_REMOVE)
     if name == "limit":
         return limit_table(kept, fits=chosen.datasets or (1 if chosen.small else 20 if chosen.full else 4), small=chosen.small)
     cases = SOME[:1] if chosen.small else ALL if chosen.full else SOME
     fits = {rows: _fits(rows, chosen) for rows, _ in cases}
-    return coverage_table(kept, cases, fits, small=chosen.small)
+    return coverage_table(kept, cases, fits, small=chosen.small, as_it_is=chosen.as_it_is)
 
 
 def _fits(rows: int, chosen: argparse.Namespace) -> int:
@@ -154,31 +178,85 @@ def needs_table(kept: Measurements, *, small: bool, datasets: int) -> str:
     return "\n".join(lines)
 
 
-def coverage_table(kept: Coverage, cases: Sequence[tuple[int, float]], fits: dict[int, int], *, small: bool) -> str:
-    """A row a design: the least and the largest coverage of a coefficient's 95% interval in each case."""
+def coverage_table(
+    kept: Coverage,
+    cases: Sequence[tuple[int, float]],
+    fits: dict[int, int],
+    *,
+    small: bool,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    as_it_is: bool = False,
+) -> str:
+    """A row a design: the least and the largest coverage of a coefficient's 95% interval in each case. With `as_it_is`
+    nothing more is measured, and only cases in which every design was are told.
+    """
     names = list(designs())[:2] if small else list(designs())
-    kept.measure([(Case(design=name, rows=rows, epsilon=epsilon), fits[rows]) for rows, epsilon in cases for name in names])
-    heads = [f"N = {rows:,}, epsilon {epsilon:g}" for rows, epsilon in cases]
-    lines = [f"| design | {' | '.join(heads)} |", "|---|" + "---|" * len(cases)]
-    found = {
-        (name, case): summary(kept.rows[Case(design=name, rows=case[0], epsilon=case[1]).key][: fits[case[0]]])
-        for name in names
-        for case in cases
-    }
-    for name in names:
-        cells = [_range(found[name, case]) for case in cases]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    three = [f"{min(found[name, case].within_three for name in names):.3f}" for case in cases]
-    ratios = [
-        f"{min(found[name, case].ratios[0] for name in names):.2f} to {max(found[name, case].ratios[1] for name in names):.2f}"
-        for case in cases
+
+    def case(name: str, cell: tuple[int, float]) -> Case:
+        return Case(design=name, rows=cell[0], epsilon=cell[1], neighbours=neighbours)
+
+    if as_it_is:
+        counts = {cell: min(len(kept.rows.get(case(name, cell).key, ())) for name in names) for cell in cases}
+        counts = {cell: min(count, fits[cell[0]]) for cell, count in counts.items() if count >= LEAST_FITS}
+    else:
+        kept.measure([(case(name, cell), fits[cell[0]]) for cell in cases for name in names])
+        counts = {cell: fits[cell[0]] for cell in cases}
+    parts = [
+        _coverage_part([cell for cell in counts if cell[1] == epsilon], epsilon, names, counts, kept, case)
+        for epsilon in sorted({epsilon for _, epsilon in counts})
     ]
-    hidden = [f"{np.mean([found[name, case].hidden for name in names]):.2f}" for case in cases]
+    return "\n\n".join([*parts, f"Seeds from {FIRST_SEED:,}, which were not used for tuning."])
+
+
+def _coverage_part(
+    cells: Sequence[tuple[int, float]],
+    epsilon: float,
+    names: Sequence[str],
+    counts: dict[tuple[int, float], int],
+    kept: Coverage,
+    case: Callable[[str, tuple[int, float]], Case],
+) -> str:
+    """The cases of one epsilon."""
+    cells = sorted(cells)
+    heads = [f"N = {rows:,} ({counts[rows, each]} fits)" for rows, each in cells]
+    lines = [f"| epsilon {epsilon:g} | {' | '.join(heads)} |", "|---|" + "---|" * len(cells)]
+    found = {(name, cell): summary(kept.rows[case(name, cell).key][: counts[cell]]) for name in names for cell in cells}
+    for name in names:
+        lines.append(f"| {name} | {' | '.join(_range(found[name, cell]) for cell in cells)} |")
+    three = [f"{min(found[name, cell].within_three for name in names):.3f}" for cell in cells]
+    ratios = [_ratios([found[name, cell].ratios for name in names]) for cell in cells]
+    hidden = [f"{np.mean([found[name, cell].hidden for name in names]):.2f}" for cell in cells]
     lines.append(f"| errors within three stated ones, least of a design | {' | '.join(three)} |")
     lines.append(f"| stated over observed error | {' | '.join(ratios)} |")
     lines.append(f"| coefficients that a note calls hidden | {' | '.join(hidden)} |")
-    counted = ", ".join(f"{count} fits at {rows:,} rows" for rows, count in fits.items())
-    return "\n".join([*lines, "", f"{counted}. Seeds from {FIRST_SEED:,}, which were not used for tuning."])
+    return "\n".join(lines)
+
+
+def _ratios(found: Sequence[tuple[float, float]]) -> str:
+    return f"{np.nanmin([low for low, _ in found]):.2f} to {np.nanmax([high for _, high in found]):.2f}"
+
+
+def levels_table(*, fits: int) -> str:
+    """Errors of rare levels beside those of least squares."""
+    case = Case(design="levels of 1%", rows=20_000, epsilon=1.0)
+    private, plain = (
+        np.sqrt(np.mean(np.square(each))) for each in zip(*(level_errors(case, n) for n in range(fits)), strict=True)
+    )
+    lines = ["| levels of 1% among 20,000 rows, epsilon 1 | error |", "|---|---|"]
+    lines += [f"| private | {private:.3f} |", f"| least squares | {plain:.3f} |", f"| ratio (bar: 3) | {private / plain:.2f} |"]
+    return "\n".join([*lines, "", f"Root mean squares over ten levels and {fits} fits."])
+
+
+def plan_table(kept: Coverage, *, fits: int) -> str:
+    """What a plan foretells over the errors of fits, for data that are as they were declared."""
+    cases = [Case(design=name, rows=rows, epsilon=1.0) for name in list(other_designs())[1:] for rows in (1_000, 3_000, 20_000)]
+    kept.measure([(case, fits) for case in cases])
+    lines = ["| design | N | foretold over observed error |", "|---|---|---|"]
+    for case in cases:
+        off = np.array([row[0] for row in kept.rows[case.key][:fits]])
+        ratios = foretold(case) / np.sqrt(np.mean(off * off, axis=0))
+        lines.append(f"| {case.design} | {case.rows:,} | {np.min(ratios):.2f} to {np.max(ratios):.2f} |")
+    return "\n".join([*lines, "", f"{fits} fits each at epsilon 1. Bar: 0.5 to 2."])
 
 
 def _range(found: Summary) -> str:

@@ -131,7 +131,7 @@ def made_up(
     shares: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> Array:
     """Rows of codes: numbers normal around the middle of their range, levels as these shares say or alike, the target a line
-    plus noise.
+    plus noise. A rare level moves the target no more than a frequent one.
     """
     features = []
     for name in columns[:-1]:
@@ -145,7 +145,7 @@ def made_up(
     block = np.column_stack(features)
     x = widened(block, levels_of(setting, columns[:-1]))
     middles = np.mean(x, axis=0) if rows else 0.0
-    standard = (x - middles) / _spreads(setting, columns, shares)
+    standard = (x - middles) / _spreads(setting, columns, shares, rare=0.5)
     signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
     low, high = setting.range(columns[-1])
     half = 0.5 * high - 0.5 * low
@@ -166,14 +166,14 @@ def _shares(setting: Setting, name: str, shares: Mapping[str, Sequence[float]]) 
     return np.asarray(shares.get(name, (1.0 / levels,) * levels), dtype=np.float64)
 
 
-def _spreads(setting: Setting, columns: tuple[str, ...], shares: Mapping[str, Sequence[float]]) -> Array:
-    """The standard deviations of the made-up entries; 1 where there is none."""
+def _spreads(setting: Setting, columns: tuple[str, ...], shares: Mapping[str, Sequence[float]], *, rare: float = 0.0) -> Array:
+    """The standard deviations of the made-up entries, of levels at least `rare`; 1 where there is none."""
     spreads: list[float] = []
     for name in columns[:-1]:
         (low, high), levels = setting.range(name), setting.levels(name)
         if levels:
             parts = _shares(setting, name, shares)[1:]
-            spreads += [float(np.sqrt(part * (1.0 - part))) or 1.0 for part in parts]
+            spreads += [max(float(np.sqrt(part * (1.0 - part))), rare) or 1.0 for part in parts]
         else:
             spreads.append((0.5 if (low, high) == (0.0, 1.0) else 0.15 * (high - low)) or 1.0)
     return np.array(spreads)

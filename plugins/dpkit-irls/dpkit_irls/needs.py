@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FAILING = 3.0
-"""With fewer rows than the need over this, an answer is mostly noise (measured for `bounded`; taken over for the others)."""
+"""With fewer rows than the need over this, an answer is mostly noise (measured for `irls`; taken over for the others)."""
 
 
 def least_rows(needed: int, *, answer_anyway: bool) -> int:

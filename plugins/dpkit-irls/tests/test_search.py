@@ -1,7 +1,7 @@
 """Hypothesis looks for neighbours above each bound: over rows, weights, coefficients, frames and thresholds, extremes first.
 
 It finds none; with a bound lowered by 1% it finds a pair, except where a bound is known not to be tight. And every query that a
-run of `bounded` really asked is tried on all pairs of a pool of hard rows, one row a block, many rows a block, in any order.
+run of `irls` really asked is tried on all pairs of a pool of hard rows, one row a block, many rows a block, in any order.
 """
 
 import random

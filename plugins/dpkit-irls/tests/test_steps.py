@@ -1,4 +1,4 @@
-"""What a step of `bounded` releases and what is read from it."""
+"""What a step of `irls` releases and what is read from it."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Form `bounded`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
+"""Algorithm `irls`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
 
 Releases (asking): octaves of columns and targets, then their places and the counts of levels; the scatter of directions;
 lengths; then steps, each the gradient with a matrix that costs nothing. What is between them is post-processing (stages).
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit import Compose, Curator, Event, Scaled, Setting, planned_event
 from dpkit_irls import needs
@@ -124,7 +125,7 @@ class BoundedIRLS:
         now, known = state.filter, self.known(state)
         slopes = known.coefficients[: len(self.entries)] + np.array(self.start[: len(self.entries)] or 0.0)
         return Fit(
-            form="bounded",
+            form="irls",
             features=self.entries,
             coefficients=tuple(map(float, slopes)),
             intercept=float(known.coefficients[-1]) + state.frame.origin if self.intercept else 0.0,
@@ -145,7 +146,17 @@ class BoundedIRLS:
             return Known(coefficients=np.zeros(self.layout.size))
         scatter, shape = shapes_of(now, expected, self.tuning)
         persons = self.facts.rows_of_a_person()
-        found = covariances(now, scatter, shape, plenty=state.plenty, rows_of_a_person=persons, tuning=self.tuning)
+        found = covariances(
+            now,
+            scatter,
+            shape,
+            counts=expected.counts,
+            rare=self._rare(state),
+            plenty=state.plenty,
+            rows_of_a_person=persons,
+            constant=self.intercept,
+            tuning=self.tuning,
+        )
         believed = coefficient_precisions(self.layout, state.frame, state.widths, state.spread, self.tuning)
         position, found = moderated(now.position, found, state.frame, believed)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
@@ -154,6 +165,13 @@ class BoundedIRLS:
             errors=tuple(map(float, errors)),
             hidden=tuple(np.flatnonzero(found.left(to_columns) > self.tuning.hidden).tolist()),
         )
+
+    def _rare(self, state: BoundedState) -> npt.NDArray[np.bool_]:
+        """The entries of levels whose count the noise hides."""
+        found = np.zeros(self.layout.size, dtype=bool)
+        for category, few in zip(self.layout.categories, state.few, strict=False):
+            found[category.part] = np.isin(category.others(state.frame), few)
+        return found
 
     def needed_rows(self, noise: float) -> int:
         """About how many rows this form needs at this noise, fitted to what was measured."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit_irls.bounded.filter import Filter
 from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen
@@ -37,38 +38,61 @@ class Covariances:
 
 
 def covariances(
-    now: Filter, scatter: Shape, shape: Shape, *, plenty: float, rows_of_a_person: float, tuning: Tuning
+    now: Filter,
+    scatter: Shape,
+    shape: Shape,
+    *,
+    counts: Array,
+    rare: npt.NDArray[np.bool_],
+    plenty: float,
+    rows_of_a_person: float,
+    constant: bool,
+    tuning: Tuning,
 ) -> Covariances:
     """Of the position of a filter; `plenty` is how many times the needed rows there are.
 
     Rows of one person may all be alike, so that there are only as many independent ones as persons.
     """
-    size = now.position.size
-    middle, inside = _middle(now, scatter, tuning) * rows_of_a_person, _last_slope(now)
+    middle, inside = _middle(now, scatter, counts, tuning) * rows_of_a_person, _last_slope(now)
     drawn = _drawn(shape, tuning)
-    values, vectors = eigen(drawn)
-    values = np.maximum(values, 1e-12)
-    root, inverse_root = of_eigen(np.sqrt(values), vectors), of_eigen(1.0 / np.sqrt(values), vectors)
-    start = np.broadcast_to(now.prior, drawn.shape)
-    noise, answers, identity = np.zeros_like(drawn), np.zeros_like(drawn), np.eye(size)
-    for gain in now.gains:
-        kept = root @ (gain.matrix * gain.slope) @ root
-        parts, turned = eigen(kept)
-        kept = of_eigen(np.clip(parts, 0.0, tuning.overshoot), turned)  # steps beyond that were damped
-        rest = identity - inverse_root @ kept @ root
-        start, noise = _turned(rest, start), _turned(rest, noise) + gain.added
+    rare = rare & (np.diag(shape.spread) > tuning.empty * np.diag(shape.mean))
+    if rare.any():
+        drawn = _maybe_empty(drawn, rare, tuning)
+    unseen = max(1.0, tuning.unseen / max(plenty, 0.05)) ** 4 if constant else 1.0
+    start = np.broadcast_to(unseen * now.prior + np.outer(now.position, now.position), drawn.shape)
+    rests = _rests(now, drawn, tuning)
+    for rest in rests:
+        start = _turned(rest, start)
+    if constant and now.curvature.precision == 0.0:
+        rests = _rests(now, _tilted(drawn, tuning), tuning)
+    noise, answers = np.zeros_like(drawn), np.zeros_like(drawn)
+    for gain, rest in zip(now.gains, rests, strict=True):
+        noise = _turned(rest, noise) + gain.added
         answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
     wide = tuning.wide + tuning.widen / max(plenty, 0.5)
     return Covariances(noise=noise * wide, sampling=_turned(answers, middle) * wide, start=start * wide)
 
 
-def _middle(now: Filter, scatter: Shape, tuning: Tuning) -> Array:
+def _rests(now: Filter, drawn: Array, tuning: Tuning) -> list[Array]:
+    """What each step left of an error, for every curvature drawn."""
+    values, vectors = eigen(drawn)
+    values = np.maximum(values, 1e-12)
+    root, inverse_root = of_eigen(np.sqrt(values), vectors), of_eigen(1.0 / np.sqrt(values), vectors)
+    identity, found = np.eye(now.position.size), []
+    for gain in now.gains:
+        parts, turned = eigen(root @ (gain.matrix * gain.slope) @ root)
+        kept = of_eigen(np.clip(parts, 0.0, tuning.overshoot), turned)  # steps beyond that were damped
+        found.append(identity - inverse_root @ kept @ root)
+    return found
+
+
+def _middle(now: Filter, scatter: Shape, counts: Array, tuning: Tuning) -> Array:
     """The sum of squared scores times w w'."""
     squared = 1.0 - now.near_share if now.tied else mean_squared_score(now.threshold / now.scale)
     base = Shape(mean=squared * scatter.mean, spread=np.zeros_like(scatter.mean))
     if now.middle.precision == 0.0:
         return base.mean
-    return blended(now.middle.mean, base, now.middle.spread, tuning).mean
+    return blended(now.middle.mean, base, now.middle.spread, tuning, counts=counts).mean
 
 
 def _last_slope(now: Filter) -> float:
@@ -93,9 +117,31 @@ def _drawn(shape: Shape, tuning: Tuning) -> Array:
     half, inverse_half = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
     apart = tuning.draw_width * shape.spread * drawn * (1.0 - np.eye(size)) / products
     parts, turned = eigen(inverse_half @ apart @ inverse_half)
-    parts = np.where(parts > 0.0, 1.0 + parts, 1.0 / (1.0 - np.minimum(parts, 0.0)))  # 1 + parts, but positive
+    least = 1.0 - tuning.cut
+    below = least / (2.0 - (1.0 + np.minimum(parts, -tuning.cut)) / least)
+    parts = np.where(parts > -tuning.cut, 1.0 + parts, below)  # 1 + parts, but positive
     made = half @ of_eigen(parts, turned) @ half
     return np.asarray(made * products * factors[:, :, None] * factors[:, None, :])
+
+
+def _maybe_empty(drawn: Array, rare: npt.NDArray[np.bool_], tuning: Tuning) -> Array:
+    """The same where, in every other draw, levels whose count the noise hides have hardly any rows."""
+    factors = np.ones(drawn.shape[:2])
+    factors[::2, rare] = np.sqrt(tuning.least_curve)
+    return np.asarray(drawn * factors[:, :, None] * factors[:, None, :])
+
+
+def _tilted(drawn: Array, tuning: Tuning) -> Array:
+    """The same where residuals may be larger on one side of the middle than on the other, which no scatter tells: rows with
+    small ones have more curvature, so its centre is not that of the rows, and the constant (the last) is known less.
+    """
+    size = drawn.shape[1]
+    values, vectors = eigen(drawn[:, :-1, :-1])
+    tilts = np.random.default_rng(1).normal(size=(tuning.draws, size - 1, 1)) * (tuning.tilt / np.sqrt(max(size - 1, 1)))
+    tilts = of_eigen(np.sqrt(np.maximum(values, 0.0)), vectors) @ tilts
+    by = np.broadcast_to(np.eye(size), drawn.shape).copy()
+    by[:, :-1, -1] = tilts[:, :, 0] / np.sqrt(np.maximum(drawn[:, -1:, -1], 1e-300))
+    return _turned(by, drawn)
 
 
 def _turned(by: Array, matrices: Array) -> Array:

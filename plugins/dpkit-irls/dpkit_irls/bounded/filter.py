@@ -75,7 +75,7 @@ def shapes_of(now: Filter, expected: Expected, tuning: Tuning) -> tuple[Shape, S
     if now.curvature.precision > 0.0:
         per = max(now.curvature.near / now.curvature.precision / expected.total, 0.1)
         factor = expected.far / per
-        shape = blended(now.curvature.mean * factor, shape, now.curvature.spread * factor, tuning)
+        shape = blended(now.curvature.mean * factor, shape, now.curvature.spread * factor, tuning, counts=expected.counts)
     return scatter, shape
 
 

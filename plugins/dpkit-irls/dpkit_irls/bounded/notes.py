@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dpkit_irls.bounded.state import BoundedState
 
 TIES = (
-    "Many targets are equal: the threshold is 1.345 spreads of the target, not of the residuals. For a target of yes and no "
-    "the algorithm `logistic` models the probability."
+    "Many targets are equal, or may be: the threshold is 1.345 spreads of the target, not of the residuals. For a target of "
+    "yes and no the algorithm `logistic` models the probability."
 )
 
 YES_OR_NO = (

@@ -1,4 +1,4 @@
-"""What `bounded` asks of the data, stage by stage, and how much of the budget each release gets."""
+"""What `irls` asks of the data, stage by stage, and how much of the budget each release gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of `bounded` are for, one after the other: from public facts, or a number of rows that was released."""
+"""What the steps of `irls` are for, one after the other: from public facts, or a number of rows that was released."""
 
 from __future__ import annotations
 

@@ -72,9 +72,10 @@ class Shape:
         return Shape(mean=self.mean * factors, spread=self.spread * factors)
 
 
-def blended(found: Array, base: Shape, spread: float, tuning: Tuning) -> Shape:
+def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts: Array | None = None) -> Shape:
     """Empirical Bayes, entry by entry in units of the base's diagonal: a noisy matrix (this sd on its diagonal, sqrt(2) less
-    off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it.
+    off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it; what
+    the noise hides of that is at most a few times the base's size. Rows of few `counts` say little, however small the noise is.
     """
     size = found.shape[0]
     units = np.sqrt(np.maximum(np.diag(base.mean), 1e-12))
@@ -83,11 +84,15 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning) -> Shape:
     noise = np.full((size, size), spread * spread / 2.0)
     np.fill_diagonal(noise, spread * spread)
     noise = noise / products**2
+    if counts is not None:
+        noise = noise + tuning.one_row / np.sqrt(np.outer(counts, counts))
     weights = 1.0 / (noise + 0.02) ** 2
     excess, diagonal = weights * (apart * apart - noise), np.eye(size, dtype=bool)
     distance = np.zeros((size, size))
     for part in (diagonal, ~diagonal):
-        distance[part] = max(0.0, float(np.sum(excess[part])) / max(float(np.sum(weights[part])), 1e-300))
+        whole = max(float(np.sum(weights[part])), 1e-300)
+        unsure = math.sqrt(2.0 * float(np.sum((weights[part] * noise[part]) ** 2))) / whole
+        distance[part] = max(0.0, float(np.sum(excess[part])) / whole) + min(tuning.unsure * unsure, 10.0)
     prior = np.maximum(distance, (base.spread / products) ** 2)
     kept = prior / np.maximum(prior + noise, 1e-300)
     left = math.sqrt(float(np.mean(kept * kept * noise)))

@@ -1,4 +1,4 @@
-"""What `bounded` makes of released values, stage by stage: post-processing, finite whatever was released."""
+"""What `irls` makes of released values, stage by stage: post-processing, finite whatever was released."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> 
         units[place] *= seen.scale
     target = found[-1]
     tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, total, target.shown / bins.widths[-1])
+    may_be_yes_or_no = facts.setting.range(facts.columns[-1]) == (0.0, 1.0)
+    tied = tied or (may_be_yes_or_no and state.schedule(facts.iterations, tuning).few)  # few rows do not show ties
     frame = replace(frame, centres=tuple(centres), units=tuple(units), origin=frame.origin + target.centre)
     return replace(state, frame=frame, spread=target.scale, tied=tied, widths=widths)
 

