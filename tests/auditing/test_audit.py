@@ -1,13 +1,12 @@
 """The audit finds what is broken, leaves alone what is right, and says so in a certificate that cannot be edited."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 import dpkit
-from dpkit import GDP, ZCDP, ApproxDP, AuditCertificate, InvalidValueError, PureDP, SerialisationError, audit
+from dpkit import GDP, ZCDP, ApproxDP, AuditCertificate, PureDP, audit
 
 
 def laplace(scale):
@@ -96,18 +95,6 @@ def test_the_seed_decides_everything():
     assert one == two
 
 
-def test_a_certificate_survives_json_and_not_an_edit():
-    (certificate,) = audit(laplace(1.0), claim=PureDP(epsilon=1.0), pair=(0.0, 1.0), samples=5_000, rng=1)
-    text = certificate.to_json()
-    assert AuditCertificate.from_json(text) == certificate
-    assert json.loads(text)["dpkit_audit"] == 1
-    with pytest.raises(SerialisationError, match="digest"):
-        AuditCertificate.from_json(text.replace('"samples": 5000', '"samples": 500000'))
-    with pytest.raises(SerialisationError):
-        AuditCertificate.from_json("{}")
-    assert "NOT REFUTED" in str(certificate)
-
-
 def test_time_is_a_budget():
     def slow(value, n, rng):
         import time
@@ -118,27 +105,3 @@ def test_time_is_a_budget():
     (certificate,) = audit(slow, PureDP(epsilon=1.0), (0.0, 1.0), samples=10_000_000, time=0.3, rng=1)
     assert certificate.samples < 10_000_000
     assert "time" in certificate.note
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"target": laplace(1.0), "pair": (0.0, 1.0)},
-        {"target": laplace(1.0), "claim": PureDP(epsilon=1.0)},
-        {"target": 3, "claim": PureDP(epsilon=1.0), "pair": (0.0, 1.0)},
-        {"target": laplace(1.0), "claim": 1.0, "pair": (0.0, 1.0)},
-        {"target": laplace(1.0), "claim": PureDP(epsilon=1.0), "pair": (0.0, 1.0), "confidence": 1.0},
-        {"target": laplace(1.0), "claim": PureDP(epsilon=1.0), "pair": (0.0, 1.0), "samples": 0},
-        {"target": lambda value, n, rng: np.zeros(n + 1), "claim": PureDP(epsilon=1.0), "pair": (0.0, 1.0)},
-        {"target": lambda value, n, rng: np.array(["a"] * n), "claim": PureDP(epsilon=1.0), "pair": (0.0, 1.0)},
-        {"target": dpkit.Laplace(scale=1.0)},
-    ],
-)
-def test_wrong_input_is_named(arguments):
-    with pytest.raises(InvalidValueError):
-        audit(**arguments)
-
-
-def test_an_unknown_falsifier_is_named():
-    with pytest.raises(dpkit.UnknownNameError, match="black box"):
-        audit(laplace(1.0), PureDP(epsilon=1.0), (0.0, 1.0), falsifiers=["blackbox"])

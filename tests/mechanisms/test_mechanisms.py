@@ -220,29 +220,6 @@ def test_the_density_integrates_to_one_and_is_the_sampler_s(mechanism):
     assert stats.chi2.sf(statistic, int(keep.sum())) > 1e-6
 
 
-def test_the_symmetric_density_is_that_of_its_free_entries():
-    mechanism = SymmetricGaussian(scale=0.7)
-    output = np.array([[0.3, -0.2], [-0.2, 1.1]])
-    expected = sum(
-        stats.norm.logpdf(gap, scale=scale)
-        for gap, scale in ((0.3 - 1.0, 0.7), (1.1 + 2.0, 0.7), (-0.2 - 0.5, 0.7 / math.sqrt(2.0)))
-    )
-    assert float(mechanism.log_density(output, SYMMETRIC)) == pytest.approx(expected)
-    stacked = mechanism.log_density(np.stack([output, SYMMETRIC]), SYMMETRIC)
-    assert stacked.shape == (2,)
-    assert stacked[0] == pytest.approx(expected)
-
-
-def test_symmetric_noise_is_a_vector_with_the_frobenius_norm(judges):
-    draws = SymmetricGaussian(scale=2.0).release_many(SYMMETRIC, 50_000, np.random.default_rng(3)) - SYMMETRIC
-    assert np.array_equal(draws, np.swapaxes(draws, 1, 2))
-    coordinates = np.stack([draws[:, 0, 0], draws[:, 1, 1], math.sqrt(2.0) * draws[:, 0, 1]])
-    for coordinate in coordinates:
-        judges.assert_uniform(stats.norm.cdf(np.asarray(coordinate), scale=2.0))
-    correlation = np.corrcoef(coordinates) * math.sqrt(50_000)
-    assert np.abs(correlation[np.triu_indices(3, 1)]).max() < stats.norm.isf(1e-6 / 6)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "value", "outcomes"),
     [

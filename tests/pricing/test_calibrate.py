@@ -33,16 +33,6 @@ def test_the_scale_is_the_closed_form_and_on_the_safe_side(family, budget, accou
     assert dpkit.account(family(scale), accountant).within(budget)
 
 
-@pytest.mark.parametrize("iterations", [1, 5, 10, 20])
-def test_mean_concentration_solves_its_own_equation_and_not_the_taylor_bound(iterations):
-    mean = 0.9
-    scale = dpkit.calibrate(laplace(iterations), MeanCDP(mu=mean, tau=100.0), "cdp")
-    each = 1.0 / scale
-    assert iterations * each * math.expm1(each) / 2.0 == pytest.approx(mean, rel=1e-9)
-    assert iterations * each * math.expm1(each) / 2.0 <= mean
-    assert each < math.sqrt(2.0 * mean / iterations)
-
-
 @pytest.mark.parametrize("sensitivity", [1e-9, 1e-3, 1.0, 1e6, 1e12])
 def test_the_scale_follows_the_sensitivity(sensitivity):
     budget = ApproxDP(epsilon=1.0, delta=1e-6)

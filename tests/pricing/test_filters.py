@@ -1,21 +1,29 @@
-"""Filters keep a fixed budget under adaptive queries; odometers read at any time; both refuse what no theorem covers."""
+"""Filters keep a fixed budget under adaptive queries, by the theorems that allow them; the rest is refused."""
 
-import math
+from fractions import Fraction
 
 import pytest
+from pricing.filling import admitted, fill
 
 import dpkit
-from dpkit import GDP, RDP, ZCDP, ApproxDP, ApproxEvent, GaussianEvent, LaplaceEvent, MeanCDP, PureDP, PureEvent, Repeat
+from dpkit import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    ApproxEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    MeanCDP,
+    PureDP,
+    PureEvent,
+    Repeat,
+    account,
+    privacy_filter,
+)
+from dpkit.privacy.gaussian import gaussian_delta
 
 TARGET = ApproxDP(epsilon=1.0, delta=1e-6)
-
-
-def fill(filter_, event):
-    charged = 0
-    while filter_.admits(event):
-        filter_ = filter_.charge(event)
-        charged += 1
-    return filter_, charged
 
 
 @pytest.mark.parametrize(
@@ -44,38 +52,6 @@ def test_what_a_filter_admitted_keeps_the_budget_under_plain_composition(account
     assert dpkit.account(Repeat(event=event, times=charged), "best").epsilon(delta=1e-6) <= 1.0
 
 
-def test_a_refused_charge_changes_nothing():
-    full, _ = fill(dpkit.privacy_filter(PureDP(epsilon=1.0), "pure"), PureEvent(epsilon=0.25))
-    before = full.state
-    with pytest.raises(dpkit.BudgetExceededError):
-        full.charge(PureEvent(epsilon=0.25))
-    assert full.state == before
-    assert full.admits(PureEvent(epsilon=0.0))
-
-
-def test_the_zcdp_filter_sets_slack_aside_for_approximate_releases():
-    without = dpkit.privacy_filter(TARGET, "zcdp")
-    assert not without.admits(ApproxEvent(epsilon=0.01, delta=1e-9))
-    reserved = dpkit.privacy_filter(TARGET, "zcdp", slack=1e-8)
-    spent, charged = fill(reserved, ApproxEvent(epsilon=0.001, delta=1e-9))
-    assert charged == 9  # ten times -ln(1 - 1e-9) is a little more than 1e-8
-    total = dpkit.account(Repeat(event=ApproxEvent(epsilon=0.001, delta=1e-9), times=charged), "zcdp")
-    assert total.epsilon(delta=1e-6) <= 1.0
-    assert spent.theorem.limit.rho < without.theorem.limit.rho
-
-
-def test_the_renyi_filter_reads_at_one_order_fixed_in_advance():
-    fixed = dpkit.privacy_filter(TARGET, "rdp", order=30.0)
-    assert fixed.theorem.limit.orders == (30.0,)
-    chosen = dpkit.privacy_filter(TARGET, "rdp")
-    _, best = fill(chosen, GaussianEvent(ratio=0.01))
-    _, other = fill(fixed, GaussianEvent(ratio=0.01))
-    assert best >= other > 0
-    stated = dpkit.privacy_filter(RDP(orders=(8.0,), epsilons=(1.0,)), "rdp")
-    assert stated.admits(GaussianEvent(ratio=0.49))
-    assert not stated.admits(GaussianEvent(ratio=0.51))
-
-
 @pytest.mark.parametrize(
     ("budget", "accountant"),
     [
@@ -98,13 +74,6 @@ def test_what_no_theorem_covers_is_refused(budget, accountant):
     assert caught.value.able == ("pure", "advanced", "zcdp", "rdp", "gdp")
 
 
-def test_the_slack_bounds_the_plain_sum_of_deltas():
-    _, charged = fill(
-        dpkit.privacy_filter(ApproxDP(epsilon=5.0, delta=0.6), "zcdp", slack=0.5), ApproxEvent(epsilon=1e-6, delta=0.1)
-    )
-    assert charged == 4  # four times -ln(0.9) is 0.42; the plain sum of five would be 0.5 exactly, and rounding is safe
-
-
 def test_a_query_too_large_to_be_a_number_is_not_admitted():
     for accountant in ("zcdp", "rdp", "gdp"):
         unspent = dpkit.privacy_filter(TARGET, accountant)
@@ -116,32 +85,33 @@ def test_every_filter_cites_its_theorem(accountant):
     assert dpkit.privacy_filter(TARGET, accountant).because.key in {"RRUV16", "WRRW23", "FZ21", "ST22"}
 
 
-def test_the_pure_odometer_is_the_running_sum():
-    odometer = dpkit.privacy_odometer("pure")
-    assert odometer.epsilon == 0.0
-    odometer = odometer.charge(PureEvent(epsilon=0.5)).charge([LaplaceEvent(ratio=0.25)] * 2)
-    assert odometer.epsilon == 1.0
-    with pytest.raises(dpkit.BudgetExceededError, match="slack"):
-        odometer.charge(ApproxEvent(epsilon=0.1, delta=1e-9))
+BUDGETS = [(0.1, 1e-12), (1.0, 1e-6), (8.0, 1e-3), (1.0, 1e-300)]
 
 
-def test_the_renyi_odometer_pays_for_being_read_at_any_time():
-    odometer = dpkit.privacy_odometer("rdp", delta=1e-6, slack=1e-8)
-    assert odometer.epsilon == 0.0
-    readings = []
-    for step in range(1, 51):
-        odometer = odometer.charge(GaussianEvent(ratio=0.1))
-        readings.append(odometer.epsilon)
-        planned = dpkit.account(Repeat(event=GaussianEvent(ratio=0.1), times=step), "rdp").epsilon(delta=1e-6)
-        assert planned < odometer.epsilon < 2.0 * planned
-    assert readings == sorted(readings)
-    assert math.isfinite(odometer.charge(ApproxEvent(epsilon=0.1, delta=5e-9)).epsilon)
-    with pytest.raises(dpkit.BudgetExceededError):
-        odometer.charge(ApproxEvent(epsilon=0.1, delta=2e-8))
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("accountant", ["zcdp", "rdp"])
+def test_concentrated_filters_stay_within_the_budget_when_all_is_spent(epsilon: float, delta: float, accountant: str) -> None:
+    opened = privacy_filter(ApproxDP(epsilon=epsilon, delta=delta), accountant)
+    event = GaussianEvent(ratio=1e-3)
+    count = admitted(opened, event)
+    spent = account(Repeat(event=event, times=count), accountant)
+    assert spent.epsilon(delta=delta) <= epsilon
+    assert gaussian_delta(1e-3 * count**0.5, epsilon=epsilon) <= delta
 
 
-def test_an_odometer_without_a_theorem_or_a_delta_is_refused():
-    with pytest.raises(dpkit.NoFilterTheoremError):
-        dpkit.privacy_odometer("zcdp", delta=1e-6)
-    with pytest.raises(dpkit.InvalidValueError, match="delta"):
-        dpkit.privacy_odometer("rdp")
+@pytest.mark.parametrize("accountant", ["advanced", "zcdp", "rdp"])
+def test_reserved_slack_bounds_the_deltas_and_lowers_the_rest(accountant: str) -> None:
+    budget = ApproxDP(epsilon=1.0, delta=1e-6)
+    plain, reserved = (privacy_filter(budget, accountant, slack=slack) for slack in (0.0, 5e-7))
+    assert not plain.admits(ApproxEvent(epsilon=1e-3, delta=1e-12))
+    assert admitted(reserved, PureEvent(epsilon=1e-3)) < admitted(plain, PureEvent(epsilon=1e-3))
+    count = admitted(reserved, ApproxEvent(epsilon=1e-6, delta=1e-8))
+    assert 1 - (1 - Fraction(1e-8)) ** count <= Fraction(5e-7)
+    # whatever mixture fits is within the budget by plain composition too
+    full = reserved.charge(Repeat(event=ApproxEvent(epsilon=1e-6, delta=1e-8), times=count))
+    more = admitted(full, PureEvent(epsilon=1e-3))
+    events = [
+        Repeat(event=ApproxEvent(epsilon=1e-6, delta=1e-8), times=count),
+        Repeat(event=PureEvent(epsilon=1e-3), times=more),
+    ]
+    assert account(events, "best").epsilon(delta=1e-6) <= 1.0

@@ -3,7 +3,6 @@
 import math
 
 import mpmath
-import numpy as np
 import pytest
 
 from dpkit import (
@@ -21,10 +20,8 @@ from dpkit import (
 )
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
 from dpkit.mechanisms.exponential import BoundedRangeEvent
-from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
 from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from dpkit.privacy.loss_pairs import PurePair
 
 KINDS = {"laplace": lambda x: LaplaceEvent(ratio=x), "pure": lambda x: PureEvent(epsilon=x)}
 
@@ -84,45 +81,6 @@ def test_more_pure_losses_than_a_sum_can_hold_agree_with_the_binomial(epsilon, c
     assert exact_binomial_delta(epsilon, count, upper) <= 1e-6
     assert exact_binomial_delta(epsilon, count, lower * (1.0 - 1e-12)) >= 1e-6 * (1 - 1e-9)
     assert upper - lower <= 1e-4 * upper
-
-
-@pytest.mark.parametrize(
-    "pair", [PurePair(epsilon=3e-5), PurePair(epsilon=0.7), LaplacePair(ratio=2e-4), LaplacePair(ratio=1.1)]
-)
-def test_log_moments_are_within_their_stated_errors(pair):
-    direction, count = pair.forward(), 10**6
-    nodes = np.array([0.3, 2.0 + 1.0j, 5.0 + 40.0j, 80.0 + 900.0j, 1e3 + 3e3j])
-    values, errors = type(direction).total_log_moment((direction,), (count,), nodes)
-    context = mpmath.mp.clone()
-    context.dps = 60
-    x = context.mpf(pair.strength)
-    for z, value, error in zip(nodes, values, errors, strict=True):
-        w = context.mpc(complex(z))
-        if isinstance(pair, PurePair):
-            moment = context.cosh((w + 0.5) * x) / context.cosh(x / 2)
-        else:
-            moment = ((1 + w) * context.exp(w * x) + w * context.exp(-(1 + w) * x)) / (1 + 2 * w)
-        gap = count * context.log(moment) - context.mpc(complex(value))
-        turns = context.nint(gap.imag / (2 * context.pi * count)) * 2 * context.pi * count  # the branch of one logarithm
-        assert abs(context.mpc(gap.real, gap.imag - turns)) <= error
-
-
-@pytest.mark.parametrize(
-    "pair", [PurePair(epsilon=0.02), LaplacePair(ratio=0.02), LaplacePair(ratio=3.0), PurePair(epsilon=2.0)]
-)
-@pytest.mark.parametrize("tilt", [0.1, 3.0, 50.0])
-def test_moments_fall_as_they_are_said_to(pair, tilt):
-    direction = pair.forward()
-    fall = direction.fall(tilt)
-    heights = np.linspace(0.0, 7.0 * fall.reach, 4001)
-    on_axis = direction.log_moment(np.array([tilt + 0.0j]))[0].real
-    seen = direction.log_moment(tilt + 1j * heights).real - on_axis
-    period = 2.0 * fall.reach
-    distance = np.abs(heights - period * np.round(heights / period)) if fall.periodic else heights
-    held = np.ones_like(heights, dtype=bool) if fall.periodic else heights <= fall.reach
-    assert np.all(seen[held] <= -fall.rate * distance[held] ** 2 + 1e-12)
-    for height in heights[1:4000:400].tolist():
-        assert np.max(seen[heights >= height]) <= direction.log_decay(tilt, height) + 1e-12
 
 
 def test_no_lower_end_is_claimed_for_a_pair_that_only_dominates():

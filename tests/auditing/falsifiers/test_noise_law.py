@@ -1,11 +1,12 @@
 """The noise law: less noise than declared falls soon, discrete noise too; what it cannot compare it leaves alone."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from dpkit import GDP, ApproxDP, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, PureDP, RandomizedResponse, audit
+from dpkit import GDP, ApproxDP, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, PureDP, RandomizedResponse, audit, l2
 from dpkit.auditing.falsifiers.noise_law import DiscreteNoiseLaw, noise_law_of
 from dpkit.auditing.outputs import Source
 from dpkit.auditing.subject import Subject
@@ -121,3 +122,41 @@ def test_an_atom_at_the_value_is_not_taken_for_less_noise():
 
 def test_less_noise_in_a_vector_is_found():
     assert declared_law(Gaussian(scale=2.0), Gaussian(scale=1.6), (np.zeros(3), np.array([1.0, 0.0, 0.0]))).refuted
+
+
+@dataclass(frozen=True)
+class HalfNoise:
+    """Declares Gaussian noise of its scale, and draws half of it."""
+
+    scale: float
+
+    def event(self, at):
+        return Gaussian(scale=self.scale).event(at)
+
+    def claims(self, at):
+        return Gaussian(scale=self.scale).claims(at)
+
+    def release(self, value, rng):
+        return self.release_many(value, 1, rng)[0]
+
+    def release_many(self, value, n, rng):
+        return np.asarray(value) + rng.normal(scale=0.5 * self.scale, size=(n, *np.shape(value)))
+
+    def log_density(self, output, value):
+        return Gaussian(scale=self.scale).log_density(output, value)
+
+
+def test_half_the_noise_falls_to_the_noise_law_in_tens_of_samples():
+    (certificate,) = audit(HalfNoise(4.0), at=l2(1.0), rng=1)
+    assert certificate.verdict == "refuted"
+    assert certificate.falsifier == "noise law"
+    assert certificate.hypothesis == "declared law"
+    assert certificate.samples <= 40
+
+
+def test_half_the_noise_falls_whatever_delta_is():
+    sampler = HalfNoise(4.0).release_many
+    claim = ApproxDP(epsilon=1.0, delta=1e-5)
+    certificates = audit(sampler, claim, (0.0, 1.0), density=Gaussian(scale=4.0), rng=2)
+    assert certificates[0].falsifier == "noise law"
+    assert certificates[0].samples <= 60

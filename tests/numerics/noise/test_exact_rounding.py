@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import dpkit
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.noise import exact_rounding
 from dpkit.numerics.noise.exact_rounding import (
@@ -26,7 +27,6 @@ from dpkit.numerics.noise.noise_inputs import LARGEST_MAGNITUDE
 
 LAWS = [LAPLACE, GAUSSIAN, HALF_VARIANCE_GAUSSIAN]
 each_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-
 oracle = mpmath.MPContext()
 oracle.prec = 300
 
@@ -345,3 +345,12 @@ def test_a_quantile_that_is_not_elementwise_is_refused_before_any_draw():
     law = replace(LAPLACE, upper=replace(LAPLACE.upper, quantile=lambda p: p.sum()))
     with pytest.raises(InvalidValueError, match="elementwise"):
         exactly_rounded(0.0, scale=1.0, law=law, rng=Untouchable())
+
+
+def test_values_between_floats_are_rounded_exactly():
+    grid, rng = 2.0**-20, np.random.default_rng
+    plain = dpkit.exactly_rounded([0.25, 7.0], scale=1.0, law=LAPLACE, rng=rng(3))
+    same = dpkit.exactly_rounded([0.0, 7.0], scale=1.0, law=LAPLACE, rng=rng(3), between={0: Fraction(1, 4)})
+    assert np.array_equal(np.asarray(plain), np.asarray(same))
+    third = dpkit.exactly_rounded([0.0, 7.0], scale=1.0, law=LAPLACE, rng=rng(3), between={0: Fraction(1, 3)})
+    assert abs(float(third[0]) - float(plain[0]) - (1 / 3 - 1 / 4)) <= grid

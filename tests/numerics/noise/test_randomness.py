@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from randomgen import ChaCha
 
-from dpkit import NoiseLaw, Simulated, exactly_rounded
+from dpkit import NoiseLaw, exactly_rounded
 from dpkit.numerics.noise import randomness
 from dpkit.numerics.noise.exact_rounding import LAPLACE
-from dpkit.numerics.noise.randomness import is_secure, is_simulated, random_words, secure_generator, stamped
+from dpkit.numerics.noise.randomness import Simulated, is_secure, is_simulated, random_words, secure_generator, stamped
 
 MASK = 0xFFFFFFFF
 ignore_fork_warning = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -291,3 +291,16 @@ def test_the_helper_of_plugins_stamps_too(rng):
     assert isinstance(exactly_rounded([1.0, 2.0], scale=1.0, law=law, rng=np.random.default_rng(1)), Simulated)
     assert isinstance(exactly_rounded(simulated(), scale=1.0, law=law, rng=rng), Simulated)
     assert isinstance(exactly_rounded([simulated()[0, 0], 1.0], scale=1.0, law=law, rng=rng), Simulated)
+
+
+def test_rounding_keeps_the_stamp():
+    stamped = np.arange(3.0).view(Simulated)
+    assert isinstance(stamped.round(1), Simulated)
+    assert isinstance(stamped[0].round(), Simulated)
+
+
+@pytest.mark.parametrize("method", "sum mean std var prod cumsum max min clip round copy ravel transpose".split())
+def test_no_method_of_an_array_loses_the_stamp(method):
+    stamped = np.arange(4.0).reshape(2, 2).view(Simulated)
+    arguments = (0.0, 1.0) if method == "clip" else ()
+    assert isinstance(getattr(stamped, method)(*arguments), Simulated)

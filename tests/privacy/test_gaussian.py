@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 from mpmath import mp, mpf
 
 from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_profile
+from dpkit.testing.strategies import log_uniform
 
 mp.dps = 60
 MUS = [1e-8, 1e-4, 0.03, 0.5, 0.999, 1.0, 1.001, 3.0, 20.0, 150.0, 1e3]
@@ -100,3 +102,14 @@ def test_the_stated_error_of_the_profile_holds_at_every_mu(mu: float, spread: fl
     assert abs(mpf(float(values[0])) - exact) <= mpf(float(errors[0]))
     if epsilon >= 0.0:
         assert exact <= mpf(gaussian_delta(mu, epsilon=epsilon)) <= exact * (1 + mpf(1e-10)) + mpf(1e-320)
+
+
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)
+
+
+@SETTINGS
+@given(mu=log_uniform(1e-3, 4.0))
+def test_gaussian_profile_is_convex_and_decreasing(mu):
+    largest = mu * (mu / 2 + 8)
+    profile_is_convex_and_decreasing(lambda epsilon: gaussian_delta(mu, epsilon=epsilon), largest=largest, tolerance=1e-10)
+    profile_falls_no_faster_than_the_odds(lambda epsilon: gaussian_delta(mu, epsilon=epsilon), largest=largest)
