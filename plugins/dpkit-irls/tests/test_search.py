@@ -15,6 +15,7 @@ from dpkit_irls.bounded.influence_query import EqualBins, Octaves
 from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried
 from dpkit_irls.moments import moment_query
 from dpkit_irls.moments.moment_query import Scaling, Weights
+from dpkit_irls.rows.kernels import compiled_passes
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
@@ -211,12 +212,13 @@ def test_every_query_of_a_run_keeps_to_its_distances_on_all_pairs_of_hard_rows(r
                     assert np.max(sizes_in(distance.metric, changes)) <= distance.value * (1.0 + 1e-13), query.name
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("relation", "features", "noise", "chosen"), RUNS, ids=lambda item: str(item))
-def test_a_row_contributes_the_same_bits_alone_in_a_crowd_in_any_order_and_layout(relation, features, noise, chosen):
+def test_a_row_contributes_the_same_bits_alone_in_a_crowd_in_any_order_and_layout(relation, features, noise, chosen, compiled):
     pool = hard_rows(features, 480, seed=8)
     order = np.random.default_rng(9).permutation(len(pool))
     for query in asked_by_a_run(relation, features, noise=noise, **chosen):
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), compiled_passes(wanted=compiled):
             crowd = np.asarray(query.rows(pool))
             assert np.array_equal(bits(query.rows(pool[order])), bits(crowd[order]))
             assert np.array_equal(bits(query.rows(np.asfortranarray(pool))), bits(crowd))
@@ -242,4 +244,5 @@ def whole_numbers(steps):
 
 
 def bits(values):
-    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+    """Zeros of either sign are one: they are the same whole number of steps, and compiled passes have no other."""
+    return np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)
