@@ -130,21 +130,3 @@ def test_the_audit_example_finds_what_it_says():
     expected = verdicts((script.parent / "expected.txt").read_text(encoding="utf-8"))
     assert verdicts(run.stdout) <= expected
     assert len(verdicts(run.stdout)) >= 4
-
-
-def test_the_hook_reference_is_what_the_specs_say():
-    from dpkit.hooks.reference import hook_reference
-
-    assert (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8") == hook_reference()
-
-
-def test_the_yaml_reference_is_what_the_keys_say():
-    from analysis.reading.yaml_reference import yaml_reference
-
-    assert (ROOT / "docs" / "yaml.md").read_text(encoding="utf-8") == yaml_reference()
-
-
-def test_the_command_line_reference_is_what_the_verbs_say():
-    from dpkit.cli.reference import cli_reference
-
-    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_reference()

@@ -16,7 +16,7 @@ from dpkit.contracts.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
-from dpkit.data.silence import quietly
+from dpkit.data.without_warnings import quietly
 from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of
 from dpkit.numerics.noise.randomness import is_secure, is_simulated, secure_generator

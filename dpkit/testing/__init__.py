@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from dpkit.testing.conformance import parametrize_with_laws as parametrize_with_laws
     from dpkit.testing.conformance import run_check as run_check
     from dpkit.testing.conformance import run_checks as run_checks
+    from dpkit.testing.drawn_rows import search_excess as search_excess
     from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS as EXACT_SUM_LAWS
     from dpkit.testing.plugin_laws import check_plugin as check_plugin
     from dpkit.testing.plugin_laws import laws_of_installed as laws_of_installed
     from dpkit.testing.plugin_laws import laws_of_plugin as laws_of_plugin
-    from dpkit.testing.sensitivity_search import search_excess as search_excess
 
 _HOMES = {
     "dpkit.auditing.search.metrics": ("sizes_in",),
@@ -42,7 +42,7 @@ _HOMES = {
     ),
     "dpkit.testing.exact_sum_laws": ("EXACT_SUM_LAWS",),
     "dpkit.testing.plugin_laws": ("check_plugin", "laws_of_installed", "laws_of_plugin"),
-    "dpkit.testing.sensitivity_search": ("search_excess",),
+    "dpkit.testing.drawn_rows": ("search_excess",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -18,7 +18,7 @@ from dpkit.contracts.query import Block, Query
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.cases import built_or_none, ends_of, numbers_among, typical_parameters
 from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
-from dpkit.testing.sensitivity_search import AnyRows, contributions_of, relies_on_ranges, search_excess
+from dpkit.testing.drawn_rows import AnyRows, contributions_of, relies_on_ranges, search_excess
 
 MOST_ENDS = 6
 """Queries at the ends of their parameters: each takes a search."""

@@ -58,13 +58,6 @@ def test_wrong_input_exits_with_two(run, arguments):
     assert "Traceback" not in result.output
 
 
-def test_a_page_for_people_is_written(run, tmp_path):
-    page = tmp_path / "audit.html"
-    result = run("Laplace(scale=1.0)", "--at", "l1(1.0)", "--samples", "200", "--seed", "1", "--html", str(page))
-    assert result.exit_code == 0, result.output
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
 def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypatch, tmp_path):
     from types import SimpleNamespace
 

@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 
 from dpkit.cli import main
 from dpkit.cli.plugins import new_plugin
-from dpkit.cli.scaffold import KINDS, rendered
+from dpkit.cli.scaffold import KINDS
 from dpkit.hooks.catalogue import BY_HOOK
 from dpkit.hooks.manager import load_plugins
 from dpkit.testing import laws_of_plugin
@@ -88,12 +87,6 @@ def test_a_new_plugin_passes_all_its_own_tests_and_the_kit(written, kind):
             [sys.executable, "-m", *command], capture_output=True, text=True, env=environment, cwd=folder, check=False
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_of_the_template_is_left(kind):
-    for path, text in rendered("sea-horse", kind).items():
-        assert not re.search(r"@[A-Za-z]+@", str(path) + text), path
 
 
 @pytest.mark.parametrize(("name", "kind"), [("zcdp", "accountant"), ("blocks", "engine"), ("laplace", "mechanism")])

@@ -66,20 +66,6 @@ def test_a_law_that_is_broken_gives_exit_code_one(tmp_path):
     assert "1 passed, 1 failed, 0 skipped, 0 unchecked" in run.stdout
 
 
-def test_the_hello_plugin_is_the_template_rendered():
-    folder = ROOT / "plugins" / "dpkit-hello"
-    files = rendered("hello")
-    for path, text in files.items():
-        assert (folder / path).read_text(encoding="utf-8") == text, f"{path}: write plugins/dpkit-hello again from the template"
-    tracked = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    assert {path for path in tracked if path.suffix in {".py", ".toml", ".md", ".yml"}} == set(files)
-
-
-def test_the_smallest_complete_plugin_is_about_forty_lines():
-    source = (ROOT / "plugins" / "dpkit-hello" / "dpkit_hello.py").read_text(encoding="utf-8")
-    assert len([line for line in source.splitlines() if line.strip()]) <= 45
-
-
 def test_an_existing_folder_is_not_touched(tmp_path):
     (tmp_path / "dpkit-mine").mkdir()
     run = invoke("new-plugin", "mine", "--into", str(tmp_path))

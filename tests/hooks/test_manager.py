@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
+from hooks.made_plugins import HEALTHY, loaded, plugin, problem_of, rule
 
 import dpkit
 from dpkit import (
@@ -24,18 +25,7 @@ from dpkit import (
 )
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.errors import PluginWarning
-from dpkit.hooks.catalogue import CATALOGUE
-from dpkit.hooks.manager import build_manager, installed_plugins, load_plugins
-
-HEALTHY = """
-import dpkit
-from dpkit import Citation, LossRule, Neighbours, PureDP, PureEvent
-
-@dpkit.hookimpl
-def dpkit_loss_rules():
-    return [LossRule(name="{name}", event=PureEvent, loss=PureDP, neighbours=tuple(Neighbours),
-                     because=Citation(key="dpkit", locator="a test"), bound=lambda event: PureDP(epsilon=event.epsilon / 2))]
-"""
+from dpkit.hooks.manager import installed_plugins, load_plugins
 
 
 class UnspeakableError(Exception):
@@ -54,30 +44,6 @@ class Nameless:
 
 def _raise(error):
     raise error
-
-
-def rule(name):
-    return LossRule(
-        name=name,
-        event=PureEvent,
-        loss=PureDP,
-        neighbours=tuple(Neighbours),
-        because=Citation(key="dpkit", locator="a test"),
-        bound=lambda event: PureDP(epsilon=event.epsilon / 2),
-    )
-
-
-def plugin(**hooks):
-    return SimpleNamespace(**{name: dpkit.hookimpl(function) for name, function in hooks.items()})
-
-
-def loaded(**plugins):
-    return load_plugins(discover=False, extra=plugins)
-
-
-def problem_of(name, installed):
-    (found,) = [plugin for plugin in installed.plugins if plugin.name == name]
-    return " ".join(found.problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,21 +84,9 @@ def test_of_two_plugins_that_speak_of_one_event_only_the_one_that_defines_it_pri
         dpkit.account(OwnEvent(epsilon=1.0), "pure", registry=nobody.registry)
 
 
-def test_the_built_ins_go_through_the_same_hooks():
-    (own,) = loaded().plugins
-    assert own.name == "dpkit"
-    assert {"dpkit_mechanisms", "dpkit_loss_rules", "dpkit_accountants"} <= set(own.hooks)
-    assert own.adds["mechanisms"][:2] == ("laplace", "gaussian")
-
-
 def test_the_default_registry_is_built_once():
     assert dpkit.default_registry() is dpkit.default_registry()
     assert loaded().registry.accountant_names[-1] == "best"
-
-
-def test_every_hook_has_a_place_in_the_catalogue_and_no_other():
-    caller = build_manager().hook
-    assert {name for name in dir(caller) if name.startswith("dpkit_")} == {item.hook for item in CATALOGUE}
 
 
 def test_two_plugins_that_claim_one_name_are_both_left_out_and_a_third_works(install):
@@ -161,27 +115,6 @@ def test_a_plugin_cannot_replace_a_built_in(hooks):
     found = loaded(thief=plugin(**hooks))
     assert "claimed by 'dpkit' (dpkit" in problem_of("thief", found)
     assert not problem_of("dpkit", found)
-
-
-def test_the_name_best_is_taken():
-    class Best(ZCDPAccountant):
-        name = "best"
-
-    assert "'best' is claimed" in problem_of("thief", loaded(thief=plugin(dpkit_accountants=lambda: [Best()])))
-
-
-def test_best_chooses_among_dpkit_s_own_accountants_whatever_is_installed():
-    class Free(ZCDPAccountant):
-        name = "free"
-
-        def repeat(self, state, times):
-            return self.zero()
-
-    registry = loaded(cheap=plugin(dpkit_accountants=lambda: [Free()])).registry
-    event = dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=9)
-    assert dpkit.account(event, "free", registry=registry).epsilon(delta=1e-6) == 0.0
-    own = dpkit.account(event, "best", registry=loaded().registry).epsilon(delta=1e-6)
-    assert dpkit.account(event, "best", registry=registry).epsilon(delta=1e-6) == own > 0.0
 
 
 def test_an_event_class_of_a_taken_name_is_refused():
@@ -242,18 +175,6 @@ def test_a_hook_wrapper_is_refused():
     assert "hook wrapper" in problem_of("bad", loaded(bad=SimpleNamespace(dpkit_loss_rules=dpkit_loss_rules)))
 
 
-@pytest.mark.parametrize(
-    "source", ["import nothing_of_that_name", "raise SystemExit(3)", "raise KeyboardInterrupt", "def broken(:"]
-)
-def test_a_plugin_that_fails_to_import_is_reported_with_its_version(install, source):
-    install("bad", source, version="0.7")
-    install("good", HEALTHY.format(name="good"))
-    found = load_plugins()
-    assert "import of 'dpkit_bad' failed" in problem_of("bad", found)
-    assert any("'bad' (dpkit-bad 0.7) was left out" in problem for problem in found.registry.problems)
-    assert "good" in {rule.name for rule in found.registry.rules}
-
-
 def test_ctrl_c_while_a_hook_runs_is_no_fault_of_the_plugin():
     def pressed():
         signal.raise_signal(signal.SIGINT)
@@ -266,51 +187,6 @@ def test_ctrl_c_while_a_hook_runs_is_no_fault_of_the_plugin():
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_a_plugin_for_another_version_of_dpkit_is_left_out_by_name_and_not_imported(install):
-    later = install("later", "raise RuntimeError('imported')", requires=["numpy", "dpkit>=99,<100"])
-    install("suits", HEALTHY.format(name="suits"), requires=["dpkit>=0.0.1.dev0", 'dpkit[testing]>=99; extra == "test"'])
-    found = load_plugins()
-    assert f"it requires dpkit <100,>=99, and {dpkit.__version__} is installed" in problem_of("later", found)
-    assert later not in sys.modules
-    assert problem_of("suits", found) == ""
-
-
-def test_a_plugin_whose_import_takes_seconds_is_named(install, monkeypatch):
-    install("idle", HEALTHY.format(name="idle"))
-    loaded_once = load_plugins(only=["idle"])
-    of_dpkit, idle = loaded_once.plugins
-    assert of_dpkit.slow == ""
-    assert "its import took 7 s" in replace(idle, seconds=7.5).slow
-    monkeypatch.setattr("dpkit.hooks.manager.SLOW_SECONDS", 1e-9)
-    monkeypatch.setattr("dpkit.hooks.manager.load_plugins", lambda: loaded_once)
-    installed_plugins.cache_clear()
-    with pytest.warns(PluginWarning, match="The plugin 'idle' is slow"):
-        installed_plugins()
-    installed_plugins.cache_clear()
-
-
-def test_two_distributions_with_one_plugin_name_are_refused(install):
-    install("same", HEALTHY.format(name="a"), distribution="dpkit-here")
-    install("same", HEALTHY.format(name="b"), distribution="dpkit-there")
-    found = load_plugins()
-    problems = [plugin.problems[0] for plugin in found.plugins if plugin.name == "same"]
-    assert len(problems) == 2
-    assert "dpkit-there 1.2" in problems[0]
-
-
-def test_an_allow_list_keeps_other_modules_from_being_imported(install):
-    unwanted = install("unwanted", "raise RuntimeError('imported')")
-    install("wanted", HEALTHY.format(name="wanted"))
-    found = load_plugins(only=["wanted"])
-    assert [plugin.name for plugin in found.plugins] == ["dpkit", "wanted"]
-    assert unwanted not in sys.modules
-
-
-def test_an_allow_list_with_an_unknown_name_says_what_to_install():
-    with pytest.raises(PluginError, match="dpkit-nonsense"):
-        load_plugins(only=["nonsense"])
 
 
 def test_a_plugin_that_is_left_out_is_warned_of_and_explains_a_missing_name(install):
@@ -327,11 +203,6 @@ def test_a_plugin_that_is_left_out_is_warned_of_and_explains_a_missing_name(inst
             warnings.simplefilter("ignore", PluginWarning)
             dpkit.default_registry()
             installed_plugins.cache_clear()
-
-
-def test_removing_an_unknown_rule_offers_the_nearest():
-    with pytest.raises(dpkit.UnknownNameError, match="laplace-zcdp"):
-        dpkit.default_registry().without("laplace-zdcp")
 
 
 def test_a_property_that_raises_is_not_the_end():
@@ -438,10 +309,3 @@ def test_an_event_belongs_to_the_plugin_that_defines_it_even_where_that_one_give
     assert found.registry.foreign.keys() == {"theirs"}
     assert "an event of 'owner'" in found.registry.foreign["theirs"]
     assert found.plugins[-1].unused
-
-
-def test_an_import_on_a_busy_machine_is_not_slow_and_one_that_waits_is():
-    from dpkit.hooks.discovery import _taken
-
-    assert _taken(0.5, 4.0) == 0.5
-    assert _taken(0.01, 4.0) == 4.0

@@ -2,23 +2,19 @@
 
 import gc
 import logging
-import sys
 import traceback
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from release.algorithms import total_query
 
 import dpkit
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import LedgerStorageError, ReleaseFailedError, kind_of
 from dpkit.release.curator import DataCurator, Purse, planned_event
-
-sys.path.insert(0, str(Path(__file__).parent))
-from algorithms import total_query
 
 NUMBER, TEXT = 987654321.123, "CANARYxyz"
 ROW = f"row {NUMBER} {TEXT}"

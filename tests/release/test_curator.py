@@ -1,24 +1,21 @@
 """The curator is the only door: it prices, charges, then releases; nothing leaks, is paid twice or goes unpaid."""
 
 import pickle
-import sys
 import traceback
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from release.algorithms import Averaging, total_query
 
 import dpkit
+from dpkit import Neighbours, Number, PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import PlanExceededError, ReleaseFailedError
 from dpkit.release.curator import DataCurator, Purse, planned_event
 from dpkit.release.run_algorithms import charged_event, run_algorithms, trace_json
-
-sys.path.insert(0, str(Path(__file__).parent))
-from algorithms import Averaging, total_query
 
 CANARY = 0.4093817261
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
@@ -193,9 +190,6 @@ def test_a_mechanism_without_a_distance_that_suits_is_refused(metrics):
         planned_event(setting, total_query(), TakesOne(*metrics))
 
 
-# A plan covers what it counted and cheaper noise of the same kind, and nothing of which it cannot know that it is cheaper.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignEvent(dpkit.Event):
     """A plugin's event, in which a smaller ratio may well cost more."""
@@ -242,3 +236,18 @@ def test_a_refused_charge_takes_nothing():
     plan.charge(dpkit.Repeat(event=dpkit.GaussianEvent(ratio=1.0), times=2), key="one")
     with pytest.raises(PlanExceededError):
         plan.charge(dpkit.GaussianEvent(ratio=0.1), key="one")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        DeclaredSetting(schema=SCHEMA, neighbours=Neighbours.REPLACE_ONE),
+        DeclaredSetting(schema=SCHEMA, unit=PrivacyUnit(column="id", at_most=5)),
+        DeclaredSetting(schema=Schema(columns=(Number(name="x", lower=0.0, upper=2.0),))),
+    ],
+    ids=["relation", "unit", "schema"],
+)
+def test_a_plan_for_other_data_is_refused(setting):
+    engine = dpkit.BlockEngine(dpkit.open_source({"x": [0.5]}, SCHEMA))
+    with pytest.raises(dpkit.InvalidValueError, match="what the source declares"):
+        DataCurator(engine=engine, setting=setting, purse=Purse(dpkit.PureEvent(epsilon=1.0)))

@@ -1,9 +1,7 @@
 """A declared number of rows that is not the data's: refused before anything is reserved where it is public, else a guess."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from release.algorithms import Averaging, total_query
 
 import dpkit
 from dpkit.data.setting import DeclaredSetting
@@ -11,9 +9,6 @@ from dpkit.data.tables.cached_source import CachedSource
 from dpkit.data.tables.source import SourcePart
 from dpkit.release.curator import DataCurator, Purse, planned_event
 from dpkit.release.run_algorithms import run_algorithms
-
-sys.path.insert(0, str(Path(__file__).parent))
-from algorithms import Averaging, total_query
 
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
 ROWS = 137

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.query import Block, Preparation, Query
-from dpkit.data.silence import quietly
 from dpkit.data.summing.repricing import contribution_bound, contribution_grid
+from dpkit.data.without_warnings import quietly
 from dpkit.debugging import show
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum

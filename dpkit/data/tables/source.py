@@ -21,8 +21,8 @@ from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.cells import read_texts
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.silence import quietly
 from dpkit.data.tables.read_ahead import read_ahead
+from dpkit.data.without_warnings import quietly
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
 from dpkit.privacy.neighbours import Distance, Neighbours
 

@@ -1,21 +1,17 @@
 """Whole algorithms, end to end: honest ones stand, and a lie anywhere in them shows in the loss of their transcripts."""
 
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from release.algorithms import Averaging, total_query
 
 import dpkit
 from dpkit.auditing.algorithms.transcripts import audit_algorithm, audit_named_algorithm
 from dpkit.auditing.certificates.replay import replay
 from dpkit.data.setting import DeclaredSetting
 from dpkit.release.curator import planned_event
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "release"))
-from algorithms import Averaging, total_query
 
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
 SETTING = DeclaredSetting(schema=SCHEMA)

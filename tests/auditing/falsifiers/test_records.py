@@ -2,12 +2,11 @@
 
 import json
 import sqlite3
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from release.algorithms import Averaging
 
 import dpkit
 from dpkit.auditing.certificates.certificate import AuditCertificate
@@ -16,9 +15,6 @@ from dpkit.auditing.falsifiers.records import audit_file, audit_ledger, audit_ru
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import SerialisationError
 from dpkit.release.run_algorithms import run_algorithms, trace_json
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "release"))
-from algorithms import Averaging
 
 SCHEMA = dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
 SETTING = DeclaredSetting(schema=SCHEMA)

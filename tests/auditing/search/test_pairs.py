@@ -12,8 +12,6 @@ from dpkit.auditing.search.metrics import size_in
 from dpkit.auditing.search.pairs import extremes, worst_pair
 from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.testing.data_strategies import neighbouring_datasets
-from dpkit.testing.pair_sources import StrategyPairs
 
 CLAIM = Claim(
     loss=PureDP(epsilon=1.0),
@@ -109,25 +107,6 @@ def test_pairs_of_a_generator_are_searched_for_a_function():
 def test_the_search_follows_from_the_seed():
     first, second = (audit(summing, PureDP(epsilon=1.0), search=pairs, tries=8, samples=400, rng=5) for _ in range(2))
     assert first == second
-
-
-def test_a_strategy_is_searched_and_its_witness_is_simple():
-    from hypothesis import strategies as st
-
-    source = StrategyPairs(neighbouring_datasets(Neighbours.ADD_REMOVE, columns=1, most=4, cells=st.floats(-50.0, 50.0)))
-    (certificate,) = audit(
-        lambda data, n, rng: summing(data.reshape(-1), n, rng),
-        PureDP(epsilon=1.0),
-        search=source,
-        tries=30,
-        samples=2_000,
-        rng=1,
-    )
-    assert certificate.refuted
-    one, two = (ast.literal_eval(text) for text in certificate.witness.pair)
-    assert abs(len(one) - len(two)) == 1
-    assert max(len(one), len(two)) <= 2
-    assert all(float(x).is_integer() for rows in (one, two) for row in rows for x in row)
 
 
 def test_right_functions_survive_a_search():

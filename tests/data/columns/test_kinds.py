@@ -13,7 +13,7 @@ from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.cells import objects
 from dpkit.data.columns.kinds import Boolean, Category, Number, Policy
 from dpkit.data.columns.schema import Schema
-from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.errors import InvalidValueError
 
 ANYTHING = st.one_of(
     st.none(),
@@ -147,16 +147,6 @@ def test_types_that_hold_no_number_are_text():
 def test_wrong_declarations_are_refused(wrong):
     with pytest.raises(InvalidValueError):
         wrong()
-
-
-def test_a_schema_encodes_the_columns_that_are_asked_for_in_that_order():
-    schema = Schema(columns=(Number(name="x", lower=0, upper=4), Boolean(name="y"), Category(name="z", levels=("a", "b"))))
-    batch = Batch(rows=2, cells={"x": cells(1, 2), "z": cells("b", None)})
-    assert np.array_equal(schema.encode(batch, ["z", "x"]), [[1.0, 1.0], [np.nan, 2.0]], equal_nan=True)
-    assert schema.sample(()).tolist() == [[0, 0, 0], [2, 0, 0], [4, 1, 1]]
-    assert schema.may_drop(["x"])
-    with pytest.raises(UnknownNameError, match="Did you mean 'x'"):
-        schema.select(["xx"])
 
 
 def test_nothing_shows_a_value_when_it_is_printed():

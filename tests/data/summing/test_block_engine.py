@@ -1,67 +1,29 @@
 """The engine: several queries in one pass, exact totals whatever the blocks, and nothing that raises on a value."""
 
-import pickle
 import traceback
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pyarrow
 import pytest
+from data.summing.made_rows import SCHEMA, of_rows, source_of
 from pyarrow import parquet
 
-from dpkit.contracts.engine import Engine, Summation
-from dpkit.contracts.query import Query
 from dpkit.data.columns.kinds import Category, Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.summing.sums import plan_sums
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError, UnknownNameError
-from dpkit.mechanisms.discrete import DiscreteLaplace
 from dpkit.mechanisms.gaussian import Gaussian
-from dpkit.mechanisms.laplace import Laplace
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
-from dpkit.numerics.exact_sums import ExactSum
-from dpkit.numerics.noise.randomness import Simulated
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.noise import check_delivery, release_exactly
 
 CANARY = 7301.4242
-SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
-
-
-def source_of(rows, **options):
-    return open_source(np.asarray(rows), SCHEMA, names=["x", "y"], **options)
 
 
 def totals(engine, queries):
     return [total.steps().tolist() for total in engine.evaluate(queries)]
-
-
-def raising_on_a_value(block):
-    if (block[:, 0] == 0.5).any():
-        raise ValueError(f"cannot bear {block}")
-    return block[:, 0]
-
-
-def nan_on_zero(block):
-    return block[:, 0] / block[:, 0]
-
-
-def wrong_shape_on_a_value(block):
-    return block[:, 0] if (block[:, 0] != 0.5).all() else block
-
-
-def warning_on_a_value(block):
-    if (block[:, 0] == 0.5).any():
-        warnings.warn(f"odd: {block}", stacklevel=1)
-    return block[:, 0]
-
-
-def of_rows(rows, queries, **changes):
-    fields = {"name": "q", "rows": rows, "shape": (), "because": queries.SOURCE, "grid": 0.25, "bound": 1.0}
-    return Query(**(fields | {"sensitivity": lambda relation: ()} | changes))
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -103,32 +65,6 @@ def test_a_dropped_row_contributes_zero_to_the_queries_that_read_it_and_still_co
     x, y = BlockEngine(source).evaluate([queries.total("x", -1, 1), queries.total("y", -1, 1)])
     assert (x.nearest(), y.nearest()) == (0.25, 1.0)
     assert source.public_rows() == 2
-
-
-@pytest.mark.parametrize("rows", [raising_on_a_value, nan_on_zero, wrong_shape_on_a_value, warning_on_a_value])
-def test_a_query_that_fails_on_a_row_loses_that_row_alone(rows, queries):
-    data = np.full((1001, 2), 0.25)
-    data[500, 0] = 0.0 if rows is nan_on_zero else 0.5
-    engine = BlockEngine(source_of(data))
-    (total,) = engine.evaluate([of_rows(rows, queries, name="fails")])
-    each = 1.0 if rows is nan_on_zero else 0.25
-    assert total.nearest() == 1000 * each + (0.5 if rows is warning_on_a_value else 0.0)
-
-
-def test_a_fast_path_that_is_poisoned_by_a_row_gives_way_to_the_reference(queries):
-    rows = np.full((100, 2), 0.5)
-    rows[3] = 0.0
-    unit = of_rows(nan_on_zero, queries, block_sum=lambda block: np.sum(nan_on_zero(block)))
-    broken = of_rows(lambda block: block[:, 0], queries, block_sum=lambda block: np.float64(0.1) if len(block) > 3 else 0.0)
-    large = of_rows(lambda block: block[:, 0], queries, block_sum=lambda block: np.float64(1e6 if len(block) > 3 else 0.0))
-    found = BlockEngine(source_of(rows)).evaluate([unit, broken, large])
-    assert [float(total.nearest()) for total in found] == [99.0, 49.5, 49.5]
-
-
-def test_contributions_beyond_the_bound_are_clamped(queries):
-    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.5, 0.0]])
-    (total,) = BlockEngine(source_of(rows)).evaluate([of_rows(lambda block: block[:, 0] * 1e308 * 10, queries)])
-    assert total.nearest() == 1.0
 
 
 def test_what_is_publicly_wrong_is_refused_before_data_is_read(queries):
@@ -191,51 +127,12 @@ def test_a_million_rows(queries):
     assert steps.tolist() == [[(exact[i][j] << 30) + low[i][j] for j in range(2)] for i in range(2)]
 
 
-def test_summation_is_a_monoid_that_travels_without_rows(queries):
-    plan = plan_sums([queries.count()], ["x", "y"])
-    assert isinstance(plan, Summation)
-    assert isinstance(BlockEngine(source_of(np.zeros((1, 2)))), Engine)
-    one, other = plan.partial(np.zeros((3, 2))), plan.partial(np.ones((4, 2)))
-    travelled = pickle.loads(pickle.dumps(one))
-    assert plan.finish(plan.merge(plan.merge(plan.zero(), travelled), other))[0].nearest() == 7.0
-
-
 def test_categories_are_places_in_their_list(queries):
     schema = Schema(columns=(Category(name="city", levels=("Bern", "Ulm", "Rom")),))
     source = open_source({"city": ["Ulm", "Rom", "Ulm", "Paris"]}, schema)
     (total,) = BlockEngine(source).evaluate([queries.histogram("city", [0.5, 1.5])])
     assert total.nearest().tolist() == [0.0, 2.0, 1.0]
     assert source.distances(queries.histogram("city", [0.5]))[0].value == 1.0
-
-
-@pytest.mark.parametrize(
-    "mechanism", [Laplace(scale=3.0), Gaussian(scale=1e-3), Laplace(scale=2.0**21), DiscreteLaplace(scale=2.0)]
-)
-def test_a_total_too_long_for_a_float_is_released_as_if_it_were_not(mechanism):
-    shift = 3 * 2**60  # whole multiples of every grid here, so only the noise may differ, and not with the same seed
-    grid = 1.0 if isinstance(mechanism, DiscreteLaplace) else 2.0**-10
-    small = ExactSum.of_steps(np.array([5, -7]), grid=grid)
-    large = small
-    for _ in range(3):
-        for _ in range(128):
-            large = large.plus(ExactSum.of_steps(np.array([2**53, 2**53]), grid=grid))
-    one = release_exactly(small, mechanism, np.random.default_rng(4))
-    other = release_exactly(large, mechanism, np.random.default_rng(4))
-    assert isinstance(one, Simulated)
-    assert isinstance(other, Simulated)
-    step = Fraction(mechanism.grid)
-    for near, far in zip(one.tolist(), other.tolist(), strict=True):
-        moved = Fraction(near) + shift * Fraction(grid)
-        assert moved % step == 0
-        assert far == (moved if isinstance(mechanism, DiscreteLaplace) else float(moved))
-    plain = mechanism.release(small.nearest().astype(np.int64) if grid == 1.0 else small.nearest(), np.random.default_rng(4))
-    assert one.tolist() == plain.tolist()
-
-
-def test_integer_noise_on_a_single_count_is_a_single_integer():
-    noisy = release_exactly(ExactSum.of_steps(7, grid=1.0), DiscreteLaplace(scale=1e-9), np.random.default_rng(0))
-    assert (int(noisy), noisy.shape, noisy.dtype.kind) == (7, (), "i")
-    assert isinstance(noisy, Simulated)
 
 
 def test_noise_that_is_far_too_coarse_is_refused_before_it_is_paid_for(queries):

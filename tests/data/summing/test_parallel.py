@@ -1,19 +1,17 @@
 """Blocks on threads: in order, few under way, the same totals, and an error comes out as it is."""
 
 import threading
-import warnings
 
 import numpy as np
 import pytest
+from data.summing.prepared_queries import query, squares
 
+from dpkit.contracts.query import Preparation
 from dpkit.data.columns.kinds import Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.summing.parallel import mapped, usable_threads
-from dpkit.data.summing.sums import plan_sums
 from dpkit.data.tables.open_source import open_source
-
-from .test_preparation import Preparation, query, squares
 
 NAMES = ["x", "y"]
 SCHEMA = Schema(columns=tuple(Number(name=name, lower=-1, upper=1) for name in NAMES))
@@ -71,17 +69,3 @@ def test_totals_do_not_depend_on_threads(cache_bytes):
         asked = [query(Preparation(rows=squares, width=2), place) for place in (0, 1)]
         found += [[total.steps().tolist() for total in engine.evaluate(asked)] for _ in range(3)]
     assert all(one == found[0] for one in found)
-
-
-def test_threads_keep_silent_together():
-    def warns(block):
-        warnings.warn(f"odd: {block}", stacklevel=1)
-        return squares(block)[:, 0]
-
-    plan = plan_sums([query(Preparation(rows=squares, width=2), 0, rows=warns, block_sum=warns, prepared_steps=warns)], NAMES)
-    before = warnings.filters[:]
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        list(mapped(plan.partial, [np.ones((50, 2))] * 300, threads=4))
-    assert not told
-    assert warnings.filters == before

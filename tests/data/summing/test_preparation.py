@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data.summing.prepared_queries import query, squares, steps_of
 
 from dpkit.contracts.query import Preparation, Query
 from dpkit.data.columns.kinds import Number
@@ -10,12 +11,8 @@ from dpkit.data.summing import block_engine
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.exact_sums import truncated
-from dpkit.privacy.claims import Citation
-from dpkit.privacy.neighbours import l1
 from dpkit.testing import exact_sum_laws
 
-STEP = 2.0**-20
 SCHEMA = Schema(columns=(Number(name="x", lower=-1, upper=1), Number(name="y", lower=-1, upper=1)))
 
 
@@ -28,29 +25,6 @@ class Counted:
     def __call__(self, block):
         self.calls += 1
         return self.rows(block)
-
-
-def squares(block):
-    return truncated(block * block, grid=STEP)
-
-
-def steps_of(values):
-    """In two runs."""
-    middle = len(values) // 2
-    return np.array([np.sum(values[:middle]) / STEP, np.sum(values[middle:]) / STEP]).astype(np.int64)
-
-
-def query(preparation, place, *, prepared_steps=None, **fields):
-    def of_prepared(prepared):
-        return steps_of(prepared[:, place])
-
-    given = {
-        "name": f"square {place}", "shape": (), "sensitivity": lambda relation: (l1(1.0),), "bound": 1.0, "grid": STEP,
-        "because": Citation(key="dpkit", locator="docs/proofs/exact-sums.md"), "columns": ("x", "y"),
-        "rows": lambda block: squares(block)[:, place], "block_sum": lambda block: np.sum(squares(block)[:, place]),
-        "preparation": preparation, "prepared_steps": of_prepared if prepared_steps is None else prepared_steps,
-    }  # fmt: skip
-    return Query(**(given | fields))
 
 
 def engine_of(count=1000, **options):
@@ -186,20 +160,6 @@ def test_the_law_catches_prepared_steps_of_something_else(wrong):
     exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0), [(-1.0, 1.0)] * 2)
     with pytest.raises(AssertionError):
         exact_sum_laws.prepared_steps_are_the_sum_of_rows(query(shared, 0, prepared_steps=wrong), [(-1.0, 1.0)] * 2)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"preparation": None}, {"prepared_steps": 3}, {"block_sum": None}, {"grid": None}, {"preparation": squares}]
-)
-def test_half_a_preparation_is_refused(fields):
-    with pytest.raises(InvalidValueError, match="prepar"):
-        query(**({"preparation": Preparation(rows=squares, width=2), "place": 0} | fields))
-
-
-@pytest.mark.parametrize("fields", [{"rows": 3}, {"width": 0}])
-def test_a_preparation_says_what_it_needs(fields):
-    with pytest.raises(InvalidValueError, match="Preparation"):
-        Preparation(**({"rows": squares, "width": 2} | fields))
 
 
 def test_old_and_new_rows_together_keep_within_the_bound(monkeypatch):

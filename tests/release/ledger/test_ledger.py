@@ -1,31 +1,17 @@
 """The ledger keeps its laws, its terms and its protocol; what it refuses costs nothing."""
 
-import json
-import math
 import os
 import threading
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from laws.ledger_laws import LEDGER_LAWS, UNIT, new_ledger, times
 
 import dpkit
-from dpkit import GDP, ZCDP, ApproxDP, ApproxEvent, Compose, GaussianEvent, LaplaceEvent, Neighbours, PureDP, Repeat
-from dpkit.numerics.noise.randomness import Simulated
-from dpkit.release.ledger.entries import value_of, value_text
+from dpkit import GDP, ZCDP, ApproxDP, ApproxEvent, Compose, GaussianEvent, LaplaceEvent, PureDP, Repeat
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.terms import ExpectedTerms, fingerprint
 from dpkit.release.ledger.verify import verify
 
 UNIT_PRICE = 1 / 1024
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(new_ledger(Ledger, tmp_path, releases=8)) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("law", LEDGER_LAWS, ids=lambda law: law.__name__)
@@ -82,43 +68,6 @@ def test_an_accountant_with_a_filter_and_no_gauge_serves_no_ledger(tmp_path):
 
     with pytest.raises(dpkit.NoFilterTheoremError, match="no gauge"):
         Ledger.create(tmp_path / "l", budget=ZCDP(rho=1.0), accountant=NoGauge(), dataset="d")
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong", "both"),
-    [
-        ("budget", ZCDP(rho=2.0), ("rho=1.0", "rho=2.0")),
-        ("accountant", "gdp", ("ZCDPAccountant", "GaussianDPAccountant")),
-        ("neighbours", Neighbours.REPLACE_ONE, ("add-remove", "replace-one")),
-        ("unit", {"column": "who", "at_most": 4}, ("'at_most': 3", "'at_most': 4")),
-        ("unit", "row", ("'at_most': 3", "'row'")),
-        ("dataset", "trains", ("flights", "trains")),
-        ("schema", fingerprint({"a": "float"}), (fingerprint({"a": "int"}), fingerprint({"a": "float"}))),
-    ],
-)
-def test_a_run_that_disagrees_is_refused_with_both_values(tmp_path, field, wrong, both):
-    right = {
-        "budget": ZCDP(rho=1.0),
-        "accountant": "zcdp",
-        "neighbours": Neighbours.ADD_REMOVE,
-        "unit": {"column": "who", "at_most": 3},
-        "dataset": "flights",
-        "schema": fingerprint({"a": "int"}),
-    }
-    Ledger.create(tmp_path / "l", **right).close()
-    Ledger.open(tmp_path / "l", expect=ExpectedTerms(**right)).close()
-    Ledger.open(tmp_path / "l", expect=ExpectedTerms()).close()
-    with pytest.raises(dpkit.LedgerDisagreementError) as caught:
-        Ledger.open(tmp_path / "l", expect=ExpectedTerms(**{**right, field: wrong}))
-    assert caught.value.field == field
-    for value in both:
-        assert value in str(caught.value)
-
-
-@pytest.mark.parametrize("unit", ["person", {"column": "a"}, {"column": "", "at_most": 1}, {"column": "a", "at_most": 0}, None])
-def test_a_unit_is_a_row_or_a_column_with_a_bound(tmp_path, unit):
-    with pytest.raises(dpkit.InvalidValueError, match="unit"):
-        Ledger.create(tmp_path / "l", budget=ZCDP(rho=1.0), dataset="d", unit=unit)
 
 
 def test_a_resumed_run_brings_the_same_plan_analysis_and_events(ledger):
@@ -203,22 +152,6 @@ def test_what_is_unknown_or_malformed_is_refused(ledger):
     assert ledger.entries()[-1].state == "reserved"
 
 
-def test_entries_say_who_when_and_what(ledger, tmp_path):
-    with Ledger.open(ledger.path, who="ada") as mine:
-        mine.reserve("run", times(1), analysis="abc")
-        mine.released(mine.charge("run", UNIT, key="0"), 2.5)
-        created, reserved, charged, released = mine.entries()
-    assert created.kind == "create"
-    assert {entry.who for entry in (reserved, charged, released)} == {"ada"}
-    assert released.when.endswith("+00:00")
-    assert (charged.state, released.state) == ("reserved", "released")
-    assert charged.body["analysis"] == "abc"
-    assert dpkit.from_json(json.dumps(charged.body["event"])) == UNIT
-    assert charged.body["price"] == ["1/1024", "0/1"]
-    assert released.charge == charged.seq
-    assert len(mine.entries("run")) == 3
-
-
 def test_threads_share_a_ledger_by_taking_turns(ledger):
     ledger.reserve("run")
     granted = []
@@ -262,59 +195,3 @@ def test_a_fork_shares_no_connection(ledger, hooks, monkeypatch):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert ledger.spent() == ZCDP(rho=3 * UNIT_PRICE)
     assert verify(ledger).ok
-
-
-numbers = st.one_of(st.integers(), st.floats(), st.booleans(), st.none(), st.text(max_size=5))
-values = st.recursive(
-    numbers,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.lists(inner, max_size=4).map(tuple),
-        st.dictionaries(st.text(max_size=4), inner, max_size=4),
-    ),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(values)
-def test_released_values_come_back_as_they_were(value):
-    assert repr(value_of(value_text(value))) == repr(json_order(value))
-
-
-def json_order(value):
-    """Mappings come back with their keys sorted."""
-    if isinstance(value, dict):
-        return {key: json_order(value[key]) for key in sorted(value)}
-    return type(value)(map(json_order, value)) if isinstance(value, list | tuple) else value
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array([[0.1, math.inf], [math.nan, -0.0]]),
-        np.arange(3),
-        np.array(2.5),
-        np.zeros((0, 3)),
-        np.array([True, False]),
-        np.float32([0.1]),
-        np.array([2**64 - 1], dtype=np.uint64),
-        np.array([1.0, 2.0]).view(Simulated),
-    ],
-    ids=repr,
-)
-def test_arrays_come_back_with_type_shape_and_stamp(array):
-    back = value_of(value_text(array))
-    assert type(back) is type(array)
-    assert back.dtype == array.dtype
-    assert back.shape == array.shape
-    np.testing.assert_array_equal(back, array)
-    assert np.array_equal(np.signbit(back), np.signbit(array)) if array.dtype.kind == "f" else True
-    scalar = np.float64(0.1)
-    assert value_of(value_text(scalar)) == scalar
-
-
-def test_a_released_nan_raises_nothing(ledger):
-    ledger.reserve("run")
-    ledger.released(ledger.charge("run", UNIT, key="0"), np.array([math.nan, math.inf]))
-    assert math.isnan(ledger.charge("run", UNIT, key="0").value[0])

@@ -1,4 +1,4 @@
-"""Every hook has a consumer in production code: what plugins bring is used, not only listed and checked."""
+"""Every hook has a place in the catalogue and a consumer in production code: what plugins bring is used."""
 
 import ast
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dpkit.hooks.catalogue import CATALOGUE
+from dpkit.hooks.manager import build_manager
 
 PACKAGE = Path(__file__).parent.parent.parent / "dpkit"
-
 # Where what a hook brings is put to use, and by which name of the registry.
 CONSUMERS = {
     "dpkit_mechanisms": ("release/noise.py", "mechanisms"),
@@ -46,3 +46,8 @@ def uses(path, name):
             if "registry" in called or called == "known":
                 return True
     return False
+
+
+def test_every_hook_has_a_place_in_the_catalogue_and_no_other():
+    caller = build_manager().hook
+    assert {name for name in dir(caller) if name.startswith("dpkit_")} == {item.hook for item in CATALOGUE}

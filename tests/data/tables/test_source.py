@@ -1,5 +1,6 @@
-"""Parts of a source: pieces of files hold every row once, hold no row themselves, and bound persons as the whole does."""
+"""A source and its parts: every row once, persons bounded as in the whole, and files that change are refused."""
 
+import os
 import pickle
 
 import numpy as np
@@ -7,10 +8,12 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+import dpkit
 from dpkit.contracts.table import DivisibleTable
 from dpkit.data.columns.bounding import first_of_each, found_rows, gathered, shared_out
 from dpkit.data.columns.kinds import Number
 from dpkit.data.columns.schema import PrivacyUnit, Schema
+from dpkit.data.tables.cached_source import CachedSource
 from dpkit.data.tables.open_source import open_source, open_table
 from dpkit.errors import SourceError
 
@@ -83,3 +86,51 @@ def test_persons_are_bounded_across_parts_as_in_the_whole(files, pattern, size, 
     assert np.array_equal(np.sort(np.concatenate(blocks).ravel()), expected)
     assert expected.size <= 3 * 40
     assert "key" not in repr(bounding)
+
+
+CITATION = dpkit.Citation(key="dpkit", locator="tests")
+
+
+def total_of(name):
+    return dpkit.Query(
+        name="total", columns=(name,), rows=lambda block: block, shape=(1,), grid=2.0**-10, bound=1.0,
+        sensitivity=lambda relation: (dpkit.l1(1.0), dpkit.l2(1.0)), because=CITATION,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("rows", [300, 450])
+def test_files_that_change_between_passes_are_refused_without_a_word_of_their_rows(tmp_path, rows, cached):
+    """Which rows of a person are used was chosen by their places: in another file these may all be of one person."""
+    path = tmp_path / "people.csv"
+
+    def write(owner, count, time):
+        path.write_text("x,y,who\n" + "".join(f"0.5,0.5,{owner(place)}\n" for place in range(count)), encoding="utf-8")
+        os.utime(path, ns=(time, time))
+
+    write(lambda place: place // 3, 300, 10**18)
+    columns = tuple(Number(name=name, lower=0.0, upper=1.0, missing=0.0) for name in ("x", "y"))
+    source = dpkit.open_source(path, Schema(columns=columns), unit=PrivacyUnit(column="who", at_most=1))
+    engine = dpkit.BlockEngine(CachedSource(source) if cached else source)
+    (found,) = engine.evaluate([total_of("x")])
+    assert found.nearest() == 50.0
+    write(lambda place: place % 100, rows, 10**18 + 1)
+    with pytest.raises(SourceError, match="its files have changed since they were first read") as told:
+        engine.evaluate([total_of("y")])
+    assert "300" not in str(told.value)
+    assert "450" not in str(told.value)
+    engine.close()
+
+
+ONE_NUMBER = dpkit.Schema(columns=(dpkit.Number(name="x", lower=0.0, upper=1.0, missing=0.0),))
+
+
+def test_a_file_that_changes_during_a_pass_gives_no_total(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x\n" + "0.5\n" * 100, encoding="utf-8")
+    source = dpkit.open_source(path, ONE_NUMBER)
+    blocks = source.blocks(["x"], 10)
+    next(blocks)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceError, match="changed"):
+        list(blocks)

@@ -43,7 +43,3 @@ def test_nobody_looks_for_an_offer_by_its_name():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):
                 asked = [a.value for a in node.args[1:2] if isinstance(a, ast.Constant)]
                 assert where in ELSEWHERE or not names & set(asked), f"{where}:{node.lineno} asks for {asked} by name"
-
-
-def test_the_core_of_an_accountant_is_narrow():
-    assert dpkit.Accountant.__abstractmethods__ == {"name", "native", "zero", "state_of", "combine", "repeat", "reading"}

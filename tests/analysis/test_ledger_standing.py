@@ -1,0 +1,57 @@
+"""Where a plan stands with its ledger: what is left, the nearest plan that fits, and ledgers of other data."""
+
+import pytest
+
+import dpkit
+from dpkit.analysis.ledger_standing import rounded_down
+from dpkit.errors import LedgerDisagreementError, PlanRefusedError
+
+
+def make_ledger(folder, epsilon=1.0, **terms):
+    given = {"dataset": "people", "budget": dpkit.ApproxDP(epsilon=epsilon, delta=1e-6), **terms}
+    dpkit.Ledger.create(folder / "people.ledger", **given).close()
+    return ("accountant: zcdp", "accountant: zcdp\n  ledger: people.ledger")
+
+
+def test_the_ledger_s_balance_is_in_the_plan(loaded, folder):
+    plan = loaded(make_ledger(folder, epsilon=2.0)).plan()
+    assert not plan.ledger.is_paid
+    assert plan.ledger.price.rho < plan.ledger.balance.remaining.rho
+    assert "left" in str(plan)
+
+
+def test_a_plan_over_budget_is_refused_with_the_nearest_that_fits(loaded, folder):
+    change = make_ledger(folder, epsilon=0.5)
+    with pytest.raises(PlanRefusedError, match=r"asked .* spent .* left ") as caught:
+        loaded(change).plan()
+    offered = float(caught.value.nearest.rstrip(".").split()[-1])
+    assert 0.45 < offered <= 0.5
+    loaded(change, ("epsilon: 1.0", f"epsilon: {offered}")).plan()
+
+
+def test_an_empty_ledger_offers_nothing(loaded, folder):
+    change = make_ledger(folder, epsilon=0.5)
+    with dpkit.Ledger.open(folder / "people.ledger") as ledger:
+        ledger.reserve("all", dpkit.ZCDPEvent(rho=ledger.remaining().rho))
+    with pytest.raises(PlanRefusedError, match="Nothing is left"):
+        loaded(change).plan()
+
+
+@pytest.mark.parametrize(
+    ("terms", "field"),
+    [
+        ({"dataset": "flights"}, "dataset"),
+        ({"neighbours": dpkit.Neighbours.REPLACE_ONE}, "neighbours"),
+        ({"unit": {"column": "id", "at_most": 2}}, "unit"),
+        ({"schema": "0" * 64}, "schema"),
+    ],
+)
+def test_the_ledger_of_another_dataset_is_refused(loaded, folder, terms, field):
+    with pytest.raises(LedgerDisagreementError) as caught:
+        loaded(make_ledger(folder, epsilon=2.0, **terms)).plan()
+    assert caught.value.field == field
+
+
+def test_offers_are_rounded_down():
+    for value in (0.49999, 0.5, 0.123456, 12.3499, 1e-5, 0.9999):
+        assert value * 0.98 < rounded_down(value) <= value
