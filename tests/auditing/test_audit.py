@@ -1,4 +1,4 @@
-"""The audit finds what is broken, leaves alone what is right, and says so in a certificate that cannot be edited."""
+"""The audit finds what is broken, leaves alone what is right, and says so in a certificate."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""`dpkit --debug` shows authors what their code raised, on made-up data, and nothing on data."""
+"""`dpkit --debug run` is refused on data, and works on made-up data."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`dpkit plugins` lists and checks; `dpkit new-plugin` writes a plugin that passes its own tests."""
+"""`dpkit plugins` lists and checks; `dpkit new-plugin` touches no folder that is there."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A parameter is declared once: what it refuses, what its schema refuses and what its strategy makes agree."""
+"""A parameter is declared once: what it refuses and what its schema refuses agree."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A value planted in the data shows in no error of opening or reading it; and no cell makes reading fail."""
+"""A value planted in the data shows in no error of opening it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Densities where they vanish, and where numbers are large; accuracy bounds at the ends of their range."""
+"""What holds of densities and accuracies of several mechanisms: what is no number is impossible, and shapes are checked."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What holds of every built-in mechanism: events, claims, densities, accuracy, stamps, refusals."""
+"""What holds of every built-in mechanism: events, claims, textbook prices, densities, accuracy, stamps, refusals."""
 
 import dataclasses
 import math
@@ -275,3 +275,12 @@ def test_the_accuracy_of_a_choice_and_of_answers_holds():
 def test_a_confidence_lies_strictly_between_zero_and_one(mechanism, value, metric, confidence):
     with pytest.raises(InvalidValueError, match="confidence"):
         mechanism.accuracy(value.shape, confidence)
+
+
+def test_the_textbook_prices():
+    assert dpkit.account(Laplace(scale=2.0).event(at=dpkit.l1(1.0)), "pure").epsilon(delta=0.0) == 0.5
+    assert dpkit.account(Exponential(scale=4.0).event(at=dpkit.linf(1.0)), "pure").epsilon(delta=0.0) == 0.5
+    assert dpkit.account(Exponential(scale=4.0, monotone=True).event(at=dpkit.linf(1.0)), "pure").epsilon(delta=0.0) == 0.25
+    assert dpkit.account(RandomizedResponse(epsilon=1.0).event(at=dpkit.records(1)), "pure").epsilon(delta=0.0) == 1.0
+    assert dpkit.account(Gaussian(scale=2.0).event(at=dpkit.l2(1.0)), "zcdp").within(dpkit.ZCDP(rho=0.125))
+    assert SymmetricGaussian(scale=2.0).event(at=dpkit.rank_one(1.0)) == Gaussian(scale=2.0).event(at=dpkit.l2(1.0))

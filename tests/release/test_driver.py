@@ -1,4 +1,4 @@
-"""The driver owns the loop; the ledger survives cancelling, crashing and resuming; the noise is solved to meet the budget."""
+"""The driver owns the loop: it ends at the end, between steps, or with the last finite state."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The error probability is what it says: e-values average at most 1 under claims that hold, and mutants are caught."""
+"""The error probability of a process is what it says, and processes that peek or forget a factor are caught."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The privacy unit: a person's rows are bounded by that person's rows alone, and distances say what that costs."""
+"""Bounded contributions: which rows of a person are kept depends on that person's rows alone."""
 
 import numpy as np
 import pytest
