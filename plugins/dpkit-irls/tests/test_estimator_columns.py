@@ -211,3 +211,15 @@ def test_errors_notes_and_the_estimand_are_told():
 def test_parameters_that_are_wrong_say_what_is_right(given, said):
     with pytest.raises(dpkit.InvalidValueError, match=said):
         PrivateRobustRegressor(**given).fit(*data(rows=50))
+
+
+def test_bounds_that_are_far_too_wide_on_one_side_cost_hardly_anything():
+    rng = np.random.default_rng(1)
+    income, hours = np.exp(11.0 + 0.5 * rng.normal(size=3000)), rng.gamma(4.0, 4.0, 3000)
+    y = 20.0 + income / 1e4 + 0.5 * hours + 3.0 * rng.normal(size=3000)
+    tight, wide = (
+        fitted(np.column_stack([income, hours]), y, bounds={"x0": (0, top), "x1": (0, top / 1e4), "target": (0, top / 5e3)})
+        for top in (1e6, 1e9)
+    )
+    assert np.all(wide.standard_errors_ < 1.5 * tight.standard_errors_)
+    assert np.all(np.abs(wide.coef_ - [1e-4, 0.5]) < 4.0 * wide.standard_errors_)

@@ -101,14 +101,14 @@ class Facts:
         for name, levels in zip(self.columns[:-1], self.layout.levels, strict=True):
             low, high = self.setting.range(name)
             if not levels:
-                found.append(Range(low=low, high=high, middle=0.5 * low + 0.5 * high if self.layout.intercept else 0.0))
+                found.append(Range(low=low, high=high, middle=_anchor(low, high) if self.layout.intercept else 0.0))
         return found
 
     def target(self) -> Range:
         """Of the target, less what the start predicts."""
         low, high = self.setting.range(self.columns[-1])
         if not self.start:
-            return Range(low=low, high=high, middle=0.5 * low + 0.5 * high if self.layout.intercept else 0.0)
+            return Range(low=low, high=high, middle=_anchor(low, high) if self.layout.intercept else 0.0)
         for name, start, count in zip(self.columns[:-1], self.layout.starts, self.layout.levels, strict=True):
             slopes = self.slopes[start : start + max(count - 1, 1)]
             ends = (0.0, *slopes) if count else tuple(slopes[0] * end for end in self.setting.range(name))
@@ -133,3 +133,12 @@ class Facts:
             origin=self.target().middle,
             start=self.slopes,
         )
+
+
+def _anchor(low: float, high: float) -> float:
+    """From where a declared range is looked at: zero where it holds zero, else its middle, as for a truth value.
+
+    Ranges that are far too wide on one side are common, such as an income from 0 to ten million: seen from their middle, all
+    rows are about as far away, and no unit is found.
+    """
+    return 0.0 if low <= 0.0 <= high and (low, high) != (0.0, 1.0) else 0.5 * low + 0.5 * high
