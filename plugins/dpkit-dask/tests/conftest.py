@@ -19,12 +19,18 @@ SOURCE = dpkit.Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 
 
 @pytest.fixture(scope="session")
-def address():
-    """The scheduler of two worker processes; a worker that is killed is started again."""
+def cluster():
+    """Two worker processes; one that is killed is started again."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
     ) as cluster:
-        yield cluster.scheduler_address
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def address(cluster):
+    """Its scheduler."""
+    return cluster.scheduler_address
 
 
 @pytest.fixture(scope="session")

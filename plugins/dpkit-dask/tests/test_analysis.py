@@ -111,8 +111,9 @@ def test_a_local_cluster_that_does_not_start_is_an_error_and_is_ended(monkeypatc
     assert len(ended) == (broken == "Client")
 
 
-def test_a_cluster_without_workers_is_an_error():
+def test_a_cluster_without_workers_is_an_error(cluster):
     options = {"n_workers": 0, "processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp://"}
+    options["loop"] = cluster.loop  # Dask waits 10 seconds for a thread of its own, which a busy machine may not give it
     with distributed.LocalCluster(**options) as empty, pytest.raises(ClusterError, match="no worker"):
         Cluster.at(empty.scheduler_address, certificates=Certificates(), timeout=0.5)
 
