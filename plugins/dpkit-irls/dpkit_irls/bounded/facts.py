@@ -96,7 +96,7 @@ class Facts:
         return self.start[: self.layout.entries]
 
     def numbers(self) -> list[Range]:
-        """Of the numbers among the features: seen from the middle of their range; from zero without a constant."""
+        """Of the numbers among the features, each seen from its anchor; from zero without a constant."""
         found = []
         for name, levels in zip(self.columns[:-1], self.layout.levels, strict=True):
             low, high = self.setting.range(name)
