@@ -13,7 +13,13 @@ _HOME_OF = {name: home for line in _TABLE.splitlines() if line.startswith("from"
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed from the one table
 
 
+_MODULES = ("authoring", "interchange", "testing")
+"""Public modules, loaded like the names."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'dpkit' has no attribute {name!r}")
     value = getattr(import_module(_HOME_OF[name]), name)

@@ -8,6 +8,7 @@ from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.registry import Registry
+from dpkit.contracts.risk_limits import RiskLimit
 from dpkit.errors import BudgetUnreachableError, InvalidValueError
 from dpkit.hooks.manager import default_registry
 from dpkit.numerics.bracketing import first_true
@@ -44,14 +45,15 @@ def account(
 
 def calibrate(
     event_of_scale: Callable[[float], Event | Iterable[Event]],
-    budget: Loss,
+    budget: Loss | RiskLimit,
     accountant: str | AnyAccountant = "zcdp",
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     registry: Registry | None = None,
     *,
     accept: Iterable[str] = (),
 ) -> float:
-    """The smallest noise scale that keeps a family of events within a budget of any notion.
+    """The smallest noise scale that keeps a family of events within a budget of any notion, or within a limit on what an attack
+    can do (`PowerLimit`, `AdvantageLimit`, `PosteriorLimit`; `GDP` for a mu).
 
     `event_of_scale` must lose privacy as the scale falls. The scale returned was priced and is within the budget; it is
     within 1e-9, relatively, of the smallest one.
@@ -114,14 +116,14 @@ RELATIVE = 1e-10
 """How close to the optimum a calibrated scale is."""
 
 
-def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Loss, *, accountant: str) -> float:
+def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Loss | RiskLimit, *, accountant: str) -> float:
     """The smallest scale whose guarantee keeps within the budget.
 
     Promise: the scale returned was itself seen to keep within the budget, and a scale smaller by `RELATIVE` was seen not
     to. Assumes that the loss falls as the scale grows.
     """
-    if not isinstance(budget, Loss):
-        allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6)"
+    if not isinstance(budget, Loss | RiskLimit):
+        allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6), or a limit, such as AdvantageLimit(at_most=0.1)"
         raise InvalidValueError(field="budget", found=budget, allowed=allowed, where="calibrate")
     seen_within = False
 

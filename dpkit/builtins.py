@@ -17,32 +17,40 @@ from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pure import PureAccountant
 from dpkit.accountants.rdp import RenyiAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
-from dpkit.auditing.falsifiers.registered import FALSIFIERS
+from dpkit.auditing.falsifiers.builtin_falsifiers import FALSIFIERS
 from dpkit.cli import VERBS
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory
+from dpkit.contracts.ledger_store import LedgerStoreFactory
 from dpkit.contracts.parameters import Parameter
 from dpkit.data.summing.block_engine import ENGINES
 from dpkit.data.tables.open_source import SOURCES
 from dpkit.hooks.specs import hookimpl
 from dpkit.mechanisms import (
+    above_threshold,
     discrete,
     exponential,
     gaussian,
     laplace,
+    noisy_max,
+    random_allocation,
     randomized_response,
+    sampled_batches,
     subsampled_gaussian,
 )
+from dpkit.mechanisms.above_threshold import AboveThreshold
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpkit.mechanisms.exponential import Exponential
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace
+from dpkit.mechanisms.noisy_max import NoisyMax
 from dpkit.mechanisms.randomized_response import RandomizedResponse
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.privacy.claims import CORE_RULES, LossRule
-from dpkit.release.one_query import RELEASE
+from dpkit.release.ledger.postgres_store import FACTORY as POSTGRESQL
+from dpkit.release.release_one_query import RELEASE
 
 
 @hookimpl
@@ -54,7 +62,8 @@ def dpkit_mechanisms() -> Sequence[MechanismFactory]:
 @hookimpl
 def dpkit_loss_rules() -> Sequence[LossRule]:
     """The rules of the core's leaves and of the built-in mechanisms."""
-    families = (laplace, gaussian, subsampled_gaussian, discrete, exponential, randomized_response)
+    noises = (laplace, gaussian, discrete, exponential, noisy_max, above_threshold, randomized_response)
+    families = (*noises, subsampled_gaussian, sampled_batches, random_allocation)
     return (*CORE_RULES, *(rule for family in families for rule in family.RULES))
 
 
@@ -97,6 +106,12 @@ def dpkit_auditors() -> Sequence[Auditor]:
 
 
 @hookimpl
+def dpkit_ledger_stores() -> Sequence[LedgerStoreFactory]:
+    """What keeps ledgers beside SQLite files, which paths stand for."""
+    return (POSTGRESQL,)
+
+
+@hookimpl
 def dpkit_commands() -> Sequence[Command]:
     """The verbs, from the table that `dpkit --help` prints."""
     return tuple(Command(name=name, doc=text, load=_loader(*place)) for name, (*place, text) in VERBS.items())
@@ -108,6 +123,15 @@ def _loader(module: str, name: str) -> Callable[[], object]:
 
 def _scale(doc: str, *, smallest: float = 2.0**-450, largest: float = 2.0**450) -> Parameter:
     return Parameter(name="scale", kind="number", doc=doc, minimum=smallest, maximum=largest, examples=(1.0, 0.3, 1e4))
+
+
+_MONOTONE = Parameter(
+    name="monotone",
+    kind="boolean",
+    doc="Whether a record that comes or goes moves all scores in one direction.",
+    default=False,
+    about_values=True,
+)
 
 
 FACTORIES: tuple[MechanismFactory, ...] = (
@@ -158,13 +182,41 @@ FACTORIES: tuple[MechanismFactory, ...] = (
         make=Exponential,
         parameters=(
             _scale("Candidate i is chosen with probability proportional to exp(score_i / scale)."),
+            _MONOTONE,
+        ),
+        metrics=("linf", "l2", "l1"),
+        values="scores",
+        shapes=((2,), (4,)),
+    ),
+    MechanismFactory(
+        name="noisy-max",
+        doc="The candidate with the largest noisy score: permute-and-flip, the exponential mechanism, or Laplace noise.",
+        make=NoisyMax,
+        parameters=(
+            _scale("The scale of the noise on each score."),
             Parameter(
-                name="monotone",
-                kind="boolean",
-                doc="Whether a record that comes or goes moves all scores in one direction.",
-                default=False,
-                about_values=True,
+                name="noise",
+                kind="choice",
+                doc="exponential (permute-and-flip), gumbel (the exponential mechanism) or laplace.",
+                choices=("exponential", "gumbel", "laplace"),
+                default="exponential",
             ),
+            _MONOTONE,
+        ),
+        metrics=("linf", "l2", "l1"),
+        values="scores",
+        shapes=((2,), (4,)),
+    ),
+    MechanismFactory(
+        name="above-threshold",
+        doc="Which of a stream of answers is the first above a noisy threshold (sparse vector).",
+        make=AboveThreshold,
+        parameters=(
+            _scale("The scale of the Laplace noise on each answer; that on the threshold is half of it."),
+            Parameter(
+                name="threshold", kind="number", doc="What answers are compared with.", default=0.0, examples=(0.0, 10.0)
+            ),
+            _MONOTONE,
         ),
         metrics=("linf", "l2", "l1"),
         values="scores",

@@ -143,7 +143,7 @@ class BudgetExceededError(BudgetError):
 
     def __init__(self, *, budget: object, spent: str, asked: str) -> None:
         self.budget, self.spent, self.asked = budget, spent, asked
-        super().__init__(f"The query does not fit: budget {budget!r}, spent so far {spent}, with this query {asked}.")
+        super().__init__(f"The query does not fit: budget {budget!r}, spent so far {spent}, asked {asked}.")
 
 
 class NoFilterTheoremError(BudgetError):
@@ -230,6 +230,26 @@ class RunStateError(LedgerError):
     """A run or a charge is not in a state that allows this: it is closed, unknown, already released, or given up."""
 
 
+class LedgerMovedError(LedgerError):
+    """The ledger was copied to another place and closed for good: its budget is there now."""
+
+
+class LedgerBehindError(LedgerError):
+    """The ledger ends before a release that is known to have been charged: an older copy was put in its place."""
+
+
+class ApprovalNeededError(LedgerError):
+    """The run is reserved, and waits until another person approves it. Nothing was charged."""
+
+    def __init__(self, *, path: object, run: str) -> None:
+        self.run = run
+        super().__init__(
+            path=path,
+            reason=f"the run {run!r} is reserved, and waits for approval.",
+            fix=f"Nothing was charged. Somebody else does `dpkit ledger approve LEDGER {run}`; then run it again.",
+        )
+
+
 class PlanExceededError(BudgetError):
     """A run asks for more than the plan that it reserved. Nothing was charged."""
 
@@ -258,6 +278,15 @@ class MissingExtraError(DpkitError, ImportError):
     def __init__(self, *, package: str, purpose: str, extra: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'dpkit[{extra}]'.")
+
+
+class ExpressionError(DpkitError, ValueError):
+    """A `where` or `let` is no expression that each row answers alone. `start` is where in its text the mistake begins."""
+
+    def __init__(self, *, found: str, allowed: str = "", hint: str = "", start: int = 0) -> None:
+        self.found, self.allowed, self.hint, self.start = found, allowed, hint, start
+        said = f"Expression, character {start + 1}: {found}{f'; allowed: {allowed}' if allowed else ''}."
+        super().__init__(f"{said}{' ' + hint if hint else ''}")
 
 
 class PrivateFactError(DpkitError):

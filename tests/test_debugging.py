@@ -1,7 +1,7 @@
 """What a plugin's code raised is shown on made-up data, and on data never."""
 
 import dpkit
-from dpkit.data.summing.sums import plan_sums
+from dpkit.data.summing.query_sums import plan_sums
 from dpkit.debugging import VARIABLE, made_up
 
 

@@ -19,6 +19,7 @@ LAYERS = [
     ("accountants", "mechanisms"),
     ("hooks",),
     ("accounting",),
+    ("interchange",),
     ("data",),
     ("authoring", "release"),
     ("analysis",),
@@ -30,7 +31,15 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"pluggy": "hooks", "hypothesis": "testing", "yaml": "analysis", "click": "cli", "jinja2": "analysis", "rich": "cli"}
+ONLY_IN = {
+    "pluggy": "hooks",
+    "hypothesis": "testing",
+    "yaml": "analysis",
+    "click": "cli",
+    "jinja2": "analysis",
+    "rich": "cli",
+    "sqlglot": "data",
+}
 
 
 # A guarantee explains itself by comparing accountants, which is pricing.
@@ -117,7 +126,7 @@ def extras():
 
 def test_what_an_extra_for_users_installs_is_imported():
     loaded = {name.split(".")[0] for path in modules() for name in imported(path)}
-    for extra in ("arrow", "frames", "testing"):
+    for extra in ("arrow", "frames", "sql", "testing"):
         assert extras()[extra] <= loaded, f"nothing imports what {extra} installs"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-PUBLIC = ("dpkit", "dpkit.authoring", "dpkit.authoring.engines", "dpkit.testing")
+PUBLIC = ("dpkit", "dpkit.authoring", "dpkit.authoring.engines", "dpkit.interchange", "dpkit.testing")
 
 # A benchmark times insides (samplers, caches, threads, the engine of bets) and shows what it found as dpkit's own verbs do:
 # public names for these would be promises that nobody else needs.
@@ -19,7 +19,7 @@ OF_BENCHMARKS = {
     "dpkit.analysis.outputs",
     "dpkit.auditing.betting.lower_bound",
     "dpkit.auditing.betting.profile",
-    "dpkit.auditing.outputs",
+    "dpkit.auditing.draw_outputs",
     "dpkit.auditing.zoo",
     "dpkit.cli",
     "dpkit.cli.progress",
@@ -29,7 +29,7 @@ OF_BENCHMARKS = {
     "dpkit.numerics.noise.discrete_noise",
     "dpkit.numerics.noise.exact_rounding",
     "dpkit.numerics.noise.noise_inputs",
-    "dpkit.release.ledger.sqlite_store",
+    "dpkit.contracts.ledger_store",
     "dpkit.report.pictures",
 }
 

@@ -26,7 +26,7 @@ from dpkit.privacy.compositions import (
     optimal_epsilon,
 )
 from dpkit.privacy.conversions import arrows_to
-from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
+from dpkit.privacy.filter_amounts import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
 THEOREMS: dict[str, Citation] = {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant, Reading
@@ -86,6 +87,20 @@ class BestAccountant(Accountant[BestState]):
     def delta(self, state: BestState, *, epsilon: float) -> float:
         """The smallest delta."""
         return min(component.delta(part, epsilon=epsilon) for component, part in self._priced(state))
+
+    def profiles(self, state: BestState) -> tuple[Callable[[float], float], ...]:
+        """Direction by direction the smallest delta; a component with one profile has it for both."""
+        found = [component.profiles(part) for component, part in self._priced(state)]
+
+        def least(place: int, epsilon: float) -> float:
+            return min(profiles[place](epsilon) for profiles in found)
+
+        directed = any(len(profiles) > 1 for profiles in found)
+        return (partial(least, 0), partial(least, -1)) if directed else (partial(least, 0),)
+
+    def gaussian_bound(self, state: BestState) -> float:
+        """The smallest that a component proves."""
+        return min(component.gaussian_bound(part) for component, part in self._priced(state))
 
     def interval(self, state: BestState, *, delta: float) -> tuple[float, float] | None:
         """The best lower bound that a component certifies, and the smallest upper one."""

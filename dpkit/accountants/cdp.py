@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from dpkit.accountants.sums import SumAccountant
+from dpkit.accountants.sum_accountant import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, round_up, sqrt_up
 from dpkit.privacy.checks import checked, one_of

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpkit.accountants.sums import SumAccountant
+from dpkit.accountants.sum_accountant import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, sqrt_down, sqrt_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.claims import Citation
-from dpkit.privacy.gauges import Gauge
-from dpkit.privacy.gaussian import gaussian_delta, gaussian_epsilon
+from dpkit.privacy.filter_amounts import Gauge
+from dpkit.privacy.gaussian_dp import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.losses import GDP, ApproxDP, Loss
 
 _FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")

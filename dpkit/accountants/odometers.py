@@ -23,7 +23,7 @@ from dpkit.pricing.assess import assess
 from dpkit.privacy.checks import finite_number, probability_below_one
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.gauges import slack_total
+from dpkit.privacy.filter_amounts import slack_total
 from dpkit.privacy.neighbours import Neighbours
 
 S = TypeVar("S")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
-from dpkit.accountants.sums import SumAccountant
+from dpkit.accountants.sum_accountant import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import round_up
 from dpkit.pricing.filters import FilterTheorem, refuse_options
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import arrows_to
-from dpkit.privacy.gauges import Gauge, shown
+from dpkit.privacy.filter_amounts import Gauge, shown
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.tradeoff import gaussian_mu_of_pure, pair_profile
 
 _FILTER = Citation(key="RRUV16", locator="the basic-composition privacy filter")
 NOT_ONE_PAIR = "a {} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."
@@ -53,6 +55,15 @@ class PureAccountant(SumAccountant[BasicState]):
     def delta(self, state: BasicState, *, epsilon: float) -> float:
         """The sum of deltas from the sum of epsilons on; nothing below."""
         return min(1.0, round_up(state.delta)) if Fraction(epsilon) >= state.epsilon else 1.0
+
+    def profiles(self, state: BasicState) -> tuple[Callable[[float], float], ...]:
+        """What the one pair says of every epsilon."""
+        epsilon, delta = round_up(state.epsilon), min(1.0, round_up(state.delta))
+        return (partial(pair_profile, epsilon, delta),)
+
+    def gaussian_bound(self, state: BasicState) -> float:
+        """That of randomised response; none with a delta."""
+        return math.inf if state.delta else gaussian_mu_of_pure(round_up(state.epsilon))
 
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """Stop when a sum would pass its bound: the budget is the limit. Deltas are counted in it, so there is no slack."""

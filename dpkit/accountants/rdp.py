@@ -18,7 +18,7 @@ from dpkit.pricing.filters import FilterTheorem
 from dpkit.privacy.checks import finite_number, probability_below_one
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import arrows_to, epsilon_at_order, gaussian_order, renyi_delta, renyi_epsilon
-from dpkit.privacy.gauges import (
+from dpkit.privacy.filter_amounts import (
     Gauge,
     delta_left,
     delta_with,

@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from dpkit.accountants.sums import SumAccountant
+from dpkit.accountants.sum_accountant import SumAccountant
 from dpkit.contracts.accountant import Reading
 from dpkit.numerics.rounding import format_up, round_up
 from dpkit.pricing.filters import FilterTheorem, largest_parameter, refuse_options
 from dpkit.privacy.checks import checked, one_of, probability_below_one
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import arrows_to, renyi_delta, renyi_epsilon, zcdp_delta_simple, zcdp_epsilon_simple
-from dpkit.privacy.gauges import (
+from dpkit.privacy.filter_amounts import (
     Gauge,
     delta_left,
     delta_with,
@@ -28,6 +28,7 @@ from dpkit.privacy.gauges import (
     slack_total,
 )
 from dpkit.privacy.losses import ZCDP, ApproxDP, LinearCurve, Loss
+from dpkit.privacy.tradeoff import gaussian_mu_of_zcdp
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")
@@ -85,6 +86,10 @@ class ZCDPAccountant(SumAccountant[ZCDPState]):
         if self.conversion == "simple":
             return delta_with(zcdp_delta_simple(rho, epsilon=epsilon), slack)
         return delta_with(renyi_delta(LinearCurve(slope=rho), epsilon=epsilon)[0], slack)
+
+    def gaussian_bound(self, state: ZCDPState) -> float:
+        """A mu that every release of this rho is mu-GDP for; none with a slack."""
+        return math.inf if state.log_slack else gaussian_mu_of_zcdp(round_up(state.rho))
 
     def filter_theorem(self, budget: Loss, *, slack: float, order: float | None) -> FilterTheorem | None:
         """Stop when the sum of rho, or of slack, would pass its bound; an (epsilon, delta) budget fixes rho in advance."""

@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import itertools
+import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from markupsafe import escape
+
 from dpkit.errors import OutputError
-from dpkit.release.ledger.file import COMPANIONS
+from dpkit.release.ledger.sqlite_file import COMPANIONS
 
 if TYPE_CHECKING:
     from dpkit.analysis.reading.spec import Spec
@@ -30,7 +35,11 @@ KINDS: Mapping[str, re.Pattern[bytes]] = {
     "JUnit file": re.compile(rb'\A(?:<\?xml[^<>]*\?>\s*)?<testsuite name="dpkit audit"'),
     "SARIF file": re.compile(_SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"'),
     "picture": re.compile(rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px"),
+    "page of ledgers": re.compile(_HTML + rb"dpkit ledger: "),
     "export of a ledger": re.compile(rb'\A\{"(?:dpkit-ledger-head":[0-9]|body":"\{)'),
+    "disclosure": re.compile(rb"\A# dpkit disclosure of "),
+    "disclosure page": re.compile(rb"\A<!-- dpkit disclosure page -->"),
+    "label": re.compile(rb"\A<!-- dpkit label -->"),
     "analysis": re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*dpkit: *[0-9]"),  # after comments alone
 }
 """How a file of dpkit's begins, by its kind: what this version writes, and what earlier ones wrote."""
@@ -76,10 +85,49 @@ def occupied(path: Path, kind: str) -> str | None:
     return f"it is there already, and {there}."
 
 
-def outputs_of(report: Path, *, prefix: str = "") -> dict[str, Path]:
-    """What a run writes, by kind; the audit of an analysis goes beside it."""
-    folder = report.parent
-    return {"report": report, "result": folder / f"{prefix}result.json", "trace": folder / f"{prefix}trace.json"}
+def outputs_of(spec: Spec, *, simulated: bool = False, folder: Path | None = None) -> dict[str, Path]:
+    """What a run writes, by kind, named after the analysis; a report may have a name of its own."""
+    where, prefix = spec.report.parent if folder is None else folder, "simulation-" if simulated else ""
+    named = {kind: where / f"{prefix}{spec.path.stem}-{kind}.json" for kind in ("result", "trace")}
+    return {"report": where / f"{prefix}{spec.report.name}", **named}
+
+
+def free_outputs(spec: Spec, run: str, outputs: Mapping[str, Path], *, simulated: bool = False) -> dict[str, Path]:
+    """Where the outputs of a run go: to their places, or to the next numbers where other runs have written theirs.
+
+    What another analysis or another run wrote is never replaced; what this very run wrote may be, since it may have been
+    interrupted. A simulation replaces earlier ones of the same analysis.
+    """
+    found = dict(outputs)
+    if "report" in found and _is_of_another_analysis(found["report"], spec):
+        found["report"] = found["report"].with_name(f"{spec.path.stem}-{found['report'].name}")
+    for number in itertools.count(1):
+        places = {kind: _numbered(path, number) for kind, path in found.items()}
+        own = is_of_run(places["result"], run)
+        free = all(not os.path.lexists(path) or own or is_of_run(path, run) for path in places.values())
+        if free or (simulated and number == 1):
+            return places
+    raise AssertionError
+
+
+def is_of_run(path: Path, run: str) -> bool:
+    """Whether a result or a report is that of this run."""
+    marks = f'"run": {json.dumps(run)}', f"\nrun {escape(run)}\n"
+    with suppress(OSError):
+        text = path.read_bytes()
+        return kind_of_text(text[:_BEGINNING]) in ("result", "report") and any(mark.encode() in text for mark in marks)
+    return False
+
+
+def _is_of_another_analysis(report: Path, spec: Spec) -> bool:
+    title = f"<title>{escape(spec.path.stem)}: a private analysis of "
+    with suppress(OSError), report.open("rb") as file:
+        return title.encode() not in file.read(_BEGINNING)
+    return False
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
 
 
 def objection(spec: Spec, path: Path, kind: str) -> str | None:
@@ -107,10 +155,11 @@ def check_outputs(spec: Spec, outputs: Mapping[str, Path]) -> None:
 def inputs_of(spec: Spec) -> Iterator[tuple[str, Path]]:
     """Every file that an analysis reads or charges, with what it is. Of a plugin's source: what its parameters name."""
     yield "the analysis itself", spec.path
-    if spec.budget.ledger is not None:
+    if isinstance(spec.budget.ledger, Path):
         yield "the ledger", spec.budget.ledger
         for ending in COMPANIONS:
             yield "a companion of the ledger", spec.budget.ledger.with_name(spec.budget.ledger.name + ending)
+    yield from (("a public table that is joined", file) for file in spec.data.joined)
     if spec.data.source_parameters is None:
         for pattern in _patterns(spec):
             yield "the data", Path(pattern)
@@ -160,13 +209,21 @@ def write_output(path: Path, text: str) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is there as a whole or not at all; `OutputError` where it cannot be written."""
+    try:
+        content = text.encode("utf-8")
+    except ValueError as error:
+        raise OutputError(path=path, reason=f"{type(error).__name__}.") from None
+    _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
     temporary = None
     try:
         mode = path.stat().st_mode & 0o777 if path.is_file() else 0o644
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".dpkit-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".dpkit-", delete=False) as file:
             temporary = file.name
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
@@ -179,6 +236,22 @@ def write_whole(path: Path, text: str) -> None:
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def write_beside(spec: Spec, path: Path, content: bytes) -> Path:
+    """Write a table where nothing is, under the next number where something else is; where it is itself, it stays."""
+    for number in itertools.count(1):
+        place = _numbered(path, number)
+        if not os.path.lexists(place):
+            break
+        with suppress(OSError):
+            if place.is_file() and place.read_bytes() == content:
+                return place
+    reason = objection(spec, place, "table")
+    if reason is not None:
+        raise OutputError(path=place, reason=reason, fix="Name another folder.")
+    _write(place, content)
+    return place
 
 
 def check_writable(path: Path) -> None:

@@ -179,7 +179,7 @@ def _steps(
     claims: dict[str, Claim] = {}
     for (step, noise, event, alone), part, advice in zip(priced, parts, few, strict=True):
         tell(f"rehearsing step {len(planned) + 1} of {len(priced)}: {step.id}", len(planned), len(priced))
-        rehearsal = rehearse(step.algorithm, noise=noise, setting=setting, step=step.id)
+        rehearsal = rehearse(step.algorithm, noise=noise, setting=step.setting, step=step.id)
         claims.update({f"{claim.because}{claim.assuming}{claim.status}": claim for claim in rehearsal.claims})
         planned.append(
             PlannedStep(

@@ -20,7 +20,7 @@ from dpkit.errors import DpkitError, PlanExceededError
 from dpkit.privacy.claims import Claim
 from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
-from dpkit.release.simulated import Asked, Request, SimulatedCurator
+from dpkit.release.simulated_curator import Asked, Request, SimulatedCurator
 
 CONFIDENCE = 0.95
 MOST_RELEASES = 2000

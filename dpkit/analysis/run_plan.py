@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpkit.analysis.ledger_standing import latest_attempt, open_ledger, run_id
-from dpkit.analysis.outputs import check_outputs, check_writable, write_output, write_whole
+from dpkit.analysis.given_data import name_of_given
+from dpkit.analysis.ledger_standing import kept_digests, latest_attempt, open_ledger, run_id
+from dpkit.analysis.outputs import check_outputs, check_writable, free_outputs, outputs_of, write_output, write_whole
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.reading.spec import Spec
 from dpkit.analysis.synthetic import synthetic_table
-from dpkit.contracts.engine import Closing
+from dpkit.contracts.engine import Closing, Engine, Reopening
+from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.open_source import open_source
 from dpkit.data.tables.source import DataSource
 from dpkit.debugging import made_up
@@ -28,15 +31,20 @@ from dpkit.errors import (
     kind_of,
     raise_alone,
 )
+from dpkit.privacy.checks import one_of
 from dpkit.release.curator import Released
 from dpkit.release.driver import Outcome
+from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, purse_of
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.steward import check_not_behind
 from dpkit.release.run_algorithms import run_algorithms, trace_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Progress", "Result", "check_writable", "open_data", "rows_of", "run_plan", "simulate_plan", "write_whole"]
+    from dpkit.analysis.showing.tables import AnswerTable
+
+__all__ = ["Progress", "Result", "check_writable", "open_data", "run_plan", "simulate_plan", "write_whole"]
 
 Progress = Callable[[str, int], None]
 
@@ -48,7 +56,8 @@ KEPT_BYTES = 1 << 28
 class Result:
     """What a run came to: answers by step, everything that was released, and the plan that was paid for.
 
-    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`. `digest` is where
+    A simulation says so in every form in which it is shown, and so do answers that were released `earlier`; `is_repeated` where
+    all of them were. `purse` is what the ledger held after the run. `digest` is where
     the log of the ledger ended after the run: `dpkit ledger verify FILE --since DIGEST` finds whether it was cut back since.
     """
 
@@ -59,6 +68,8 @@ class Result:
     simulation: bool
     earlier: str = ""
     digest: str = ""
+    is_repeated: bool = False
+    purse: LedgerPurse | None = None
 
     def __getitem__(self, step: str) -> object:
         """The answer of a step."""
@@ -80,14 +91,37 @@ class Result:
         return stamp + earlier + self.plan.sentence
 
     def frame(self, step: str) -> pd.DataFrame:
-        """The answer of a step as a pandas frame, one row a number."""
-        from dpkit.analysis.showing.documents import jsonable
+        """The answer of a step as a pandas frame: the columns of its groups, then `estimate`, `lower` and `upper`.
 
+        A regression has one row a coefficient, quantiles one a probability. An answer of a form that is not known has one row a
+        number, with its name.
+        """
         try:
             import pandas as pd
         except ImportError:
             raise MissingExtraError(package="pandas", purpose="A data frame", extra="frames") from None
-        return pd.DataFrame(rows_of(jsonable(self[step])), columns=["name", "value"])
+        found = self.table(step)
+        return pd.DataFrame(list(found.rows), columns=list(found.columns))
+
+    def table(self, step: str) -> AnswerTable:
+        """The same as plain rows, which are written as CSV or Parquet."""
+        from dpkit.analysis.showing.documents import jsonable
+        from dpkit.analysis.showing.tables import main_table
+
+        return main_table(jsonable(self[step]))
+
+    def write_tables(self, folder: str | os.PathLike[str], *, format: str = "csv") -> tuple[Path, ...]:
+        """Write the table of every step as NAME-STEP.csv, or as Parquet; no file that is there is replaced."""
+        from dpkit.analysis.outputs import write_beside
+
+        one_of(format, ("csv", "parquet"), field="format", where="write_tables")
+        written = []
+        for step in self.outcomes:
+            table, prefix = self.table(step), "simulation-" if self.simulation else ""
+            content = table.csv().encode() if format == "csv" else table.parquet()
+            place = Path(folder) / f"{prefix}{self.plan.spec.path.stem}-{step}.{format}"
+            written.append(write_beside(self.plan.spec, place, content))
+        return tuple(written)
 
     def as_json(self) -> dict[str, object]:
         """Everything but the trace, as JSON."""
@@ -102,14 +136,16 @@ class Result:
             self.releases, plan=self.plan.event, neighbours=spec.data.neighbours, accountant=spec.budget.accountant
         )
 
-    def write(self, folder: str | os.PathLike[str], *, prefix: str = "") -> tuple[Path, Path]:
-        """Write result.json and trace.json; earlier ones are replaced as a whole or not at all, and nothing else is."""
-        where = Path(folder)
-        paths = where / f"{prefix}result.json", where / f"{prefix}trace.json"
-        check_outputs(self.plan.spec, {"result": paths[0], "trace": paths[1]})
-        for path, text in zip(paths, (json.dumps(self.as_json(), indent=2), self.trace()), strict=True):
-            write_output(path, text)
-        return paths
+    def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Write the result and the trace as JSON, named after the analysis. What another run wrote is left as it is."""
+        spec = self.plan.spec
+        outputs = outputs_of(spec, simulated=self.simulation, folder=Path(folder))
+        del outputs["report"]
+        check_outputs(spec, outputs)
+        places = free_outputs(spec, self.run, outputs, simulated=self.simulation)
+        write_output(places["result"], json.dumps(self.as_json(), indent=2))
+        write_output(places["trace"], self.trace())
+        return places["result"], places["trace"]
 
     def __str__(self) -> str:
         from dpkit.analysis.showing.text import result_text
@@ -132,18 +168,21 @@ def run_plan(
 ) -> Result:
     """Carry a plan out. Whatever can be refused is refused before anything is charged. `source` is what `open_data` gave.
 
-    With a ledger, the same analysis has the same run: an interrupted one goes on, a finished one gives back what it released,
-    and neither pays again. `again` pays for a new draw, which is what the analysis gives back from then on. An interrupted run
-    does not go on with files that have changed; a finished one says that they have.
+    With a ledger, the same analysis of the same data has the same run: an interrupted one goes on, a finished one gives back
+    what it released, and neither pays again. `again` pays for a new draw, which is what the analysis gives back from then on.
+    An interrupted run does not go on with files that have changed; a finished one says that they have. `data` in place of the
+    declared source has runs of its own: files by their paths, what is in memory by its rows, while this process lives.
     """
     spec = plan.spec
     source = open_data(spec, data) if source is None else source
     if spec.budget.ledger is None:
         return _carry_out(plan, source, progress=progress)
+    given = "" if data is None else name_of_given(source, spec)
     with open_ledger(spec) as ledger:
-        attempt = latest_attempt(ledger, spec)
+        check_not_behind(ledger, kept_digests(spec, ledger))
+        attempt = latest_attempt(ledger, spec, given=given)
         attempt = attempt + 1 if again or not attempt else attempt
-        return _carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt))
+        return _carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt, given=given))
 
 
 def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
@@ -165,13 +204,14 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
         given = spec.data.source
     declared = spec.data.rows
     public = declared is not None and spec.data.unit.knows_size(spec.data.neighbours)
-    fits = public and 8 * (declared or 0) * len(spec.data.schema.columns) <= KEPT_BYTES
+    fits = public and 8 * (declared or 0) * len(spec.data.schema.names) <= KEPT_BYTES
     source = open_source(
         given,
         spec.data.schema,
         unit=spec.data.unit,
         neighbours=spec.data.neighbours,
         in_memory=True if fits else None,
+        **spec.data.form,
     )
     if not public:
         return source
@@ -212,12 +252,13 @@ def _carry_out(
     rng: np.random.Generator | None = None,
 ) -> Result:
     spec = plan.spec
-    engine = spec.registry.engine(spec.engine.name).over(source, **spec.engine.parameters)  # before anything is reserved
-    try:
+    with ExitStack() as opened:
+        engine = _opened(spec, source, opened)  # before anything is reserved
         found = run_algorithms(
             {step.id: (step.algorithm, planned.noise) for step, planned in zip(spec.steps, plan.steps, strict=True)},
             engine=engine,
             setting=spec.data.setting,
+            views=_views(spec, source, engine, opened),
             ledger=ledger,
             run=run,
             analysis=spec.fingerprint,
@@ -225,15 +266,12 @@ def _carry_out(
             rng=rng,
             progress=progress,
         )
-    finally:
-        if isinstance(engine, Closing):
-            engine.close()
     earlier, day = "", found.resumed[:10]  # what must be said of answers that are not new
     if found.resumed and not found.finished_before:
         earlier = f"This run began on {day} and was interrupted; what it had released then was not drawn again."
     elif found.resumed:
         changed = " THE DATA FILES HAVE CHANGED SINCE." if found.other_data else ""
-        earlier = f"EARLIER RELEASE of {day}: no data was read, and nothing was paid.{changed}"
+        earlier = f"EARLIER RELEASE of {day}: nothing was read for it, and nothing was paid.{changed}"
         earlier += " `dpkit run --again` pays for new answers."
     return Result(
         plan=plan,
@@ -243,13 +281,29 @@ def _carry_out(
         simulation=found.simulation,
         earlier=earlier,
         digest=found.digest,
+        is_repeated=found.finished_before,
+        purse=None if ledger is None else purse_of(ledger, like=plan.event),
     )
 
 
-def rows_of(value: object, name: str = "") -> list[tuple[str, object]]:
-    """A JSON answer as named numbers."""
-    if isinstance(value, dict):
-        return [row for key, inner in value.items() for row in rows_of(inner, f"{name}.{key}" if name else str(key))]
-    if isinstance(value, list):
-        return [row for place, inner in enumerate(value) for row in rows_of(inner, f"{name}[{place}]")]
-    return [(name or "answer", value)]
+def _opened(spec: Spec, source: DataSource, opened: ExitStack, *, beside: Engine | None = None) -> Engine:
+    """The engine of an analysis over a source; what it holds is given back in the end."""
+    if isinstance(beside, Reopening):
+        engine = beside.over(source)
+    else:
+        engine = spec.registry.engine(spec.engine.name).over(source, **spec.engine.parameters)
+    if isinstance(engine, Closing):
+        opened.callback(engine.close)
+    return engine
+
+
+def _views(spec: Spec, source: DataSource, engine: Engine, opened: ExitStack) -> dict[str, tuple[Engine, DeclaredSetting]]:
+    """Engines for the steps that filter or compute columns of their own; steps that do the same share one."""
+    found: dict[str, tuple[Engine, DeclaredSetting]] = {}
+    for step in spec.steps:
+        if step.setting.schema == spec.data.schema:
+            continue
+        same = next((known for known, setting in found.values() if setting.schema == step.setting.schema), None)
+        own = _opened(spec, source.view(step.setting.schema), opened, beside=engine) if same is None else same
+        found[step.id] = own, step.setting
+    return found

@@ -10,12 +10,15 @@ import numpy.typing as npt
 
 from dpkit.analysis.reading.spec import DataSpec
 from dpkit.contracts.table import Batch, Cells
-from dpkit.data.columns.kinds import Boolean, Category, Column, Number
+from dpkit.data.columns.cells import objects
+from dpkit.data.columns.dates import Date, Time
+from dpkit.data.columns.kinds import Boolean, Category, Column, Number, Text
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 
 ROWS = 1000
 """As many as that where the analysis declares no number."""
 
+_TEXTS = 5
 _CHUNK = 4096
 """Rows are drawn in chunks of this size, each column of each chunk from a stream of its own: so any piece can be made alone."""
 
@@ -34,7 +37,7 @@ class SyntheticTable:
     def names(self) -> tuple[str, ...]:
         """The declared columns, and the one that names persons."""
         person = self.unit.column
-        return self.schema.names if person is None else tuple(dict.fromkeys((*self.schema.names, person)))
+        return tuple(dict.fromkeys((*self.schema.cells, *(() if person is None else (person,)))))
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The rows, drawn when they are asked for."""
@@ -54,7 +57,7 @@ class SyntheticTable:
     def _values(self, name: str, begin: int, end: int) -> npt.NDArray[np.generic]:
         if name == self.unit.column:
             return np.arange(begin, end) // self.unit.at_most
-        place = self.schema.names.index(name)
+        place = self.schema.table_names.index(name)
         chunks = [
             _drawn(
                 self.schema.columns[place], np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(place, chunk)))
@@ -74,7 +77,11 @@ def _drawn(column: Column, rng: np.random.Generator) -> npt.NDArray[np.generic]:
     lower, upper = column.range
     if isinstance(column, Category):
         return np.array(column.levels, dtype=object)[rng.integers(0, len(column.levels), size=_CHUNK)]
+    if isinstance(column, Text):
+        return np.array([f"text {place}" for place in range(_TEXTS)], dtype=object)[rng.integers(0, _TEXTS, size=_CHUNK)]
     if isinstance(column, Boolean):
         return rng.integers(0, 2, size=_CHUNK)
     values = lower + (upper - lower) * rng.random(_CHUNK)
+    if isinstance(column, Date | Time):
+        return objects([column.cell(code) for code in values.tolist()])
     return np.rint(values) if isinstance(column, Number) and column.whole else values

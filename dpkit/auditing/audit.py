@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpkit.auditing.arguments import AuditPlan, plan_audit
 from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.campaign import Budget, Finding, Watch, investigate
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
-from dpkit.auditing.outputs import Sampler, Source
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs, Sampler
+from dpkit.auditing.plan_audit import AuditPlan, plan_audit
 from dpkit.auditing.search.pairs import TRIES, PairGenerator
-from dpkit.auditing.subject import Subject
 from dpkit.contracts.auditor import Evidence
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
@@ -94,7 +94,7 @@ class _Audit:
         certificates: list[AuditCertificate] = []
         law, law_share = plan.subjects[0], 0.0
         law_seed = next(seeds)
-        sources = [Source(law.sampler, law.pair, next(seeds))] if plan.at("law") else []
+        sources = [PairOutputs(law.sampler, law.pair, next(seeds))] if plan.at("law") else []
         made = [falsifier.make(law, *sources) for falsifier in plan.at("law")]
         laws: list[Process] = [process for process in made if process is not None]
         if laws:
@@ -131,7 +131,7 @@ class _Audit:
             certificates.append(plan.certify(law, found, hypothesis="floating point", level=level))
         return certificates
 
-    def _try_claim(self, subject: Subject, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
+    def _try_claim(self, subject: ClaimAtPair, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
         tried: list[str] = []
         for falsifier in self.plan.at("exact"):
             found: Finding | None = falsifier.make(subject)
@@ -151,7 +151,7 @@ class _Audit:
 
     def _sample(
         self,
-        subject: Subject,
+        subject: ClaimAtPair,
         processes: Sequence[Process],
         alpha: float,
         bound_alpha: float,
@@ -163,7 +163,7 @@ class _Audit:
 
 
 def _ask_auditors(
-    subject: Subject, plan: AuditPlan, alpha: float, seed: np.random.SeedSequence
+    subject: ClaimAtPair, plan: AuditPlan, alpha: float, seed: np.random.SeedSequence
 ) -> tuple[tuple[str, ...], list[str], Finding | None]:
     """Ask the auditors of plugins until one refutes: who was asked, what went wrong, and the finding that refutes.
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet, cuts_of, tail_counts
+from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.columns import Columns, Coordinates, Differences, Nearness, Summaries
 from dpkit.auditing.betting.learned_columns import CategoryRatio
 from dpkit.auditing.betting.lower_bound import TailEvent, proportion_bounds
 from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs
 from dpkit.auditing.falsifiers.white_box import LogRatio
-from dpkit.auditing.outputs import Source
 from dpkit.auditing.search.pairs import Pair
-from dpkit.auditing.subject import Subject
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array
 
@@ -52,7 +52,7 @@ class Violation:
 
 
 def screen_pairs(
-    subject: Subject,
+    subject: ClaimAtPair,
     pairs: Sequence[Pair],
     claims: Sequence[tuple[str, Profile]],
     *,
@@ -70,9 +70,9 @@ def screen_pairs(
     read = sorted({*EPSILONS, *(epsilon for epsilon in epsilons if math.isfinite(epsilon))})
     bounds = [(name, Point(epsilon=epsilon, delta=profile(epsilon))) for name, profile in claims for epsilon in read]
     bounds = [(name, point) for name, point in bounds if point.delta < 0.5]
-    candidates: list[tuple[float, Source, TailEvent]] = []
+    candidates: list[tuple[float, PairOutputs, TailEvent]] = []
     for pair in pairs if bounds else ():
-        source = Source(subject.sampler, pair, np.random.SeedSequence(int(rng.integers(2**63))))
+        source = PairOutputs(subject.sampler, pair, np.random.SeedSequence(int(rng.integers(2**63))))
         try:
             outputs = source.draw(choosing)
         except ValueError as error:
@@ -92,7 +92,7 @@ def screen_pairs(
     return None
 
 
-def _most_telling(subject: Subject, outputs: tuple[Array, Array], points: Sequence[Point]) -> tuple[float, TailEvent]:
+def _most_telling(subject: ClaimAtPair, outputs: tuple[Array, Array], points: Sequence[Point]) -> tuple[float, TailEvent]:
     """The event that exceeds what is allowed by the most standard deviations, and by how many; in either direction."""
     shape = outputs[0].shape[1:]
     entries = min(int(np.prod(shape)), _ENTRIES)
@@ -101,7 +101,7 @@ def _most_telling(subject: Subject, outputs: tuple[Array, Array], points: Sequen
         columns += [Differences(shape), Summaries(), Nearness(subject.pair, shape), CategoryRatio()]
     if subject.density is not None:
         columns.append(LogRatio(subject.log_density))
-    bank = Bank(columns)
+    bank = ColumnScores(columns)
     start = len(outputs[0]) // 4  # counts of categories are learned from the first ones, and chosen by the rest
     learned = outputs[0][:start], outputs[1][:start]
     bank.take(learned, (bank.scores(learned[0]), bank.scores(learned[1])))

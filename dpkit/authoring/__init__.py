@@ -4,10 +4,11 @@ Public: docs/api.md lists these names, and a test holds the list and the first-p
 """
 
 from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.groups import edge_labels, kind_of
 from dpkit.contracts.query import Block, Steps
-from dpkit.data.columns.kinds import Column
+from dpkit.data.columns.kinds import Column, text_code
 from dpkit.mechanisms.gaussian import gaussian_accuracy
-from dpkit.mechanisms.releasing import (
+from dpkit.mechanisms.mechanism_base import (
     ASSUMING,
     checked_confidence,
     checked_generator,
@@ -47,6 +48,7 @@ __all__ = [
     "checked_value",
     "claims_of",
     "distance_in",
+    "edge_labels",
     "entries",
     "finite_number",
     "gaussian_accuracy",
@@ -54,6 +56,7 @@ __all__ = [
     "grid_below",
     "grid_for",
     "in_full",
+    "kind_of",
     "log_tail",
     "nonempty_text",
     "nonnegative",
@@ -67,6 +70,7 @@ __all__ = [
     "sqrt_up",
     "stamped",
     "summed_over_value",
+    "text_code",
     "truncated",
     "tuple_of",
     "whole_number",

@@ -5,7 +5,7 @@ Public: docs/api.md lists these names, and a test holds the list and the first-p
 
 from dpkit.data.columns.bounding import FoundRows, first_of_each, found_rows, gathered, shared_out
 from dpkit.data.summing.block_engine import READ_BYTES
-from dpkit.data.summing.sums import QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.summing.query_sums import QuerySums, Totals, dry_run, plan_sums
 from dpkit.data.tables.source import Bounding, DataSource, SourcePart
 from dpkit.data.without_warnings import quietly
 from dpkit.errors import kind_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpkit.cli.group import main as main
+    from dpkit.cli.lazy_verbs import main as main
 
 # What `dpkit --help` says of each verb, and where it lives. A test holds this table against the verbs themselves.
 VERBS = {
@@ -17,9 +17,12 @@ VERBS = {
     "run": ("dpkit.cli.run", "run", "Run an analysis: plan, charge, then release."),
     "explain": ("dpkit.cli.analyses", "explain", "Where epsilon goes, theorem by theorem, for the plan of an analysis."),
     "compare": ("dpkit.cli.analyses", "compare", "What each accountant charges for the plan of an analysis."),
+    "price": ("dpkit.cli.price", "price", "What a run costs, of a text or of another package's file."),
+    "disclose": ("dpkit.cli.disclose", "disclose", "Disclose an analysis or a ledger, to a registry and to the public."),
     "schema": ("dpkit.cli.analyses", "schema", "Print the JSON Schema of an analysis, for editors."),
     "audit": ("dpkit.cli.audit", "audit_group", "Try to refute a claim, and write a certificate of the result."),
-    "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one file, which many runs share."),
+    "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one place, which many runs share."),
+    "serve": ("dpkit.cli.serve", "serve", "Show ledgers in a browser, read-only."),
     "plugins": ("dpkit.cli.plugins", "plugins", "List the installed plugins, and check one."),
     "new-plugin": ("dpkit.cli.plugins", "new_plugin", "Write a complete plugin."),
 }
@@ -34,6 +37,6 @@ OF_PLUGINS = "Plugins may add verbs: `dpkit plugins` lists them."
 def __getattr__(name: str) -> object:
     if name != "main":
         raise AttributeError(f"module 'dpkit.cli' has no attribute {name!r}")
-    from dpkit.cli.group import main
+    from dpkit.cli.lazy_verbs import main
 
     return main

@@ -19,31 +19,41 @@ if TYPE_CHECKING:
 
 @click.command()
 @file_argument
+@click.option("--without-data", is_flag=True, help="Also where the data is not here: do not look for its files.")
 @outside_option
 @answers_in_json
-def check(file: str, outside: bool, as_json: bool) -> None:
-    """Check an analysis; every mistake is listed with its line. Reads no data, spends nothing.
+def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
+    """Check an analysis; every mistake is listed with its line. Reads no row, spends nothing.
+
+    Of the data, whether the files are there and have the declared columns. What is allowed and looks like a mistake is warned
+    of: an epsilon above 10, a delta above 1 / rows, a run without the ledger that its data has, levels that look alike.
 
     Example: dpkit check analysis.yaml
     """
     from dpkit.analysis.ledger_standing import schema_fingerprint
+    from dpkit.analysis.public_warnings import check_files, public_warnings
     from dpkit.analysis.reading.load import load
-    from dpkit.analysis.showing.text import counted
+    from dpkit.analysis.showing.text import counted, one_line
 
     spec = load(file, outside=outside)
+    if not without_data:
+        check_files(spec)
+    warnings = public_warnings(spec)
     if as_json:
         document = {
             "ok": True,
             "analysis": spec.fingerprint,
             "schema": schema_fingerprint(spec),  # what `dpkit ledger create --schema` takes
             "steps": [step.id for step in spec.steps],
+            "warnings": list(warnings),
         }
         click.echo(json.dumps(document, indent=2))
     else:
+        click.echo("".join(f"WARNING {one_line(text)}\n" for text in warnings), nl=False)
         click.echo(f"{file}: fine. {counted(len(spec.steps), 'step')}, {counted(len(spec.data.schema.columns), 'column')}.")
 
 
-def priced(spec: Spec, *, quiet: bool) -> Plan:
+def price_plan(spec: Spec, *, quiet: bool) -> Plan:
     """The plan of an analysis; a long one shows how far it is."""
     with progress_bar("planning", quiet=quiet) as bar:
         return spec.plan(progress=None if bar is None else bar.tell)
@@ -62,7 +72,7 @@ def plan(file: str, outside: bool, as_json: bool) -> None:
     """
     from dpkit.analysis.reading.load import load
 
-    found = priced(load(file, outside=outside), quiet=as_json)
+    found = price_plan(load(file, outside=outside), quiet=as_json)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else str(found))
 
 
@@ -77,7 +87,7 @@ def explain(file: str, outside: bool, as_json: bool) -> None:
     """
     from dpkit.analysis.reading.load import load
 
-    found = priced(load(file, outside=outside), quiet=as_json)
+    found = price_plan(load(file, outside=outside), quiet=as_json)
     if as_json:
         document = found.as_json()
         wanted = ("epsilon", "delta", "guarantee", "steps", "relies_on", "claims", "accountants", "cannot_price")
@@ -110,7 +120,7 @@ def compare(file: str, picture: Path | None, outside: bool, as_json: bool) -> No
     spec = load(file, outside=outside)
     if picture is not None:
         check_outputs(spec, {"picture": picture})
-    planned = priced(spec, quiet=as_json)
+    planned = price_plan(spec, quiet=as_json)
     with progress_bar("comparing accountants", quiet=as_json) as bar:
         found = compare_accountants(planned, progress=None if bar is None else bar.tell)
     if as_json:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpkit.cli.analyses import priced
+from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
@@ -120,7 +120,7 @@ def run(
 
     assert target is not None
     if Path(target).is_file():
-        from dpkit.auditing.falsifiers.records import audit_file
+        from dpkit.auditing.falsifiers.runs_and_ledgers import audit_file
 
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
@@ -228,7 +228,7 @@ def _plugin(
     """Every mechanism of a plugin, at typical parameters; the error probability and the time are split over them."""
     from dpkit.errors import PluginError
     from dpkit.testing.audit_laws import audit_subject
-    from dpkit.testing.cases import MechanismCase
+    from dpkit.testing.mechanism_cases import MechanismCase
 
     plugin = next(one for one in installed.plugins if one.name == name)
     if not plugin.healthy:
@@ -268,11 +268,11 @@ def _analysis(
     from dpkit.analysis.reading.load import load
     from dpkit.analysis.run_plan import check_writable
     from dpkit.auditing.algorithms.audit_analysis import audit_plan
-    from dpkit.report.html import AUDIT, AUDIT_KIND, write_audit
+    from dpkit.report.html import AUDIT_KIND, audit_place, write_audit
 
     spec = load(file, outside=outside)
-    check_outputs(spec, {"report": spec.report, AUDIT_KIND: spec.report.parent / AUDIT, **output.paths})
-    plan = priced(spec, quiet=output.as_json)
+    check_outputs(spec, {"report": spec.report, AUDIT_KIND: audit_place(spec), **output.paths})
+    plan = price_plan(spec, quiet=output.as_json)
     check_writable(plan.spec.report)
     with progress_bar(file, quiet=output.as_json) as bar:
         watch = partial(audit_watch, bar, samples=samples)

@@ -13,7 +13,7 @@ import click
 from dpkit.cli.errors import answers_in_json
 from dpkit.errors import OutputError
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*[A-Za-z0-9]|[A-Za-z]")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ./-]*[A-Za-z0-9]|[A-Za-z]")
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
@@ -82,6 +82,7 @@ def init(
         delta=delta,
         unit="row" if person is None else f"{{column: {_quoted(person)}, at_most: {at_most}}}",
         relation="replace-one" if replace_one else "add-remove",
+        report=f"out/{to.stem}-report.html",
     )
     write_output(to, text)
     if as_json:
@@ -111,41 +112,25 @@ def _names(source: str) -> tuple[str, ...]:
     return open_table(source).names
 
 
-def _rendered(*, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str) -> str:
+def _rendered(
+    *, source: str, names: tuple[str, ...], epsilon: float, delta: float, unit: str, relation: str, report: str
+) -> str:
     from dpkit.hooks.manager import installed_plugins
     from dpkit.numerics.rounding import in_full
 
     algorithms = ", ".join(factory.name for factory in installed_plugins().registry.algorithms) or "none; see `dpkit plugins`"
-    columns = "\n".join(f"    # {_quoted(name)}: [LOWER, UPPER]" for name in names) or "    # age: [0, 120]"
-    return f"""\
-# An analysis of dpkit: `dpkit check` it, `dpkit plan` it (reads no data, spends nothing), then `dpkit run` it.
-dpkit: 1
-
-data:
-  source: {_quoted(source)}
-  unit: {unit}            # who is protected: a row, or {{column: person, at_most: 3}}
-  neighbours: {relation}  # or replace-one, where the number of rows is public
-  # rows: 10000         # how many rows there are, if you may know it
-  columns:
-    # Every column that a step reads. Bounds and levels come from public knowledge, never from the data:
-    # what can a value be? Uncomment and fill in: [LOWER, UPPER], {{levels: [a, b, c]}}, or boolean.
-{columns}
-
-budget:
-  epsilon: {in_full(epsilon)}          # smaller protects better and answers worse
-  delta: {in_full(delta)}          # far below one in the number of rows
-  accountant: best      # `dpkit compare` shows them all
-  # ledger: data.ledger # the total that this run is taken from: `dpkit ledger create`
-
-steps:
-  # Installed: {algorithms}
-  - id: first
-    run: NAME
-    # share: 1          # its part of the budget, relative to other steps
-    with: {{}}
-
-report: out/report.html
-"""
+    tokens = {
+        "source": _quoted(source),
+        "unit": unit,
+        "relation": relation,
+        "columns": "\n".join(f"    # {_quoted(name)}: [LOWER, UPPER]" for name in names) or "    # age: [0, 120]",
+        "epsilon": in_full(epsilon),
+        "delta": in_full(delta),
+        "algorithms": algorithms,
+        "report": _quoted(report),
+    }
+    template = Path(__file__).with_name("analysis.yaml.tmpl").read_text(encoding="utf-8")
+    return re.sub("@([a-z]+)@", lambda token: tokens[token.group(1)], template)
 
 
 def _quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from dpkit.errors import PluginError
 
 if TYPE_CHECKING:
     from dpkit.hooks.manager import Plugin
-    from dpkit.testing.conformance import CheckResult
+    from dpkit.testing.run_laws import CheckResult
 
 _MARKS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped", "unchecked": "UNCHECKED"}
 """How each outcome of a law is shown."""
@@ -44,7 +44,7 @@ def plugins(context: click.Context, as_json: bool, only: tuple[str, ...]) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--law", "wanted", multiple=True, metavar="LAW", help="Run this law only; may be repeated.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the kit's searches and samples.")
-@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="What one law may take; 120 unless given.")
+@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="CPU time of one law; 120 unless given.")
 def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds: float | None) -> None:
     """Run the conformance kit on an installed plugin. Exit code 1 where a law is broken.
 
@@ -53,8 +53,8 @@ def check(name: str, as_json: bool, wanted: tuple[str, ...], seed: int, seconds:
     Example: dpkit plugins check hello
     """
     try:
-        from dpkit.testing.conformance import LAW_SECONDS, run_checks
         from dpkit.testing.plugin_laws import laws_of_installed
+        from dpkit.testing.run_laws import LAW_SECONDS, run_checks
     except ModuleNotFoundError as missing:
         fix = 'Install it with `pip install "dpkit[testing]"`.'
         raise PluginError(plugin=name, reason=f"the kit needs {missing.name}.", fix=fix) from None

@@ -35,7 +35,7 @@ def start() -> None:
     if sys.argv[1:] in (["--help"], ["-h"]) and "_DPKIT_COMPLETE" not in os.environ:
         sys.stdout.write(quick_help())
         return
-    from dpkit.cli.group import main
+    from dpkit.cli.lazy_verbs import main
 
     main(prog_name="dpkit")
 

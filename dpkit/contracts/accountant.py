@@ -2,7 +2,7 @@
 
 An accountant holds no state of its own: `zero`, `lift`, `combine` and `repeat` build states, `reading` reads one. That is all
 that an author must write; what follows from it has a default that is sound, and may be done better. What only some accountants
-can do stands beside it: `dpkit.pricing.filters.Filtering` (adaptive spending) and `dpkit.privacy.gauges.Gauging` (ledgers).
+can do stands beside it: `pricing.filters.Filtering` (adaptive spending) and `privacy.filter_amounts.Gauging` (ledgers).
 Plugins subclass `Accountant` as a frozen dataclass and register it by hook.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -109,6 +109,15 @@ class Accountant(ABC, Generic[S]):
             return 0.0
         bracket = first_true(lambda delta: delta >= 1.0 or self.epsilon(state, delta=delta) <= epsilon, start=_TYPICAL_DELTA)
         return 1.0 if bracket is None else min(1.0, bracket[1])
+
+    def profiles(self, state: S) -> tuple[Callable[[float], float], ...]:
+        """delta(epsilon) for a record more and for a record less, in this order; by default one that bounds both."""
+        return (lambda epsilon: self.delta(state, epsilon=epsilon),)
+
+    def gaussian_bound(self, state: S) -> float:
+        """A mu that the state is mu-GDP for, by a theorem; infinity where there is none. By default read off `total`."""
+        total = self.total(state)
+        return total.mu if isinstance(total, GDP) else math.inf
 
     def weight(self, state: S, total: S, *, delta: float) -> float | Fraction:
         """How much one part weighs in the reading of the total; shares are weights over their sum. By default: its epsilon."""

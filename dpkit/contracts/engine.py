@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.setting import Setting
+from dpkit.contracts.table import Source
 from dpkit.numerics.exact_sums import ExactSum
 
 Partial = TypeVar("Partial")
@@ -73,3 +74,14 @@ class Closing(Protocol):
 
     def close(self) -> None:
         """Give it back. Called once, when a run is over, however it ended."""
+
+
+@runtime_checkable
+class Reopening(Protocol):
+    """An engine that shares what it runs on, such as a cluster, with engines over other views of the same data.
+
+    Without it, a step that filters or computes columns of its own gets an engine of its own from the factory.
+    """
+
+    def over(self, source: Source) -> Engine:
+        """An engine over another view. It is closed before this one."""

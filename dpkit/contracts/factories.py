@@ -11,6 +11,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
+from dpkit.contracts.groups import read_groups
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.parameters import Parameter, check_conditions, checked_parameters, conditions_schema
 from dpkit.contracts.query import Query
@@ -146,10 +147,12 @@ class AlgorithmFactory(Factory[AnyAlgorithm]):
     """An iterative algorithm, which a step of an analysis runs by this name: `make(setting, **parameters)`.
 
     `settings()` gives settings in which the conformance kit tries the examples of the parameters; without it the kit uses its
-    own, whose columns are the numbers `x` and `y` and the category `c`.
+    own, whose columns are the numbers `x` and `y` and the category `c`. With `takes_groups`, a step may say `by`, and
+    `make(setting, by=Groups, **parameters)` gives the algorithm for a table of cells.
     """
 
     settings: Callable[[], Sequence[Setting]] | None = None
+    takes_groups: bool = False
 
     def __post_init__(self) -> None:
         Factory.__post_init__(self)
@@ -157,8 +160,18 @@ class AlgorithmFactory(Factory[AnyAlgorithm]):
             function(self.settings, field="settings", where=f"AlgorithmFactory({self.name})", allowed="a function, or None")
 
     def prepare(self, setting: Setting, **values: object) -> AnyAlgorithm:
-        """The algorithm for a setting, from checked parameters. Only public facts can be refused here."""
-        return self.make(setting, **self.checked(values))
+        """The algorithm for a setting, from checked parameters. Only public facts can be refused here.
+
+        `by` is what a step says under this key: columns, and mappings with `levels` or `edges` (docs/groups.md).
+        """
+        if "by" not in values or any(parameter.name == "by" for parameter in self.parameters):
+            return self.make(setting, **self.checked(values))
+        if not self.takes_groups:
+            raise InvalidValueError(
+                field="by", found=values["by"], allowed=f"nothing: {self.name} has no groups", where=self.name
+            )
+        others = {name: value for name, value in values.items() if name != "by"}
+        return self.make(setting, by=read_groups(setting, values["by"]), **self.checked(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

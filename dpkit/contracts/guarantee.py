@@ -1,18 +1,21 @@
-"""A guarantee: a priced event, readable as epsilon(delta), delta(epsilon), and as an explanation."""
+"""A guarantee: a priced event, readable as epsilon(delta), delta(epsilon), as what an attack can do, and as an explanation."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant
+from dpkit.contracts.risk_limits import RiskLimit
 from dpkit.errors import NoIntervalError
 from dpkit.numerics.rounding import format_up
-from dpkit.privacy.checks import instance_of, nonnegative, probability_below_one, tuple_of
+from dpkit.privacy.checks import instance_of, nonnegative, probability, probability_below_one, tuple_of
 from dpkit.privacy.claims import Citation, Status
 from dpkit.privacy.events import Event
-from dpkit.privacy.losses import Loss
+from dpkit.privacy.losses import GDP, Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.tradeoff import accused_rightly, best_guess, gaussian_mu, power_of
 
 if TYPE_CHECKING:
     from dpkit.contracts.registry import Registry
@@ -90,9 +93,49 @@ class Guarantee:
             raise NoIntervalError(accountant=self.accountant.name)
         return bounds
 
-    def within(self, budget: Loss) -> bool:
-        """Whether the guarantee keeps within a budget."""
-        return self.accountant.within(self.state, budget)
+    def power(self, false_alarm_rate: float) -> float:
+        """The largest true-positive rate of any attack with this rate of false alarms: from the whole curve, rounded up.
+
+        An attack tells two neighbours apart. It holds for every attack, with any knowledge, in either direction.
+        """
+        rate = probability(false_alarm_rate, field="false_alarm_rate", where="power")
+        kinks = [epsilon for epsilon in (self.epsilon(delta=0.0),) if math.isfinite(epsilon)]
+        return power_of(self.accountant.profiles(self.state), rate, kinks=kinks)
+
+    def advantage(self) -> float:
+        """The largest difference of true-positive and false-alarm rates of any attack: delta at epsilon 0, rounded up."""
+        return self._larger_delta(0.0)
+
+    def posterior(self, prior: float, *, false_alarm_rate: float | None = None) -> float:
+        """How likely the best guess is right, of somebody who gave one of two neighbours this probability before: rounded up.
+
+        Before anything is released a guess is right with the larger of `prior` and 1 - `prior`. With a `false_alarm_rate`: how
+        likely an alarm is right that the best attack with this rate raises, `prior` being that there is something to find.
+        """
+        before = probability(prior, field="prior", where="posterior")
+        if false_alarm_rate is None:
+            return best_guess(self._larger_delta, before)
+        return accused_rightly(self.power(false_alarm_rate), before, false_alarm_rate)
+
+    def gdp(self, *, slack: float = 0.0) -> float:
+        """A mu such that the guarantee is mu-GDP, within 1e-4 of the smallest where losses are bounded; infinity without any.
+
+        Its trade-off curve lies above the Gaussian one everywhere; with a `slack`, above the Gaussian one less the slack.
+        Sampling has no smaller mu than its noise without a slack: far out in the tail it protects no more.
+        """
+        left = probability_below_one(slack, field="slack", where="gdp")
+        found = gaussian_mu(self._larger_delta, top=self.epsilon(delta=left), slack=left)
+        return min(found, self.accountant.gaussian_bound(self.state))
+
+    def _larger_delta(self, epsilon: float) -> float:
+        """delta at an epsilon, of the direction that has more."""
+        return max(profile(epsilon) for profile in self.accountant.profiles(self.state))
+
+    def within(self, budget: Loss | RiskLimit) -> bool:
+        """Whether the guarantee keeps within a budget, or a limit on what an attack can do."""
+        if isinstance(budget, RiskLimit):
+            return budget.met_by(self)
+        return self.gdp() <= budget.mu if isinstance(budget, GDP) else self.accountant.within(self.state, budget)
 
     def explain(self, *, delta: float = 1e-6) -> Explanation:
         """Which theorem priced which part, each part's share, and how far this is from the best accountant's answer."""

@@ -10,13 +10,14 @@ from dpkit.contracts.accountant import Accountant, AnyAccountant
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.contracts.ledger_store import LedgerStoreFactory
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 from dpkit.privacy import events
 from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import Event
 
-Named = TypeVar("Named", bound=Factory[Any] | AnyAccountant)
+Named = TypeVar("Named", bound=Factory[Any] | AnyAccountant | LedgerStoreFactory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class Registry:
     sources: tuple[Factory[Any], ...] = ()
     zoo: tuple[ZooEntry, ...] = ()
     commands: tuple[Command, ...] = ()
+    ledger_stores: tuple[LedgerStoreFactory, ...] = ()
     problems: tuple[str, ...] = ()
     foreign: Mapping[str, str] = field(default_factory=dict)
     _by_event: dict[type[Event], tuple[LossRule, ...]] = field(init=False, repr=False, compare=False)
@@ -56,6 +58,7 @@ class Registry:
             ("source", self.sources),
             ("zoo entry", self.zoo),
             ("command", self.commands),
+            ("ledger store", self.ledger_stores),
         ):
             _unique(kind, [item.name for item in items])
         _unique_classes({rule.event for rule in self.rules})
@@ -89,6 +92,10 @@ class Registry:
     def source(self, name: str) -> Factory[Any]:
         """The source of that name."""
         return self._named("source", name, self.sources)
+
+    def ledger_store(self, scheme: str) -> LedgerStoreFactory:
+        """The kind of store whose addresses begin with this scheme."""
+        return self._named("ledger store", scheme, self.ledger_stores)
 
     def _named(self, kind: str, name: str, items: tuple[Named, ...]) -> Named:
         for item in items:

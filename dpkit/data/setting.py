@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpkit.contracts.query import Query
-from dpkit.data.columns.kinds import Category
+from dpkit.data.columns.kinds import Text
 from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
+from dpkit.data.expressions.facts import ValueKind, fact_of
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
@@ -31,9 +32,16 @@ class DeclaredSetting:
         return self.schema.names
 
     @property
+    def table_columns(self) -> tuple[str, ...]:
+        """The columns that stand in the table, without those that are derived."""
+        return self.schema.table_names
+
+    @property
     def size_is_public(self) -> bool:
-        """Whether the number of rows is public."""
-        return self.unit.knows_size(self.neighbours)
+        """Whether the number of rows that are used is public: not where a condition decides, which a replaced row may meet or
+        not.
+        """
+        return self.unit.knows_size(self.neighbours) and not self.schema.where
 
     @property
     def size(self) -> int | None:
@@ -46,8 +54,18 @@ class DeclaredSetting:
 
     def levels(self, column: str) -> tuple[str, ...]:
         """The names of a category's codes."""
+        found: object = getattr(self.schema.select((column,))[0], "levels", ())
+        return found if isinstance(found, tuple) else ()
+
+    def kind(self, column: str) -> str:
+        """What a column holds: "number", "category", "boolean" or "text"."""
         found = self.schema.select((column,))[0]
-        return found.levels if isinstance(found, Category) else ()
+        if isinstance(found, Text):
+            return "text"
+        fact = fact_of(found)
+        if fact is not None and fact.kind is ValueKind.BOOLEAN:
+            return "boolean"
+        return "category" if self.levels(column) else "number"
 
     def distances(self, query: Query) -> tuple[Distance, ...]:
         """By how much a neighbouring dataset can move the query's total."""

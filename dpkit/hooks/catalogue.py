@@ -9,6 +9,7 @@ from dpkit.contracts.accountant import Accountant
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.contracts.ledger_store import LedgerStoreFactory
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.privacy.claims import LossRule
 
@@ -35,5 +36,6 @@ CATALOGUE: tuple[Contribution, ...] = (
     Contribution(hook="dpkit_sources", field="sources", kind="source", product=Factory),
     Contribution(hook="dpkit_zoo", field="zoo", kind="zoo entry", product=ZooEntry),
     Contribution(hook="dpkit_commands", field="commands", kind="command", product=Command),
+    Contribution(hook="dpkit_ledger_stores", field="ledger_stores", kind="ledger store", product=LedgerStoreFactory),
 )
 BY_HOOK: Mapping[str, Contribution] = {contribution.hook: contribution for contribution in CATALOGUE}

@@ -65,7 +65,7 @@ def installed(only: Collection[str] | None) -> Iterator[Candidate]:
 def _loaded(point: EntryPoint) -> Candidate:
     module, problem, start = None, unsuited(point), (time.process_time(), time.perf_counter())
     if not problem:
-        module, error = attempted(point.load)
+        module, error = attempt(point.load)
         if error is not None:
             show_of_no_data(error, of=f"the import of the plugin {point.name!r}")
             problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
@@ -107,7 +107,7 @@ def unsuited(point: EntryPoint) -> str:
     return ""
 
 
-def attempted(call: Callable[[], Returned]) -> tuple[Returned | None, BaseException | None]:
+def attempt(call: Callable[[], Returned]) -> tuple[Returned | None, BaseException | None]:
     """What a third party's code returns, or what it raised, be it SystemExit or KeyboardInterrupt: the others go on.
 
     Only an interrupt that came from outside, by Ctrl-C, goes on as one.

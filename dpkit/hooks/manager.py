@@ -19,7 +19,7 @@ from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginWarning
 from dpkit.hooks import specs
 from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE, Contribution
-from dpkit.hooks.discovery import Candidate, attempted, built_in, installed, words_of
+from dpkit.hooks.discovery import Candidate, attempt, built_in, installed, words_of
 from dpkit.privacy import events
 from dpkit.privacy.events import Event
 
@@ -143,7 +143,7 @@ def _register(manager: pluggy.PluginManager, loading: _Loading) -> None:
     """Register one plugin and run its pending checks; on a fault it is unregistered and the reasons are kept."""
     name, module = loading.candidate.name, loading.candidate.module
     # pluggy looks at every attribute, and one may raise anything
-    _, error = attempted(partial(manager.register, module, name=name))
+    _, error = attempt(partial(manager.register, module, name=name))
     if isinstance(error, pluggy.PluginValidationError):
         loading.problems.append(f"a hook has the wrong signature: {' '.join(str(error).split())} Hooks take no argument.")
         manager.unregister(name=name)
@@ -193,7 +193,7 @@ def _collect(manager: pluggy.PluginManager, loading: _Loading) -> None:
         for implementation in caller.get_hookimpls():
             if implementation.plugin is not loading.candidate.module:
                 continue
-            found, error = attempted(partial(_returned, implementation.function))
+            found, error = attempt(partial(_returned, implementation.function))
             if error is not None:
                 show_of_no_data(error, of=f"{contribution.hook} of the plugin {loading.candidate.name!r}")
                 loading.problems.append(f"{contribution.hook} raised {type(error).__name__}: {words_of(error)}")

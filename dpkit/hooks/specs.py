@@ -15,6 +15,7 @@ from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.command import Command
 from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, MechanismFactory, NeighbourPairs, QueryFactory
+from dpkit.contracts.ledger_store import LedgerStoreFactory
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.privacy.claims import LossRule
 
@@ -138,5 +139,15 @@ def dpkit_commands() -> Sequence[Command]:
     Each is a `Command`: a name, one line of help, and `load()`, which gives a `click.Command` or a function of the arguments.
     `dpkit NAME` runs it. `dpkit plugins` lists it; `dpkit --help` lists dpkit's own verbs only, because it answers before any
     plugin is imported. One that fails to load is named, and the others work.
+    """
+    return ()
+
+
+@hookspec
+def dpkit_ledger_stores() -> Sequence[LedgerStoreFactory]:
+    """Return the kinds of stores of ledgers that this plugin adds.
+
+    Each is a `LedgerStoreFactory`, by the scheme of its addresses: `ledger: postgresql://host/db?dataset=flights` asks for the
+    store `postgresql`. The kit runs the laws of ledger stores on each: nothing is lost, nothing is granted twice.
     """
     return ()

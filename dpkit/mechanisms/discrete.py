@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.noise.discrete_noise import (
@@ -82,7 +82,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _IntegerNoise(releasing.ScaleNoise):
+class _IntegerNoise(mechanism_base.ScaleNoise):
     """Integers + integer noise, by a sampler that is exact. Abstract."""
 
     sampler: ClassVar[Sampler]
@@ -99,7 +99,7 @@ class _IntegerNoise(releasing.ScaleNoise):
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The noisy integers, clamped to 2**62. Values above 2**61 raise; with `saturate`, a public limit, they are clamped."""
-        releasing.checked_generator(rng)
+        mechanism_base.checked_generator(rng)
         where = f"{type(self).__name__}.release"
         integers = checked_integers(value, largest=LARGEST_VALUE, saturate=saturate, where=where)
         source = secure_generator() if rng is None else rng
@@ -119,12 +119,12 @@ class DiscreteLaplace(_IntegerNoise):
         """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
         distance = np.abs(_steps(output, value))
         normaliser = math.log(math.tanh(0.5 / self.scale))  # (1 - q)/(1 + q), q = exp(-1/scale)
-        return releasing.summed_over_value(normaliser - distance / self.scale, np.ndim(value))
+        return mechanism_base.summed_over_value(normaliser - distance / self.scale, np.ndim(value))
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error over the shape at this confidence."""
         # P(|X| > t) = 2 q^(t+1)/(1+q) must be at most 1 - c^(1/m)
-        log_tail = releasing.log_tail(releasing.entries(shape), confidence)
+        log_tail = mechanism_base.log_tail(mechanism_base.entries(shape), confidence)
         needed = self.scale * (math.log(2.0) - log_tail - math.log1p(math.exp(-1.0 / self.scale)))
         return float(max(0, math.ceil(needed * (1.0 + 1e-12) - 1.0)))
 
@@ -145,14 +145,14 @@ class DiscreteGaussian(_IntegerNoise):
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
         z = _steps(output, value) / self.scale
-        return releasing.summed_over_value(-0.5 * z * z - _log_theta(self.scale), np.ndim(value))
+        return mechanism_base.summed_over_value(-0.5 * z * z - _log_theta(self.scale), np.ndim(value))
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """A bound on the largest absolute error over the shape: the tail is at most that of continuous noise, one step on.
 
         P(X >= t) <= P(N >= t - 1) (CKS20, Proposition 25).
         """
-        return float(math.ceil(gaussian_accuracy(self.scale, releasing.entries(shape), confidence)) + 1)
+        return float(math.ceil(gaussian_accuracy(self.scale, mechanism_base.entries(shape), confidence)) + 1)
 
     def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
         """By Chernoff's bound and a sum over combinations: integer Gaussian noise is subgaussian (CKS20, Fact 18)."""
@@ -174,7 +174,7 @@ def _steps(output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float6
     """
     where = "log_density"
     answers = np.asarray(output)
-    center = checked_integers(releasing.whole(value), largest=LARGEST_VALUE, saturate=None, where=where)
+    center = checked_integers(mechanism_base.whole(value), largest=LARGEST_VALUE, saturate=None, where=where)
     if answers.dtype.kind in "iu":
         within = checked_integers(answers, largest=LARGEST_SUM, saturate=LARGEST_SUM, where=where)
         return np.asarray(within - center, dtype=np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_choice import exponential_choices
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.randomness import secure_generator, stamped
@@ -90,28 +90,28 @@ class Exponential:
 
     def event(self, at: Distance | Sequence[Distance]) -> BoundedRangeEvent:
         """A choice whose scores each move by at most this distance (in the largest score, or in a norm that bounds it)."""
-        distance = releasing.distance_in(at, metrics=("linf", "l2", "l1"), where="Exponential")
-        return BoundedRangeEvent(range=releasing.ratio_up(distance, self.scale, factor=2), monotone=self.monotone)
+        distance = mechanism_base.distance_in(at, metrics=("linf", "l2", "l1"), where="Exponential")
+        return BoundedRangeEvent(range=mechanism_base.ratio_up(distance, self.scale, factor=2), monotone=self.monotone)
 
     def release(
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The chosen index: an integer array without axes."""
-        chosen = _choices(value, self.scale, 1, releasing.checked_generator(rng), saturate)
+        chosen = _choices(value, self.scale, 1, mechanism_base.checked_generator(rng), saturate)
         return chosen.reshape(())
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent choices."""
-        releasing.repeated(0, n)  # n is checked as everywhere
-        return _choices(value, self.scale, n, releasing.checked_generator(rng), None)
+        mechanism_base.repeated(0, n)  # n is checked as everywhere
+        return _choices(value, self.scale, n, mechanism_base.checked_generator(rng), None)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The pure claim and the one by bounded range."""
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
         """ln probability of each chosen index; minus infinity for what is no index, -1 included."""
-        scores = _scores(value, None)
+        scores = checked_scores(value, None)
         chosen = np.asarray(output, dtype=np.float64)
         possible = (chosen >= 0) & (chosen < scores.size) & (chosen == np.floor(chosen))
         index = np.where(possible, chosen, 0).astype(np.int64)
@@ -121,22 +121,23 @@ class Exponential:
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """How far below the best score the chosen one is, at most, at this confidence (DR14, Theorem 3.11)."""
-        failure = 1.0 - releasing.checked_confidence(confidence)
-        return self.scale * (math.log(releasing.entries(shape)) - math.log(failure)) * (1.0 + 1e-12)
+        failure = 1.0 - mechanism_base.checked_confidence(confidence)
+        return self.scale * (math.log(mechanism_base.entries(shape)) - math.log(failure)) * (1.0 + 1e-12)
 
 
-def _scores(value: npt.ArrayLike, saturate: float | None) -> FloatArray:
-    scores = checked_value(value, saturate=saturate, where="Exponential.release")
+def checked_scores(value: npt.ArrayLike, saturate: float | None, *, where: str = "Exponential.release") -> FloatArray:
+    """A vector of at least one score."""
+    scores = checked_value(value, saturate=saturate, where=where)
     if scores.ndim != 1 or not scores.size:
         raise InvalidValueError(
-            field="value", found=f"shape {scores.shape}", allowed="a vector of at least one score", where="Exponential.release"
+            field="value", found=f"shape {scores.shape}", allowed="a vector of at least one score", where=where
         )
     return scores
 
 
 def _choices(value: npt.ArrayLike, scale: float, n: int, rng: np.random.Generator | None, saturate: float | None) -> IntArray:
     """n exact draws: the gap to the best score, over the scale, is the exponent."""
-    scores = _scores(value, saturate)
+    scores = checked_scores(value, saturate)
     best, width = Fraction(float(np.max(scores))), Fraction(scale)
     source = secure_generator() if rng is None else rng
     with np.errstate(all="ignore"):  # nothing may be signalled that depends on a value

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.laplace_repeats import repeated_laplace
 from dpkit.numerics.noise.exact_rounding import LAPLACE, NoiseLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
@@ -130,6 +130,11 @@ class _LaplaceDirection(LossDirection):
         # (docs/proofs/pld.md, lemma 9)
         return min(0.0, math.log1p(0.5 / height) * (1.0 + 1e-14) - math.log1p(self._drift(tilt)) * (1.0 - 1e-14))
 
+    def mean_and_variance(self) -> tuple[float, float] | None:
+        # a loss between -x and x, whose variance is at most x^2
+        mean = float(expm1_minus(-self.ratio))
+        return mean * (1.0 - 16.0 * UNIT_ROUNDOFF), self.ratio * self.ratio * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
     def fall(self, tilt: float) -> Fall:
         # the variance under the tilted law is at least that of its two atoms: x^2 / (cosh a (1 + s tanh a))^2
         middle = (tilt + 0.5) * self.ratio
@@ -183,7 +188,7 @@ RULES: tuple[LossRule, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(releasing.RoundedNoise):
+class Laplace(mechanism_base.RoundedNoise):
     """value + Laplace noise of this scale b, in every entry, exactly rounded to a grid that depends on the scale alone."""
 
     law: ClassVar[NoiseLaw] = LAPLACE
@@ -194,14 +199,14 @@ class Laplace(releasing.RoundedNoise):
         """ln density of the unrounded output, summed over the entries of the value."""
         center = np.asarray(value, dtype=np.float64)
         distance = np.abs(np.asarray(output, dtype=np.float64) - center)
-        return releasing.summed_over_value(-distance / self.scale - math.log(2.0 * self.scale), center.ndim)
+        return mechanism_base.summed_over_value(-distance / self.scale - math.log(2.0 * self.scale), center.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error over the shape at this confidence: exact for independent entries, rounding to the grid
         included. Beyond 2**53 grid steps a float64 cannot hold the answer, and its own rounding comes on top.
         """
         # P(all within t) = (1 - e^(-t/b))^m
-        log_tail = releasing.log_tail(releasing.entries(shape), confidence)
+        log_tail = mechanism_base.log_tail(mechanism_base.entries(shape), confidence)
         return -self.scale * log_tail * (1.0 + 1e-12) + self.grid / 2.0
 
     def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_choice import coins
 from dpkit.numerics.noise.lazy_uniform import Precision, Real, enclose_decreasing
 from dpkit.numerics.noise.noise_inputs import checked_integers
@@ -85,7 +85,7 @@ class RandomizedResponse:
 
     def event(self, at: Distance | Sequence[Distance]) -> RandomizedResponseEvent:
         """The answers of which at most n change: `records(n)`; n entries cost n times epsilon."""
-        changed = releasing.distance_in(at, metrics=("records",), where="RandomizedResponse")
+        changed = mechanism_base.distance_in(at, metrics=("records",), where="RandomizedResponse")
         total = changed * self.epsilon
         return RandomizedResponseEvent(epsilon=next_up(total) if changed > 1 else total, categories=self.categories)
 
@@ -93,7 +93,7 @@ class RandomizedResponse:
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> IntArray:
         """The randomised answers. A direct call refuses what is no category; with `saturate` it counts as the nearest one."""
-        releasing.checked_generator(rng)
+        mechanism_base.checked_generator(rng)
         truths = self._categories(value, saturate=saturate, where="RandomizedResponse.release")
         source = secure_generator() if rng is None else rng
         lies = self._lies(truths.size, source).reshape(truths.shape)
@@ -114,27 +114,27 @@ class RandomizedResponse:
 
     def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> IntArray:
         """n independent answers along the first axis."""
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.REPLACE_ONE) -> tuple[Claim, ...]:
         """The pure claim; under add-remove, with what it assumes about absent records."""
-        assuming = releasing.ASSUMING + (FIXED_SHAPE,) * (neighbours is Neighbours.ADD_REMOVE)
-        return releasing.claims_of(self.event(at=at), RULES, neighbours=neighbours, assuming=assuming)
+        assuming = mechanism_base.ASSUMING + (FIXED_SHAPE,) * (neighbours is Neighbours.ADD_REMOVE)
+        return mechanism_base.claims_of(self.event(at=at), RULES, neighbours=neighbours, assuming=assuming)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the answers, summed over the entries of the value; minus infinity for what is no category."""
-        truths = self._categories(releasing.whole(value), saturate=None, where="RandomizedResponse.log_density")
+        truths = self._categories(mechanism_base.whole(value), saturate=None, where="RandomizedResponse.log_density")
         answers = np.asarray(output, dtype=np.float64)
         truth = -math.log1p((self.categories - 1) * math.exp(-self.epsilon))
         terms = np.where(answers == truths, truth, truth - self.epsilon)
         possible = (answers >= 0) & (answers < self.categories) & (answers == np.floor(answers))
-        return releasing.summed_over_value(np.where(possible, terms, -math.inf), truths.ndim)
+        return mechanism_base.summed_over_value(np.where(possible, terms, -math.inf), truths.ndim)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """How many of the answers differ from the truth, at most, at this confidence: the exact binomial quantile."""
         from scipy.special import betainc
 
-        count, needed = releasing.entries(shape), releasing.checked_confidence(confidence)
+        count, needed = mechanism_base.entries(shape), mechanism_base.checked_confidence(confidence)
         if count > 2**53:
             raise InvalidValueError(field="shape", found=shape, allowed="at most 2**53 answers in all", where="accuracy")
 

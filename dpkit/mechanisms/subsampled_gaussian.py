@@ -18,7 +18,7 @@ from dpkit.numerics.special import Array, asfloat, expm1_minus, log1p_minus, log
 from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, sampling_rate
 from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import Subsample
-from dpkit.privacy.gaussian import GaussianPair, gaussian_profile
+from dpkit.privacy.gaussian_dp import GaussianPair, gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
@@ -135,12 +135,12 @@ def _step(ratio: float, digits: float) -> float:
 
 def _renyi(event: Subsample) -> RenyiCurve | None:
     inner = merged_gaussian(event.event)
-    if inner is None or event.rate == 0.0:
+    if inner is None or event.rate == 0.0 or event.at_most is not None:
         return None
     return SubsampledGaussianCurve(rate=event.rate, ratio=inner.ratio)
 
 
-_HOPELESS = 100.0
+HOPELESS = 100.0
 """Noise so small beside the sensitivity protects nobody, sampled or not, and would overflow."""
 
 
@@ -159,6 +159,10 @@ class SubsampledGaussianPair(LossPair):
     def backward(self) -> LossDirection | None:
         """A record less."""
         return _Leaving(rate=self.rate, ratio=self.ratio)
+
+    def gaussian_bound(self) -> float:
+        """That of the noise: H is convex in P, so a sample dominates in no direction what it is drawn from."""
+        return self.ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,9 +289,9 @@ def _inner(epsilons: Array, rate: float) -> tuple[Array, np.typing.NDArray[np.bo
 
 def _pair(event: Subsample) -> LossPair | None:
     inner = merged_gaussian(event.event)
-    if inner is None or event.rate == 0.0 or inner.ratio == 0.0:
+    if inner is None or event.rate == 0.0 or inner.ratio == 0.0 or event.at_most is not None:
         return None
-    if event.rate == 1.0 or inner.ratio > _HOPELESS:
+    if event.rate == 1.0 or inner.ratio > HOPELESS:
         return GaussianPair(mu=inner.ratio)  # a sample is never worse than the whole: profiles are convex in the pair
     return SubsampledGaussianPair(rate=event.rate, ratio=inner.ratio)
 
@@ -295,7 +299,7 @@ def _pair(event: Subsample) -> LossPair | None:
 def _attained(event: Subsample) -> bool:
     """By a single record; not where the whole stands for the sample."""
     inner = merged_gaussian(event.event)
-    return inner is not None and inner.ratio <= _HOPELESS
+    return inner is not None and inner.ratio <= HOPELESS
 
 
 RULES: tuple[LossRule, ...] = (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.gaussian import RULES, gaussian_accuracy, lasting_claims
 from dpkit.numerics.noise.exact_rounding import GAUSSIAN, HALF_VARIANCE_GAUSSIAN, NoiseLaw, exactly_rounded
 from dpkit.numerics.noise.noise_inputs import checked_value
@@ -22,7 +22,7 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricGaussian(releasing.RoundedNoise):
+class SymmetricGaussian(mechanism_base.RoundedNoise):
     """Noise of standard deviation `scale` on the diagonal and scale/sqrt(2) off it, mirrored.
 
     Scaling the off-diagonals by sqrt(2) turns the upper triangle into a vector whose L2 norm is the Frobenius norm and whose
@@ -39,7 +39,7 @@ class SymmetricGaussian(releasing.RoundedNoise):
         self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
     ) -> npt.NDArray[np.float64]:
         """The noisy matrix. A direct call refuses one that is not symmetric; with `saturate` the symmetric part counts."""
-        releasing.checked_generator(rng)
+        mechanism_base.checked_generator(rng)
         matrices = checked_value(value, saturate=saturate, where="SymmetricGaussian.release")
         size = _size(matrices.shape)
         if saturate is None and not np.array_equal(matrices, np.swapaxes(matrices, -1, -2)):
@@ -80,13 +80,13 @@ class SymmetricGaussian(releasing.RoundedNoise):
         free = size * (size + 1) // 2
         constant = free * math.log(self.scale * math.sqrt(2.0 * math.pi)) - 0.5 * len(rows) * math.log(2.0)
         terms = np.where(possible, -0.5 * squares / self.scale**2 - constant, -math.inf)
-        return releasing.summed_over_value(terms, center.ndim - 2)
+        return mechanism_base.summed_over_value(terms, center.ndim - 2)
 
     def accuracy(self, shape: Sequence[int] | int, confidence: float) -> float:
         """The largest absolute error of an entry at this confidence (off-diagonals, which have less noise, counted alike)."""
-        sizes = releasing.checked_shape((shape, shape) if isinstance(shape, int | np.integer) else shape)
+        sizes = mechanism_base.checked_shape((shape, shape) if isinstance(shape, int | np.integer) else shape)
         size = _size(sizes)
-        free = releasing.entries(sizes[:-2]) * max(1, size * (size + 1) // 2)
+        free = mechanism_base.entries(sizes[:-2]) * max(1, size * (size + 1) // 2)
         return gaussian_accuracy(self.scale, free, confidence) + self.grid / 2.0
 
 

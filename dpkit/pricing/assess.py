@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from dpkit.contracts.accountant import AnyAccountant
@@ -23,7 +24,21 @@ from dpkit.numerics.rounding import exact_sum, round_up
 from dpkit.privacy.checks import instance_of
 from dpkit.privacy.claims import Citation, LossRule, Status
 from dpkit.privacy.compositions import amplified
-from dpkit.privacy.events import Event, Parallel, Subsample, flatten
+from dpkit.privacy.events import (
+    Event,
+    FixedBatch,
+    Parallel,
+    RandomAllocation,
+    Repeat,
+    Sampling,
+    ShuffledEpochs,
+    Subsample,
+    flatten,
+    needs_public_size,
+    states_absence,
+    under_add_remove,
+    without_trivial_sampling,
+)
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
 
@@ -32,6 +47,11 @@ _PARALLEL_REPLACE = Citation(
     key="dpkit", locator="docs/proofs/parallel.md: two cells, if each event also covers a record that joins or leaves"
 )
 _AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
+_AMPLIFIED_BATCH = Citation(key="BBG18", locator="Theorem 9, sampling without replacement under replace-one")
+_CHOSEN_APART = Citation(
+    key="dpkit", locator="docs/proofs/sampling.md, theorem 1: as if it were known when a record takes part"
+)
+_IN_BLOCKS = Citation(key="dpkit", locator="docs/proofs/sampling.md, theorem 2: one step of each block of steps")
 _EXACT_PAIRS = 8
 """Up to this number of different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
 
@@ -92,13 +112,14 @@ class _Pricing:
 
     def price(self, event: Event) -> Part:
         """The best way to price one event, whatever its kind."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            event = under_add_remove(event)
         if isinstance(event, Parallel):
             return self.parallel(event)
-        if isinstance(event, Subsample):
-            plain = _without_trivial_sampling(event)
-            if not isinstance(plain, Subsample):
+        if isinstance(event, Sampling):
+            plain = without_trivial_sampling(event)
+            if plain != event:
                 return self.whole(plain)
-            event = plain
         ways: list[Part] = []
         refusals: list[DpkitError] = []
         for found in self.losses(event, overflows=refusals):
@@ -122,6 +143,14 @@ class _Pricing:
                     accepted=found.accepted,
                 )
             )
+        for larger, name, law in self.larger(event):
+            try:
+                part = self.whole(larger)
+            except DpkitError as refusal:
+                refusals.append(refusal)
+                continue
+            state = self.accountant.marked(part.state, attained=False)
+            ways.append(replace(part, event=event, state=state, rule=f"{name} of {part.rule}", because=(*part.because, law)))
         if not ways:
             overflow = next((refusal for refusal in refusals if isinstance(refusal, LossOverflowError)), None)
             raise overflow if overflow is not None else self.unpriced(event, refusals)
@@ -169,16 +198,45 @@ class _Pricing:
                     accepted=accepted,
                     attained=not accepted and rule.is_attained(event),
                 )
-        if isinstance(event, Subsample) and self.neighbours is Neighbours.ADD_REMOVE:
+        amplification = self.amplification(event)
+        if amplification is not None and isinstance(event, Subsample | FixedBatch):
+            rate, law, name = amplification
             inner = self.basic_total(event.event)
             if inner is not None and isinstance(inner.loss, PureDP | ApproxDP):
                 yield replace(
                     inner,
                     attained=False,
-                    loss=amplified(inner.loss, rate=event.rate),
-                    rule=f"poisson-amplification of {inner.rule}",
-                    because=(*inner.because, _AMPLIFIED),
+                    loss=amplified(inner.loss, rate=rate),
+                    rule=f"{name} of {inner.rule}",
+                    because=(*inner.because, law),
                 )
+
+    def amplification(self, event: Event) -> tuple[float, Citation, str] | None:
+        """The rate at which a sample amplifies (epsilon, delta), under the relation that its theorem speaks of."""
+        if isinstance(event, Subsample) and event.at_most is None and self.neighbours is Neighbours.ADD_REMOVE:
+            return event.rate, _AMPLIFIED, "poisson-amplification"
+        if isinstance(event, FixedBatch) and self.neighbours is Neighbours.REPLACE_ONE:
+            return round_up(Fraction(event.size, event.population)), _AMPLIFIED_BATCH, "fixed-batch-amplification"
+        return None
+
+    def larger(self, event: Event) -> Iterator[tuple[Event, str, Citation]]:
+        """Events that cost no less than this one, and are priced in its place."""
+        if not isinstance(event, RandomAllocation | ShuffledEpochs) or self.absence_is_missing(event):
+            return
+        if isinstance(event, ShuffledEpochs):
+            yield event.event, "shuffled-batches", _CHOSEN_APART
+            return
+        yield Repeat(event=event.event, times=event.participations), "allocation-told", _CHOSEN_APART
+        block = event.steps // event.participations
+        if event.participations > 1 and block > 1:
+            one = RandomAllocation(event=event.event, steps=block)
+            yield Repeat(event=one, times=event.participations), "allocation-in-blocks", _IN_BLOCKS
+
+    def absence_is_missing(self, event: Event) -> bool:
+        """Under replace-one a sampled record is compared with its absence, too, and its event must say how far that is."""
+        if not isinstance(event, Subsample | RandomAllocation | ShuffledEpochs):
+            return False
+        return self.neighbours is Neighbours.REPLACE_ONE and not states_absence(event.event)
 
     def usable(self, rule: LossRule) -> bool:
         trusted = rule.status == "proved" and rule.name not in self.registry.foreign
@@ -213,9 +271,13 @@ class _Pricing:
         """Disjoint cells: a record that comes or goes touches one; a replaced one leaves one and enters another."""
         if not event.events:
             return _merged(event, self.accountant.zero(), ())
-        cells = [self.whole(cell) for cell in event.events]
+        two = self.neighbours is Neighbours.REPLACE_ONE and len(event.events) > 1
+        if two and any(map(needs_public_size, event.events)):
+            raise self.unpriced(event, ())
+        # a record that moves to another cell leaves one and joins one
+        cells = [self.whole(under_add_remove(cell) if two else cell) for cell in event.events]
         states = [cell.state for cell in cells]
-        if self.neighbours is Neighbours.ADD_REMOVE or len(states) == 1:
+        if not two:
             state, law = self.accountant.join(*states), _PARALLEL
         else:
             # a record that leaves a cell need not move it as far as one that is replaced there
@@ -238,10 +300,24 @@ class _Pricing:
 
     def unpriced(self, event: Event, refusals: Sequence[DpkitError]) -> UnpricedEventError:
         rules = self.registry.rules_for(type(event))
-        if refusals:
+        if self.absence_is_missing(event):
+            reason = (
+                "under replace-one a sampled record is compared with its absence, too, and the event inside does not say how "
+                "far that is: state it, as in GaussianEvent(ratio=2.0, absent=1.0) for contributions in a ball of radius 1 "
+                "around zero."
+            )
+        elif isinstance(event, Parallel):
+            reason = (
+                "under replace-one a record may move from one cell to another, and then the cells have other sizes: batches of "
+                "a fixed size, and shuffled ones, are priced where the size is public. Sample by Subsample."
+            )
+        elif isinstance(event, FixedBatch) and self.neighbours is Neighbours.ADD_REMOVE:
+            reason = (
+                "a batch of a fixed size has no place for a record that comes, and the population has no fixed size: no "
+                "theorem is registered for add-remove. Ask under replace-one, or sample by Subsample."
+            )
+        elif refusals:
             reason = " ".join(dict.fromkeys(str(refusal) for refusal in refusals))
-        elif isinstance(event, Subsample) and self.neighbours is Neighbours.REPLACE_ONE:
-            reason = "Poisson subsampling is priced under add-remove only; no theorem is registered for replace-one."
         elif any(rule.status != "proved" for rule in rules):
             names = ", ".join(rule.name for rule in rules if rule.status != "proved")
             reason = f"its only rules are not proved ({names}); accept them by name to price it without a guarantee."
@@ -267,19 +343,6 @@ class _Pricing:
                     names.append(accountant.name)
                     break
         return names
-
-
-def _without_trivial_sampling(event: Subsample) -> Event:
-    """Nested Poisson samples are one; a rate of 1 is the event itself, a rate of 0 is nothing."""
-    rate, inner = event.rate, event.event
-    if not flatten(inner):
-        return Parallel(events=())
-    while isinstance(inner, Subsample):
-        # two secret coin flips are one: rounding up keeps the rate on the safe side
-        rate, inner = min(1.0, round_up(exact_sum([(rate, 1)]) * exact_sum([(inner.rate, 1)]))), inner.event
-    if rate == 0.0:
-        return Parallel(events=())
-    return inner if rate == 1.0 else Subsample(rate=rate, event=inner)
 
 
 def _pair(loss: Loss) -> tuple[float, float]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
+from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_up, in_full
 from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Citation, Status
-from dpkit.privacy.events import Event, Parallel, Subsample, flatten
+from dpkit.privacy.events import Event, Parallel, Sampling, flatten
 from dpkit.privacy.neighbours import Neighbours
 
 _SHOWN = 20
@@ -33,7 +35,7 @@ class Line:
     share: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: other accountants are asked once, and only where somebody looks
 class Explanation:
     """An explanation at one delta; `str()` of it is for people, its fields are for programs."""
 
@@ -44,10 +46,41 @@ class Explanation:
     because: Citation
     note: str
     lines: tuple[Line, ...]
-    others: tuple[tuple[str, float], ...]
-    refused: tuple[str, ...]
     unsound: tuple[str, ...]
-    unused: tuple[str, ...] = ()
+    guarantee: Guarantee = field(repr=False, compare=False)
+
+    @property
+    def others(self) -> tuple[tuple[str, float], ...]:
+        """What every other accountant of the registry would have said, where it can price the event."""
+        return self._compared[0]
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The accountants that cannot price it."""
+        return self._compared[1]
+
+    @cached_property
+    def _compared(self) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+        guarantee, priced, refused = self.guarantee, [], []
+        if guarantee.registry is None or guarantee.event is None:
+            return (), ()
+        for other in guarantee.registry.accountants:
+            if other.name != self.accountant:
+                try:
+                    priced.append((other.name, _priced_by(other, guarantee).epsilon(delta=self.delta)))
+                except DpkitError:
+                    refused.append(other.name)
+        return tuple(priced), tuple(refused)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The rules about these events that were not asked, because they are somebody else's and were not accepted."""
+        registry = self.guarantee.registry
+        if registry is None:
+            return ()
+        kinds = [kind for part in self.guarantee.parts for kind in _kinds(part.event)]
+        found = [words for kind in kinds for words in registry.unused_rules(kind)]
+        return tuple(dict.fromkeys(words for words in found if words.split(":", 1)[0] not in self.unsound))
 
     @property
     def best(self) -> tuple[str, float]:
@@ -100,10 +133,12 @@ class Explanation:
 
 
 def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
-    """Explain a guarantee at one delta, comparing with every other accountant of its registry."""
+    """Explain a guarantee at one delta, by the parts that its accountant was priced by, or the one that it chose."""
     accountant = guarantee.accountant
     reading = accountant.explained_reading(guarantee.state, delta=delta)
-    source = _source(guarantee, delta=delta)
+    chosen = accountant.explained_by(guarantee.state, delta=delta)
+    is_own = chosen == accountant or guarantee.registry is None or guarantee.event is None
+    source = guarantee if is_own else _priced_by(chosen, guarantee)
     totals = [source.accountant.repeat(part.state, part.times) for part in source.parts]
     shares = source.accountant.shares(totals, source.state, delta=delta)
     lines = tuple(
@@ -118,7 +153,6 @@ def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
         )
         for part, share in zip(source.parts, shares, strict=True)
     )
-    others, refused = _compare(guarantee, delta=delta)
     return Explanation(
         accountant=accountant.name,
         neighbours=guarantee.neighbours,
@@ -127,63 +161,25 @@ def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
         because=reading.because,
         note=reading.note,
         lines=tuple(sorted(lines, key=lambda line: -line.share)),
-        others=others,
-        refused=refused,
         unsound=guarantee.unsound,
-        unused=_unused(guarantee),
+        guarantee=guarantee,
     )
-
-
-def _unused(guarantee: Guarantee) -> tuple[str, ...]:
-    """The rules about these events that were not asked, because they are somebody else's and were not accepted."""
-    if guarantee.registry is None:
-        return ()
-    found = [
-        words
-        for part in guarantee.parts
-        for kind in _kinds(part.event)
-        for words in guarantee.registry.unused_rules(kind)
-        if words.split(":", 1)[0] not in guarantee.unsound
-    ]
-    return tuple(dict.fromkeys(found))
 
 
 def _kinds(event: Event) -> list[type[Event]]:
     """The class of an event, and of those that it is made of."""
-    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Subsample) else ()
+    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Sampling) else ()
     return [type(event), *(kind for part in inner for leaf in flatten(part) for kind in _kinds(leaf))]
 
 
-def _source(guarantee: Guarantee, *, delta: float) -> Guarantee:
-    """The guarantee whose parts explain this one: its own, or that of the accountant which it chose."""
-    chosen = guarantee.accountant.explained_by(guarantee.state, delta=delta)
-    if chosen == guarantee.accountant or guarantee.registry is None or guarantee.event is None:
-        return guarantee
+def _priced_by(accountant: AnyAccountant, guarantee: Guarantee) -> Guarantee:
+    """The same event under the same relation, priced by another accountant."""
+    assert guarantee.event is not None
+    assert guarantee.registry is not None
     return assess(
         guarantee.event,
-        accountant=chosen,
+        accountant=accountant,
         registry=guarantee.registry,
         neighbours=guarantee.neighbours,
         accept=frozenset(guarantee.unsound),
     )
-
-
-def _compare(guarantee: Guarantee, *, delta: float) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
-    if guarantee.registry is None or guarantee.event is None:
-        return (), ()
-    priced, refused = [], []
-    for other in guarantee.registry.accountants:
-        if other.name == guarantee.accountant.name:
-            continue
-        try:
-            answer = assess(
-                guarantee.event,
-                accountant=other,
-                registry=guarantee.registry,
-                neighbours=guarantee.neighbours,
-                accept=frozenset(guarantee.unsound),
-            )
-            priced.append((other.name, answer.epsilon(delta=delta)))
-        except DpkitError:
-            refused.append(other.name)
-    return tuple(priced), tuple(refused)

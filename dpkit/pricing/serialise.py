@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -19,7 +20,7 @@ from dpkit.contracts import guarantee
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, SerialisationError
 from dpkit.pricing.assess import assess
-from dpkit.privacy import claims, events, gaussian, loss_pairs, losses, neighbours
+from dpkit.privacy import claims, events, gaussian_dp, loss_pairs, loss_table, losses, neighbours
 from dpkit.privacy.neighbours import Neighbours
 
 VERSION = 1
@@ -45,7 +46,7 @@ def parse(text: str, *, registry: Registry) -> object:
             fix="Install the dpkit that wrote it.",
         )
     try:
-        return _decode(document["value"], _known_classes(registry), registry)
+        return _decode(document["value"], _known_classes(registry, text), registry)
     except RecursionError:
         raise SerialisationError(reason="it is nested too deeply.") from None
 
@@ -70,7 +71,9 @@ def _encode(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_encode(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        body = {part.name: _encode(getattr(value, part.name)) for part in _written(type(value))}
+        unsaid = _may_be_unsaid(type(value))
+        held = [(part.name, getattr(value, part.name)) for part in _written(type(value))]
+        body = {name: _encode(one) for name, one in held if not (one is None and name in unsaid)}
         return {"is": type(value).__name__, **body}
     raise SerialisationError(reason=f"a {type(value).__name__} has no JSON form in dpkit.")
 
@@ -93,10 +96,11 @@ def _decode(node: object, known: dict[str, type], registry: Registry) -> object:
             fix="Install the plugin that brings it, or check that the text is whole.",
         )
     cls = known[kind]
+    optional = _may_be_unsaid(cls)
     names = {part.name for part in _written(cls)}
     body = {name: _decode(inner, known, registry) for name, inner in node.items() if name != "is"}
-    if body.keys() != names:
-        odd = ", ".join(sorted(body.keys() ^ names))
+    if not names - optional <= body.keys() <= names:
+        odd = ", ".join(sorted((body.keys() - names) | (names - optional - body.keys())))
         raise SerialisationError(reason=f"the fields of {kind} do not fit ({odd}).")
     wrong = ", ".join(name for name, hint in hints_of(cls).items() if name in body and not fits(body[name], hint))
     if wrong:
@@ -171,18 +175,33 @@ def _written(cls: type) -> list[Field[object]]:
     return [part for part in fields(cls) if part.init and part.compare]
 
 
-def _known_classes(registry: Registry) -> dict[str, type]:
+def _may_be_unsaid(cls: type) -> set[str]:
+    """What an event need not say is not written: events that say nothing of it are written as before it existed."""
+    return {part.name for part in _written(cls) if part.default is None} if issubclass(cls, events.Event) else set()
+
+
+def _known_classes(registry: Registry, text: str) -> dict[str, type]:
+    """The classes that may be read, by name. A state stands beside its accountant: only those that the text names are asked."""
     found: dict[str, type] = {}
-    for module in (claims, events, gaussian, guarantee, loss_pairs, losses, neighbours):
+    for module in (claims, events, gaussian_dp, guarantee, loss_pairs, loss_table, losses, neighbours):
         found.update({name: item for name, item in vars(module).items() if isinstance(item, type) and is_dataclass(item)})
     for rule in registry.rules:
         found[rule.event.__name__] = rule.event
         found[rule.loss.__name__] = rule.loss
+        found.update(_losses_beside(rule))
     for accountant in registry.accountants:
         found[type(accountant).__name__] = type(accountant)
-        state = type(accountant.zero())
-        found[state.__name__] = state
+        if type(accountant).__name__ in text:
+            state = type(accountant.zero())
+            found[state.__name__] = state
     return {name: cls for name, cls in found.items() if is_dataclass(cls)}
+
+
+def _losses_beside(rule: claims.LossRule) -> dict[str, type]:
+    """The losses that the module of a rule knows: a rule that declares any pair, or any curve, returns one of them."""
+    module = sys.modules.get(getattr(rule.bound, "__module__", ""))
+    named = {} if module is None else vars(module)
+    return {name: item for name, item in named.items() if isinstance(item, type) and issubclass(item, losses.Loss)}
 
 
 def _non_finite(text: object) -> float:

@@ -1,6 +1,6 @@
 """Composition and amplification theorems for pure and approximate losses: one theorem a function, each rounded up.
 
-A composition is a multiset of epsilons with counts; the deltas have been taken out as a slack (`dpkit.privacy.gauges`), and
+A composition is a multiset of epsilons with counts; the deltas have been taken out as a slack (`filter_amounts`), and
 `delta` here is what is left of the target.
 """
 

@@ -2,7 +2,7 @@
 
 The arrows that turn one loss into another stand in the table at the end. The readings as (epsilon, delta), which need a target,
 are plain functions: `mean_cdp_epsilon`, `zcdp_epsilon_simple`, `renyi_epsilon` (optimal, zCDP included), and their counterparts
-for delta; those of a Gaussian are in `dpkit.privacy.gaussian`.
+for delta; those of a Gaussian are in `dpkit.privacy.gaussian_dp`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpkit.numerics.bracketing import minimise
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, outward, round_up, sqrt_up
 from dpkit.numerics.special import Array
 from dpkit.privacy.claims import Citation, Conversion, finite
-from dpkit.privacy.gaussian import GaussianPair
+from dpkit.privacy.gaussian_dp import GaussianPair
 from dpkit.privacy.loss_pairs import LossPair, PurePair
 from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, LinearCurve, Loss, MeanCDP, PureCurve, PureDP, RenyiCurve
 

@@ -1,14 +1,25 @@
-"""What happened, apart from what it costs: leaves are open (plugins add theirs), the four combinators are closed."""
+"""What happened, apart from what it costs: leaves are open (plugins add theirs), the combinators are closed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
 from dpkit.errors import InvalidValueError
-from dpkit.privacy.checks import checked, instance_of, nonnegative, probability_below_one, sampling_rate, tuple_of, whole_number
+from dpkit.numerics.rounding import round_up
+from dpkit.privacy.checks import (
+    checked,
+    instance_of,
+    nonnegative,
+    or_none,
+    probability_below_one,
+    sampling_rate,
+    tuple_of,
+    whole_number,
+)
 
 MOST_REPETITIONS = 10**100
 """No event is priced more often than this: beyond, counts would overflow a float."""
@@ -32,6 +43,20 @@ class Event:
         for base in cls.__mro__[1:]:
             if base.__dict__.get("_closed", False):
                 raise TypeError(f"{base.__name__} is a closed combinator: {cls.__name__} cannot extend it; subclass Event.")
+
+    def states_absence(self) -> bool:
+        """Whether this leaf says how far a record's contribution may be from that of an absent one."""
+        return False
+
+    def under_add_remove(self) -> Event:
+        """This leaf where a record comes or goes: another one where it says that this moves it farther."""
+        return self
+
+    def __repr__(self) -> str:
+        """As it is written; what may be left unsaid and is, is left out."""
+        stated: list[tuple[str, object]]
+        stated = [(part.name, getattr(self, part.name)) for part in fields(self)] if is_dataclass(self) else []
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in stated if value is not None)})"
 
     def covers(self, other: Event) -> bool:
         """Whether a plan with this event has room for the other one: equal, or cheaper by the order that the class declares."""
@@ -111,15 +136,171 @@ class Parallel(Event):
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-@checked(rate=sampling_rate, event=_EVENT)
+_PARTS = partial(whole_number, minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@checked(rate=sampling_rate, event=_EVENT, at_most=or_none(whole_number), population=or_none(_PARTS))
 class Subsample(Event):
-    """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret."""
+    """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret.
+
+    With `at_most` and `population` a larger sample is cut, at random and in secret, to this number of records; there are at
+    most `population` records, under either neighbour. Under replace-one the event inside must say how far a record may be
+    from an absent one.
+    """
 
     _closed: ClassVar[bool] = True
 
     rate: float
     event: Event
+    at_most: int | None = None
+    population: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.at_most is None) != (self.population is None):
+            allowed = "both or neither of at_most and population: how often a sample is cut depends on both"
+            raise InvalidValueError(field="population", found=self.population, allowed=allowed, where="Subsample")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(size=whole_number, population=_PARTS, event=_EVENT)
+class FixedBatch(Event):
+    """The event on a batch of `size` records, drawn without replacement from `population` records, anew, and in secret.
+
+    Under replace-one: the population has a public size there, and `ratio` is how far a replaced record moves the sum.
+    """
+
+    _closed: ClassVar[bool] = True
+
+    size: int
+    population: int
+    event: Event
+
+    def __post_init__(self) -> None:
+        if self.size > self.population:
+            allowed = f"at most the population, {self.population}"
+            raise InvalidValueError(field="size", found=self.size, allowed=allowed, where="FixedBatch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(event=_EVENT, steps=_PARTS, participations=whole_number)
+class RandomAllocation(Event):
+    """The event `steps` times, each record taking part in `participations` of them.
+
+    Which ones is drawn uniformly, for each record independently of all others, and in secret (balls and bins at 1). Under
+    replace-one the event inside must say how far a record may be from an absent one.
+    """
+
+    _closed: ClassVar[bool] = True
+
+    event: Event
+    steps: int
+    participations: int = 1
+
+    def __post_init__(self) -> None:
+        if self.participations > self.steps:
+            allowed = f"at most the number of steps, {self.steps}"
+            raise InvalidValueError(
+                field="participations", found=self.participations, allowed=allowed, where="RandomAllocation"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(event=_EVENT, batches=_PARTS, epochs=whole_number)
+class ShuffledEpochs(Event):
+    """The event once a batch: each epoch shuffles all records anew, in secret, and cuts them into `batches` batches.
+
+    Under add-remove the place of an absent record stays empty, so that no other record moves; a loader that closes the gap
+    is priced under replace-one. There the event inside must say how far a record may be from an absent one.
+    """
+
+    _closed: ClassVar[bool] = True
+
+    event: Event
+    batches: int
+    epochs: int = 1
+
+
+Sampling = Subsample | FixedBatch | RandomAllocation | ShuffledEpochs
+"""The combinators in which a record takes part by chance."""
+
+
+def without_trivial_sampling(event: Sampling) -> Event:
+    """An equal event that samples less: nothing where no record takes part, the event itself where every one always does.
+
+    Nested Poisson samples are one sample.
+    """
+    if not flatten(event.event):
+        return _NOTHING
+    if isinstance(event, FixedBatch):
+        return _NOTHING if event.size == 0 else event.event if event.size == event.population else event
+    if isinstance(event, RandomAllocation):
+        every = event.participations == event.steps
+        plain = Repeat(event=event.event, times=event.steps) if every else event
+        return _NOTHING if event.participations == 0 else plain
+    if isinstance(event, ShuffledEpochs):
+        return event.event if event.batches == 1 else event
+    return _one_sample(event)
+
+
+_NOTHING = Parallel(events=())
+
+
+def _one_sample(event: Subsample) -> Event:
+    rate, inner = event.rate, event.event
+    if event.at_most is not None and event.population is not None:
+        if rate == 0.0 or event.at_most == 0:
+            return _NOTHING
+        return event if event.at_most < event.population else Subsample(rate=rate, event=inner)
+    while isinstance(inner, Subsample) and inner.at_most is None:
+        # two secret coin flips are one: rounding up keeps the rate on the safe side
+        rate, inner = min(1.0, round_up(Fraction(rate) * Fraction(inner.rate))), inner.event
+    if rate == 0.0:
+        return _NOTHING
+    return inner if rate == 1.0 else Subsample(rate=rate, event=inner)
+
+
+def states_absence(event: Event) -> bool:
+    """Whether every leaf of this event says how far a record may be from an absent one."""
+    for leaf in flatten(event):
+        if isinstance(leaf, Parallel):
+            if not all(map(states_absence, leaf.events)):
+                return False
+        elif isinstance(leaf, Sampling):
+            if not states_absence(leaf.event):
+                return False
+        elif not leaf.states_absence():
+            return False
+    return True
+
+
+def under_add_remove(event: Event) -> Event:
+    """This event where a record comes or goes: each leaf that states how far that moves it is measured at no less than that."""
+    if isinstance(event, Parallel):
+        cells = tuple(map(under_add_remove, event.events))
+        return event if cells == event.events else Parallel(events=cells)
+    if isinstance(event, Sampling):
+        inner = under_add_remove(event.event)
+        return event if inner is event.event else replace(event, event=inner)
+    if not isinstance(event, Repeat | Compose):
+        return event.under_add_remove()
+    counts = flatten(event)
+    moved = [under_add_remove(leaf) for leaf in counts]
+    if all(one is leaf for one, leaf in zip(moved, counts, strict=True)):
+        return event
+    return Compose(events=tuple(Repeat(event=one, times=n) for one, n in zip(moved, counts.values(), strict=True)))
+
+
+def needs_public_size(event: Event) -> bool:
+    """Whether some batch of this event is cut from a population whose size is the same under both neighbours."""
+    for leaf in flatten(event):
+        if isinstance(leaf, FixedBatch | ShuffledEpochs):
+            return True
+        if any(map(needs_public_size, leaf.events if isinstance(leaf, Parallel) else ())):
+            return True
+        if isinstance(leaf, Sampling) and needs_public_size(leaf.event):
+            return True
+    return False
 
 
 def as_event(event_or_events: Event | Iterable[Event]) -> Event:
@@ -131,10 +312,10 @@ def as_event(event_or_events: Event | Iterable[Event]) -> Event:
 
 
 def flatten(event: Event) -> dict[Event, int]:
-    """The multiset that `Repeat` and `Compose` describe: the one place where a count is multiplied out.
+    """The multiset that `Repeat`, `Compose` and epochs describe: the one place where a count is multiplied out.
 
-    What remains are leaves, `Parallel` and `Subsample`, each with how often it happens. Iterative, so that a deeply
-    nested tree cannot exhaust the stack.
+    What remains are leaves, `Parallel` and samplings (one epoch each), with how often each happens. Iterative, so that a
+    deeply nested tree cannot exhaust the stack.
     """
     counts: dict[Event, int] = {}
     pending = [(event, 1)]
@@ -147,6 +328,9 @@ def flatten(event: Event) -> dict[Event, int]:
                 pending.append((current.event, times * current.times))
         elif isinstance(current, Compose):
             pending.extend((inner, times) for inner in reversed(current.events))
+        elif isinstance(current, ShuffledEpochs) and current.epochs != 1:
+            if current.epochs:
+                pending.append((replace(current, epochs=1), times * current.epochs))
         else:
             _check_leaf(type(current))
             counts[current] = counts.get(current, 0) + times

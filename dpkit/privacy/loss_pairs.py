@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
-from dpkit.errors import InvalidValueError
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, log1p_near
-from dpkit.privacy.checks import checked, finite_number, nonnegative, probability_below_one
+from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.losses import Loss
 
 Profile = Callable[[Array], tuple[Array, Array]]
@@ -27,6 +24,12 @@ Profile = Callable[[Array], tuple[Array, Array]]
 
 Moments = tuple[Complex, Array]
 """Values of a log moment, and bounds on their absolute errors."""
+
+GONE = 1e-300
+"""Stands for a moment that rounding left nothing of."""
+
+_LOST = 1e-300
+"""More than a product that underflows can lose."""
 
 MANY = 64
 """From this number of copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
@@ -64,6 +67,14 @@ class LossDirection(ABC):
     def reach(self, tail: float) -> tuple[float, float]:
         """Losses below and above which P has at most this much mass; exact ends where the loss is bounded."""
 
+    def above(self) -> LossDirection:
+        """A law whose profile is nowhere below this one, for a profile that is known between bounds only."""
+        return self
+
+    def below(self) -> LossDirection:
+        """One whose profile is nowhere above, and whose slope is its own."""
+        return self
+
     def top(self) -> float:
         """The largest loss, rounded up; infinity when there is none."""
         return math.inf
@@ -92,6 +103,10 @@ class LossDirection(ABC):
         """ln E_P[e^(tilt L)] for tilts > 0, or a bound from above; None if not known."""
         known = self.log_moment(tilts.astype(np.complex128))
         return None if known is None else asfloat(known.real)
+
+    def mean_and_variance(self) -> tuple[float, float] | None:
+        """The mean of the loss, rounded down, and its variance, rounded up; None if not known."""
+        return None
 
     def repeated_profile(self, count: int) -> Profile | None:
         """The profile of `count` independent copies, as `profile` gives it, where it has a closed form; None elsewhere.
@@ -137,6 +152,19 @@ class LossPair(Loss, ABC):
         """A number by which pairs of this class are ordered, the larger dominating; None where they are not."""
         return None
 
+    def gaussian_bound(self) -> float:
+        """A mu that the pair is mu-GDP for; infinity where none is known. By default found on profiles of bounded losses."""
+        from dpkit.privacy.tradeoff import gaussian_mu  # which compares with the Gaussian pair
+
+        directions = [direction for direction in (self.forward(), self.backward()) if direction is not None]
+
+        def delta_of(epsilon: float) -> float:
+            found = [direction.profile(asfloat([epsilon])) for direction in directions]
+            return max(float(value[0] + error[0]) for value, error in found)
+
+        top = max(direction.top() for direction in directions)
+        return gaussian_mu(delta_of, top=top) if self.infinity == 0.0 else math.inf
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SymmetricPair(LossPair):
@@ -157,6 +185,10 @@ class SymmetricPair(LossPair):
     def infinity(self) -> float:
         """That of the pair."""
         return self.pair.infinity
+
+    def gaussian_bound(self) -> float:
+        """That of the pair: the Gaussian curve is symmetric."""
+        return self.pair.gaussian_bound()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +211,15 @@ class _LargerDirection(LossDirection):
     def top(self) -> float:
         return max(self.one.top(), self.other.top())
 
+    def real_log_moment(self, tilts: Array) -> Array | None:
+        # M - 1 is a positive integral of how far a profile is above that of nothing, and a maximum is below the sum
+        first, second = self.one.real_log_moment(tilts), self.other.real_log_moment(tilts)
+        if first is None or second is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.logaddexp(first, np.log(np.maximum(np.expm1(np.minimum(second, 700.0)), 1e-300)))
+        return asfloat(np.where(second < 700.0, total * (1.0 + 8.0 * UNIT_ROUNDOFF), math.inf))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked(epsilon=nonnegative)
@@ -189,7 +230,13 @@ class PurePair(LossPair):
 
     def forward(self) -> LossDirection:
         """Symmetric."""
-        return _PureDirection(epsilon=self.epsilon)
+        return PureDirection(epsilon=self.epsilon)
+
+    def gaussian_bound(self) -> float:
+        """In closed form."""
+        from dpkit.privacy.tradeoff import gaussian_mu_of_pure
+
+        return gaussian_mu_of_pure(self.epsilon)
 
     @property
     def strength(self) -> float | None:
@@ -198,7 +245,9 @@ class PurePair(LossPair):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PureDirection(LossDirection):
+class PureDirection(LossDirection):
+    """The loss +-epsilon, at odds of e^epsilon."""
+
     epsilon: float
 
     def profile(self, epsilons: Array) -> tuple[Array, Array]:
@@ -228,6 +277,10 @@ class _PureDirection(LossDirection):
     def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
         epsilons, times = np.array([d.epsilon for d in directions]), np.array(counts, dtype=np.float64)
         return summed_moments(_pure_near, _pure_far, epsilons, times, z)
+
+    def mean_and_variance(self) -> tuple[float, float] | None:
+        mean, spread = self.epsilon * math.tanh(0.5 * self.epsilon), self.epsilon / math.cosh(min(0.5 * self.epsilon, 700.0))
+        return mean * (1.0 - 8.0 * UNIT_ROUNDOFF), spread * spread * (1.0 + 16.0 * UNIT_ROUNDOFF)
 
     def fall(self, tilt: float) -> Fall:
         # |cosh(a + ib)|^2 = cosh^2 a - sin^2 b, and |sin b| >= 2|b|/pi up to pi/2
@@ -272,8 +325,8 @@ def summed_moments(
         if not np.all(close):
             whole = far(block, z)
             modulus = np.abs(whole)
-            logs = np.log(np.where(modulus > 0.0, whole, _GONE)) + np.multiply.outer(block, z)
-            off = 16.0 * UNIT_ROUNDOFF * (2.0 + 2.0 / np.maximum(modulus, _GONE) + np.multiply.outer(block, far_size))
+            logs = np.log(np.where(modulus > 0.0, whole, GONE)) + np.multiply.outer(block, z)
+            off = 16.0 * UNIT_ROUNDOFF * (2.0 + 2.0 / np.maximum(modulus, GONE) + np.multiply.outer(block, far_size))
             if np.any(close):
                 logs, off = np.where(close, 0.0, logs), np.where(close, 0.0, off)
             total, errors = total + times @ logs, errors + times @ off
@@ -283,140 +336,3 @@ def summed_moments(
             errors = errors + times @ np.where(close, 64.0 * UNIT_ROUNDOFF * np.abs(part) + _LOST, 0.0)
     # a sum of n products loses n units of the moduli, of which each part's error is 8 units or more
     return np.asarray(total, dtype=np.complex128), asfloat(errors * (2.0 + losses.size / 8.0))
-
-
-_GONE = 1e-300
-"""Stands for a moment that rounding left nothing of."""
-
-_LOST = 1e-300
-"""More than a product that underflows can lose."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PLD(LossPair):
-    """A privacy-loss distribution as a table: P has mass masses[i] at losses[i], and `infinity` where Q has none.
-
-    Q has masses[i] e^(-losses[i]) there, and the rest where P has none; the reverse direction follows from that.
-    """
-
-    losses: tuple[float, ...]
-    masses: tuple[float, ...]
-    infinity_mass: float = 0.0
-    _tolerance: ClassVar[float] = 1e-12
-    _excess: ClassVar[float] = 2.0**-50
-
-    def __post_init__(self) -> None:
-        losses = tuple(finite_number(loss, field="losses", where="PLD") for loss in self.losses)
-        masses = tuple(nonnegative(mass, field="masses", where="PLD") for mass in self.masses)
-        if len(losses) != len(masses) or not losses or list(losses) != sorted(set(losses)):
-            allowed = "increasing losses with one mass each"
-            raise InvalidValueError(field="losses", found=self.losses, allowed=allowed, where="PLD")
-        object.__setattr__(self, "losses", losses)
-        object.__setattr__(self, "masses", masses)
-        object.__setattr__(self, "infinity_mass", probability_below_one(self.infinity_mass, field="infinity_mass", where="PLD"))
-        total = sum(map(Fraction, masses), Fraction(self.infinity_mass))
-        over = float(-self._missing_there())
-        if not -self._tolerance <= total - 1 <= self._excess or over > self._tolerance:
-            allowed = "masses that sum to 1 with infinity, and to at most 1 when weighted by e^-loss"
-            raise InvalidValueError(field="masses", found=float(total), allowed=allowed, where="PLD")
-
-    def _missing_here(self) -> Fraction:
-        """What P lacks of all probability: it could be anywhere, so it counts as infinity."""
-        return max(Fraction(0), 1 - sum(map(Fraction, self.masses), Fraction(self.infinity_mass)))
-
-    def _missing_there(self) -> Fraction:
-        """The mass of Q where P has none; negative where the table gives Q too much."""
-        return _missing_weight(self.losses, self.masses)
-
-    def forward(self) -> LossDirection:
-        """The table, its finite part as a law."""
-        return _table(zip(self.losses, self.masses, strict=True))
-
-    def backward(self) -> LossDirection | None:
-        """The losses with their signs turned, weighted by Q."""
-        turned = [(-loss, mass * math.exp(-loss)) for loss, mass in zip(self.losses, self.masses, strict=True)]
-        return _table(reversed(turned))
-
-    @property
-    def balanced(self) -> bool:
-        """Whether P and Q have the same mass where the other has none."""
-        return abs(float(self._missing_there()) - self.infinity_mass) <= self._tolerance
-
-    @property
-    def infinity(self) -> float:
-        """The larger of the masses that one side has and the other has not, rounded up: nothing is too small to count."""
-        mass = max(Fraction(self.infinity_mass) + self._missing_here(), self._missing_there(), Fraction(0))
-        return min(1.0 - UNIT_ROUNDOFF, round_up(mass))
-
-
-@lru_cache(maxsize=64)
-def _missing_weight(losses: tuple[float, ...], masses: tuple[float, ...]) -> Fraction:
-    """1 less the sum of masses e^-loss, to 40 digits: in float64, what is left of 1 would be rounding error."""
-    import mpmath  # type: ignore[import-untyped]
-
-    context = mpmath.mp.clone()  # a context of its own: the caller's precision stays as it is
-    context.dps = 40
-    weight = context.fsum(
-        context.mpf(mass) * context.exp(-context.mpf(loss)) for loss, mass in zip(losses, masses, strict=True)
-    )
-    sign, mantissa, exponent, _ = (1 - weight)._mpf_
-    return (-1 if sign else 1) * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def _table(entries: Iterable[tuple[float, float]]) -> _TableDirection:
-    """A law from losses and masses, without what has no mass."""
-    held = [(loss, mass) for loss, mass in entries if mass > 0.0]
-    total = math.fsum(mass for _, mass in held)
-    return _TableDirection(losses=tuple(loss for loss, _ in held), masses=tuple(mass / total for _, mass in held))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TableDirection(LossDirection):
-    losses: tuple[float, ...]
-    masses: tuple[float, ...]
-
-    def profile(self, epsilons: Array) -> tuple[Array, Array]:
-        losses, masses = np.array(self.losses), np.array(self.masses)
-        value = _by_blocks(epsilons, lambda block: -np.expm1(np.minimum(block[:, None] - losses, 0.0)) @ masses, losses.size)
-        return value, (64.0 + len(losses)) * UNIT_ROUNDOFF * value
-
-    def slope(self, epsilons: Array) -> Array:
-        losses, weights = np.array(self.losses), np.array(self.masses) * np.exp(-np.array(self.losses))
-        return _by_blocks(epsilons, lambda block: (losses > block[:, None]) @ weights, losses.size)
-
-    def reach(self, tail: float) -> tuple[float, float]:
-        return self.losses[0], self.losses[-1]
-
-    def top(self) -> float:
-        return self.losses[-1]
-
-    def atoms(self) -> tuple[float, ...]:
-        return tuple(loss for loss in self.losses if loss > 0.0)[:16]
-
-    def log_moment(self, z: Complex) -> Complex:
-        return self._moments(z)[0]
-
-    @classmethod
-    def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments:
-        total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
-        for direction, count in zip(directions, counts, strict=True):
-            value, error = direction._moments(z)
-            total, errors = total + count * value, errors + count * error
-        return np.asarray(total, dtype=np.complex128), asfloat(errors)
-
-    def _moments(self, z: Complex) -> Moments:
-        losses, masses = np.array(self.losses), np.array(self.masses)
-        top = float(losses[-1])
-        whole = np.exp(np.multiply.outer(z, losses - top)) @ masses
-        moduli = np.exp(np.multiply.outer(z.real, losses - top)) @ masses
-        size = 32.0 + losses.size + np.abs(z) * (2.0 * (top - float(losses[0])) + abs(top))
-        lost = moduli / np.maximum(np.abs(whole), _GONE)
-        value = z * top + np.log(np.where(whole == 0.0, _GONE, whole))
-        return np.asarray(value, dtype=np.complex128), asfloat(16.0 * UNIT_ROUNDOFF * size * (1.0 + lost))
-
-
-def _by_blocks(epsilons: Array, apply: Callable[[Array], Array], columns: int) -> Array:
-    """A function of many epsilons, some at a time, so that no table of all pairs is ever held."""
-    step = max(1, (1 << 20) // max(1, columns))
-    parts = [apply(epsilons[start : start + step]) for start in range(0, epsilons.size, step)]
-    return asfloat(np.concatenate(parts)) if parts else np.zeros(0)

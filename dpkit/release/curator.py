@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,14 @@ from dpkit.contracts.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
+from dpkit.contracts.undeclared_keys import HoldsKeys, KeyHolders, KeyQuery, ReleasedKeys
 from dpkit.data.without_warnings import quietly
 from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of
 from dpkit.numerics.noise.randomness import is_secure, is_simulated, secure_generator
+from dpkit.numerics.rounding import sqrt_up
 from dpkit.privacy.events import Compose, Event, flatten
-from dpkit.privacy.neighbours import Distance
+from dpkit.privacy.neighbours import Distance, Neighbours, l1, l2, linf
 from dpkit.release.ledger.entries import Charge
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.noise import check_delivery, release_exactly
@@ -39,6 +42,7 @@ class Released:
     event: Event
     values: tuple[Value, ...]
     simulation: bool
+    keys: tuple[str, ...] = ()
 
 
 class Purse:
@@ -168,6 +172,59 @@ class DataCurator:
         )
         return values
 
+    def release_keys(self, query: KeyQuery, mechanism: Mechanism) -> ReleasedKeys:
+        """The keys that enough people have: charged, then drawn. What stays in leaves no trace, nor does its number."""
+        if not isinstance(self._engine, HoldsKeys):
+            allowed = "an engine of one machine, such as `blocks`: this one cannot look for keys"
+            raise InvalidValueError(field="engine", found=type(self._engine).__name__, allowed=allowed, where="release_keys")
+        event = planned_keys(self._setting, query, mechanism)
+        key = f"{self._prefix}{len(self.trace)}:{query.name}({query.column})"
+        charge = self._purse.charge(event, key=key)
+        found: ReleasedKeys | None = None
+        if charge.is_released:
+            found = _as_keys(charge.value)
+        else:
+            found, failure = self._draw_keys(self._engine, query, mechanism)
+            if found is None:
+                self._purse.failed(charge, failure)
+                if failure == "KeyboardInterrupt":
+                    raise KeyboardInterrupt
+                if failure == "SystemExit":
+                    raise SystemExit(1)
+                raise ReleaseFailedError(queries=[query.name], kind=failure)
+            self._purse.released(charge, {"keys": list(found.texts), "numbers": np.asanyarray(found.numbers)})
+        self.trace.append(
+            Released(
+                key=key,
+                queries=(query.name,),
+                mechanisms=(repr(mechanism),),
+                event=event,
+                values=(np.asanyarray(found.numbers),),
+                simulation=(self._rng is not None and not is_secure(self._rng)) or is_simulated(found.numbers),
+                keys=found.texts,
+            )
+        )
+        return found
+
+    def _draw_keys(self, engine: HoldsKeys, query: KeyQuery, mechanism: Mechanism) -> tuple[ReleasedKeys | None, str]:
+        """The keys that come out, or the kind of what went wrong, as for other releases."""
+        try:
+            with quietly():
+                rng = secure_generator() if self._rng is None else self._rng
+                held = engine.key_holders(query.column)
+                numbers = mechanism.release(_key_values(held, mechanism), rng)
+                out = np.flatnonzero(np.asarray(numbers) != 0)
+                texts = sorted((held.texts[place], place) for place in out.tolist())
+                places = np.array([place for _, place in texts], dtype=np.intp)
+                return ReleasedKeys(texts=tuple(text for text, _ in texts), numbers=numbers[places]), ""
+        except KeyboardInterrupt:
+            return None, "KeyboardInterrupt"
+        except SystemExit:
+            return None, "SystemExit"
+        except BaseException as error:  # noqa: BLE001 - as below
+            show(error, of="a release")
+            return None, kind_of(error)
+
     def _draw(self, queries: Sequence[Query], mechanisms: Sequence[Mechanism]) -> tuple[tuple[Value, ...], str]:
         """The noisy values, or the kind of what went wrong. Nothing else of that leaves: no message, no frames, no warning; nor
         does it itself, as the context of an error that is raised while it is handled. All of them may hold rows.
@@ -189,11 +246,12 @@ class DataCurator:
 class CuratorDoor:
     """The curator as algorithms see it. Python can hide nothing from code that wants to look; this keeps honest code honest."""
 
-    __slots__ = ("__release", "__release_all")
+    __slots__ = ("__release", "__release_all", "__release_keys")
 
     def __init__(self, curator: DataCurator) -> None:
         self.__release = curator.release
         self.__release_all = curator.release_all
+        self.__release_keys = curator.release_keys
 
     def release(self, query: Query, mechanism: Mechanism) -> Value:
         """The noisy value of one query."""
@@ -202,6 +260,10 @@ class CuratorDoor:
     def release_all(self, pairs: Sequence[tuple[Query, Mechanism]]) -> tuple[Value, ...]:
         """Several noisy values from one pass over the data and one charge."""
         return self.__release_all(pairs)
+
+    def release_keys(self, query: KeyQuery, mechanism: Mechanism) -> ReleasedKeys:
+        """The keys that enough people have."""
+        return self.__release_keys(query, mechanism)
 
     def __repr__(self) -> str:
         return "CuratorDoor()"
@@ -247,6 +309,35 @@ def planned_event(setting: Setting, query: Query, mechanism: Mechanism) -> Event
         return mechanism.event(at=distances)  # every distance that is known: the mechanism takes the one that suits it
     except (TypeError, AttributeError):
         return _event_at_one(mechanism, distances, where=query.name)
+
+
+def planned_keys(setting: Setting, query: KeyQuery, mechanism: Mechanism) -> Event:
+    """What releasing keys with this noise costs: a person holds as many keys as rows are used of them (docs/proofs/keys.md).
+
+    Each key that a person holds moves by one; weights of a person have a norm of one. A replaced person may leave all of theirs
+    for others, which doubles the number of keys, and the square of the norm.
+    """
+    unit = getattr(setting, "unit", None)
+    keys, both = getattr(unit, "at_most", 1), 2 if setting.neighbours is Neighbours.REPLACE_ONE else 1
+    if query.column not in setting.columns:
+        raise InvalidValueError(field="column", found=query.column, allowed="a declared column", where="keys")
+    return mechanism.event(at=(l1(float(both * keys)), l2(sqrt_up(Fraction(both))), linf(1.0)))
+
+
+def _key_values(held: KeyHolders, mechanism: Mechanism) -> npt.NDArray[np.generic]:
+    """What the mechanism is given: weights of people by how many keys they hold, or, where each holds one, their number."""
+    weight = getattr(mechanism, "weight", None)
+    if weight is None:
+        return np.asarray(held.people.sum(axis=1))
+    weights = np.array([weight(keys) for keys in range(1, held.people.shape[1] + 1)])
+    return np.asarray(held.people @ weights)  # whole multiples of 2**-20: exact
+
+
+def _as_keys(value: object) -> ReleasedKeys:
+    if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
+        allowed = "what this run released before"
+        raise InvalidValueError(field="value", found=type(value).__name__, allowed=allowed, where="release_keys")
+    return ReleasedKeys(texts=tuple(map(str, value["keys"])), numbers=np.asanyarray(value["numbers"]))
 
 
 def _event_at_one(mechanism: Mechanism, distances: Sequence[Distance], *, where: str) -> Event:

@@ -52,6 +52,7 @@ def run_algorithms(
     *,
     engine: Engine,
     setting: Setting,
+    views: Mapping[str, tuple[Engine, Setting]] | None = None,
     ledger: Ledger | None = None,
     run: str | None = None,
     analysis: str = "",
@@ -61,13 +62,17 @@ def run_algorithms(
 ) -> RunResult:
     """Run algorithms, each at its noise multiplier, one after the other, and give back what was reserved and not used.
 
+    `views` are the engine and the setting of those, by id, that look at columns or rows of their own of the same data.
+
     With a ledger the whole plan is reserved first. An error or Ctrl-C leaves the run open: the same `run` id and the same plan
     resume it, and what was released then is not paid again. `data` is a stamp of the data (`DataSource.stamp`); a run is
     resumed with the same. The price that counts is the plan's, also after an early stop.
     """
     name = uuid.uuid4().hex if run is None else run
     plan = Compose(events=tuple(algorithm.plan(noise) for algorithm, noise in algorithms.values()))
-    check_agreement(engine, setting)  # before anything is reserved
+    seen = {step: (views or {}).get(step, (engine, setting)) for step in algorithms}
+    for own_engine, own_setting in ((engine, setting), *seen.values()):
+        check_agreement(own_engine, own_setting)  # before anything is reserved
     if ledger is not None:  # its prices hold for its own relation and unit
         unit = setting.unit if isinstance(setting, DeclaredSetting) else ROW
         for field, given in (("neighbours", setting.neighbours), ("unit", unit.terms)):
@@ -79,7 +84,8 @@ def run_algorithms(
     releases: list[Released] = []
     with interrupts() as interrupted:  # one for all: Ctrl-C in the last step of one algorithm keeps the next from beginning
         for place, (step, (algorithm, noise)) in enumerate(algorithms.items(), start=1):
-            curator = DataCurator(engine=engine, setting=setting, purse=purse, rng=rng, prefix=f"{step}/")
+            own_engine, own_setting = seen[step]
+            curator = DataCurator(engine=own_engine, setting=own_setting, purse=purse, rng=rng, prefix=f"{step}/")
             report = None if progress is None else partial(progress, step)
             outcomes[step] = drive(algorithm, curator.door, noise=noise, progress=report, cancelled=interrupted)
             releases.extend(curator.trace)
@@ -116,6 +122,7 @@ def trace_json(releases: Sequence[Released], *, plan: Event, neighbours: Neighbo
                 "mechanisms": list(release.mechanisms),
                 "event": json.loads(dump(release.event)),
                 "values": [json.loads(value_text(value)) for value in release.values],
+                **({"keys": list(release.keys)} if release.keys else {}),
             }
             for release in releases
         ],

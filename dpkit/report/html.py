@@ -9,35 +9,39 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 
 from dpkit._version import __version__
-from dpkit.analysis.outputs import check_outputs, write_output
+from dpkit.analysis.outputs import check_outputs, free_outputs, kind_of_text, outputs_of, write_output
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.reading.read_yaml import written_yaml
 from dpkit.analysis.reading.spec import Spec
 from dpkit.analysis.run_plan import Result
 from dpkit.analysis.showing.documents import Coefficient, is_number, jsonable, split_coefficients
-from dpkit.analysis.showing.html import rendered
-from dpkit.analysis.showing.text import at_most, factor_text, odds, relied_rows
+from dpkit.analysis.showing.html import render
+from dpkit.analysis.showing.tables import AnswerTable, split_tables
+from dpkit.analysis.showing.text import factor_text, relied_rows
 from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.contracts.mechanism import Scaled
 from dpkit.errors import SerialisationError
-from dpkit.numerics.rounding import in_full, percent_up, round_up
+from dpkit.numerics.rounding import percent_up
 from dpkit.pricing.serialise import strict_json
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.report.pictures import bars, curves, intervals
+from dpkit.privacy.tradeoff import pair_power
+from dpkit.release.ledger.sqlite_store import user
+from dpkit.report.pictures import Point, bars, curves, gauge, intervals
 
 AUDIT = "audit.json"
-"""The file beside a report that `dpkit audit FILE.yaml` writes, of the kind `AUDIT_KIND`."""
+"""The end of the name of the file beside a report that `dpkit audit FILE.yaml` writes, of the kind `AUDIT_KIND`."""
 AUDIT_KIND = "audit of an analysis"
 
 _POINTS = 25
+_RATES = 40
 _MOST = 30
 _SECTION = re.compile(r'<section id="audit">.*?</section>', flags=re.DOTALL)
 
@@ -52,26 +56,61 @@ def write_report(result: Result, path: Path) -> Path:
     return path
 
 
+def write_outputs(result: Result) -> tuple[bool, tuple[Path, ...]]:
+    """Write the report, the result and the trace of a run: whether they were written now, and where they are.
+
+    Those of other runs stay as they are, and so do its own where all that was released is given back.
+    """
+    spec = result.plan.spec
+    outputs = outputs_of(spec, simulated=result.simulation)
+    check_outputs(spec, outputs)
+    places = free_outputs(spec, result.run, outputs, simulated=result.simulation)
+    if result.is_repeated and all(path.exists() for path in places.values()) and _is_complete(places["result"]):
+        return False, tuple(places.values())
+    write_output(places["result"], json.dumps(result.as_json(), indent=2))
+    write_output(places["trace"], result.trace())
+    write_output(places["report"], report_html(result))
+    return True, tuple(places.values())
+
+
+def _is_complete(path: Path) -> bool:
+    """Whether a result on the disk is that of a run which came to its end; those of earlier versions do not say."""
+    try:
+        document = strict_json(path.read_bytes())
+        endings = document["endings"].values()
+        return bool(document.get("complete", all(one["ending"] == "finished" for one in endings)))
+    except (SerialisationError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def audit_place(spec: Spec) -> Path:
+    """Where the audit of an analysis is written."""
+    return spec.report.parent / f"{spec.path.stem}-{AUDIT}"
+
+
 def report_html(result: Result) -> str:
     """The whole page."""
-    plan, explained = result.plan, result.plan.explanation
-    charged = sorted(((explained.accountant, explained.epsilon), *explained.others), key=lambda row: row[1])
-    caption = f"epsilon at delta = {in_full(plan.delta)}, as each accountant would have charged it"
-    accountants = bars([row for row in charged if math.isfinite(row[1])], title="epsilon by accountant", shown=at_most)
-    page = rendered(
+    plan = result.plan
+    table = _table(plan)
+    page = render(
         "report/report.html",
         result=result,
         plan=plan,
         version=__version__,
         replaced=plan.guarantee.neighbours is Neighbours.REPLACE_ONE,
-        power=percent_up(most_power(plan.epsilon, plan.delta)),
+        power=percent_up(plan.guarantee.power(0.05)),
+        alone=percent_up(pair_power(plan.epsilon, plan.delta, 0.05)),
+        posterior=percent_up(plan.guarantee.posterior(0.5)),
         factor=factor_text(plan.epsilon),
         errors=errors_figures(result),
+        gauge=None if result.purse is None else gauge(result.purse.part_spent, result.purse.part_held),
+        author=user(),
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         coefficients=coefficients_figures(result),
         signal=_signal_figures(result),
         steps=bars([(step.id, 100.0 * step.part) for step in plan.steps], title="part of the price by step", unit="%"),
-        accountants=[(caption, accountants)],
-        profile=_profile(plan),
+        profile=_profile(table),
+        tradeoff=_tradeoff(table, plan),
         convergence=_convergence_figures(result),
         relied=relied_rows(plan),
         audit=audit_beside(plan.spec),
@@ -81,40 +120,45 @@ def report_html(result: Result) -> str:
     return str(page)
 
 
-def most_power(epsilon: float, delta: float, *, false_alarms: Fraction = Fraction(5, 100)) -> float:
-    """A bound on the power of any test at this false-alarm rate, rounded up (Wasserman and Zhou 2010; KOV17)."""
-    factor = odds(epsilon)
-    if math.isinf(factor):
-        return 1.0
-    grown = Fraction(factor)
-    return round_up(min(Fraction(1), grown * false_alarms + Fraction(delta), 1 - (1 - false_alarms - Fraction(delta)) / grown))
-
-
 def errors_figures(result: Result) -> Figures:
-    """Answers with the errors that were expected of them at 95%, where the algorithm knew them before it saw data."""
+    """Answers with their intervals, one picture a table: counts as bars from zero, quantiles on one line of values.
+
+    Answers that state no interval are shown with the error that was expected of them, where the algorithm knew it.
+    """
     figures = []
     for step in result.plan.steps:
         outcome = result.outcomes.get(step.id)
         answer = jsonable(outcome.result) if outcome is not None else None
-        rows = list(_with_errors(answer, step.errors, step.id))[:_MOST]
+        tables, _ = split_tables(answer)
+        rows = _with_intervals(tables[0], step.id) if tables else list(_with_errors(answer, step.errors))
         if rows:
-            figures.append((f"{step.id}: answers with their errors at 95%", intervals(rows, title=step.id)))
+            more = f" The first {_MOST} of {len(rows)}." if len(rows) > _MOST else ""
+            counts = bool(tables) and ("cell" in tables[0].columns or getattr(step, "run", "") == "count")
+            drawn = intervals(rows[:_MOST], title=step.id, from_zero=counts)
+            figures.append((f"{step.id}: answers with their intervals at 95%.{more}", drawn))
     return figures
 
 
-def _with_errors(answer: object, errors: Mapping[str, float], step: str) -> Iterator[tuple[str, float, float, float]]:
-    """Answers that state an error (`estimate` or `estimates` with `error`), and those whose error was foretold by name."""
-    if not isinstance(answer, Mapping):
-        return
-    found = [(name, answer.get(name), foretold) for name, foretold in errors.items()]
-    error, cells, values = answer.get("error"), answer.get("cells"), answer.get("estimates")
-    if is_number(error):
-        found.append((step, answer.get("estimate"), error))
-        if isinstance(cells, list) and isinstance(values, list) and len(cells) == len(values):
-            found += [(str(name), value, error) for name, value in zip(cells, values, strict=True)]
-    for name, value, reach in found:
-        if is_number(value):
-            yield name, value, value - reach, value + reach
+def _with_intervals(table: AnswerTable, step: str) -> list[tuple[str, float, float, float]]:
+    """What tells each row apart, its estimate and its interval."""
+    if not {"estimate", "lower", "upper"} <= set(table.columns):
+        return []
+    at = [table.columns.index(name) for name in ("estimate", "lower", "upper")]
+    rows = []
+    for row in table.rows:
+        value, low, high = (row[place] for place in at)
+        if is_number(value) and is_number(low) and is_number(high):
+            rows.append((", ".join(str(cell) for cell in row[: at[0]]) or step, value, low, high))
+    return rows
+
+
+def _with_errors(answer: object, errors: Mapping[str, float]) -> Iterator[tuple[str, float, float, float]]:
+    """Answers whose error was foretold by name."""
+    if isinstance(answer, Mapping):
+        for name, reach in errors.items():
+            value = answer.get(name)
+            if is_number(value):
+                yield name, value, value - reach, value + reach
 
 
 def coefficients_figures(result: Result) -> Figures:
@@ -167,12 +211,34 @@ def _signal_figures(result: Result) -> Figures:
     return [(f"The largest released value, in units of its noise.{more}", shown)]
 
 
-def _profile(plan: Plan) -> Markup:
-    """delta against epsilon, for the plan."""
+def _table(plan: Plan) -> list[Point]:
+    """Points (epsilon, delta) of the plan's profile, from which pictures are drawn."""
     highest = 1.5 * plan.epsilon if math.isfinite(plan.epsilon) else 1.0
     at = [highest * place / _POINTS for place in range(_POINTS + 1)]
-    points = [(epsilon, math.log10(delta)) for epsilon in at if (delta := plan.guarantee.delta(epsilon=epsilon)) > 0.0]
+    return [(epsilon, plan.guarantee.delta(epsilon=epsilon)) for epsilon in at]
+
+
+def _profile(table: Sequence[Point]) -> Markup:
+    """delta against epsilon, for the plan."""
+    points = [(epsilon, math.log10(delta)) for epsilon, delta in table if delta > 0.0]
     return curves([("profile", points)], title="privacy profile", across="epsilon", up="log10 delta")
+
+
+def _tradeoff(table: Sequence[Point], plan: Plan) -> Markup:
+    """The power of the best attack against its false alarms: by the whole profile, by the one pair, and of a mere guess.
+
+    Each point of the profile bounds the power, so what is drawn is on the safe side, however few points there are.
+    """
+    rates = [(place / _RATES) ** 2 for place in range(_RATES + 1)]
+    whole = [(rate, min(pair_power(epsilon, delta, rate) for epsilon, delta in table)) for rate in rates]
+    alone = [(rate, pair_power(plan.epsilon, plan.delta, rate)) for rate in rates]
+    guess = [(rate, rate) for rate in rates]
+    series = [
+        ("any attack on what is released", whole),
+        ("as epsilon and delta alone say", alone),
+        ("a mere guess", guess),
+    ]
+    return curves(series, title="trade-off curve", across="false-alarm rate", up="true-positive rate", height=300.0)
 
 
 def _convergence_figures(result: Result) -> Figures:
@@ -216,24 +282,27 @@ class FoundAudit:
 
 
 def write_audit(found: AnalysisAudit, spec: Spec) -> tuple[Path, ...]:
-    """Write the audit beside the report; a report of this very analysis that is there shows it from now on.
+    """Write the audit beside the report; reports of this very analysis that are there show it from now on.
 
     The fingerprint says which analysis it is of: no other report shows it.
     """
-    path = spec.report.parent / AUDIT
+    path = audit_place(spec)
     check_outputs(spec, {AUDIT_KIND: path})
     write_output(path, json.dumps({"dpkit-analysis-audit": 1, "analysis": spec.fingerprint, **found.as_json()}, indent=2))
-    page = spec.report.read_text(encoding="utf-8") if spec.report.is_file() else ""
-    if f"analysis {spec.fingerprint}" not in page or not _SECTION.search(page):
-        return (path,)
-    section = str(rendered("analysis/showing/pieces.html", "audit", found=audit_beside(spec)))
-    write_output(spec.report, _SECTION.sub(lambda _: section, page, count=1))
-    return path, spec.report
+    section = str(render("analysis/showing/pieces.html", "audit", found=audit_beside(spec)))
+    filled = []
+    for report in sorted(spec.report.parent.glob(f"*{spec.report.suffix}")):
+        page = report.read_text(encoding="utf-8", errors="replace") if report.is_file() else ""
+        if kind_of_text(page.encode()) == "report" and f"analysis {spec.fingerprint}" in page and _SECTION.search(page):
+            write_output(report, _SECTION.sub(lambda _: section, page, count=1))
+            filled.append(report)
+    return path, *filled
 
 
 def audit_beside(spec: Spec) -> FoundAudit:
     """The audit beside the report of this analysis, or that there is none."""
-    path = spec.report.parent / AUDIT
+    path = audit_place(spec)
+    path = path if path.is_file() else path.with_name(AUDIT)  # as earlier versions called it
     if not path.is_file():
         return FoundAudit(
             note=f"No audit belongs to this run. `dpkit audit {spec.path.name}` tries to falsify what it relies on."
@@ -241,13 +310,13 @@ def audit_beside(spec: Spec) -> FoundAudit:
     try:
         document = strict_json(path.read_bytes())
         if document["analysis"] != spec.fingerprint:
-            return FoundAudit(note=f"{AUDIT} belongs to another analysis. `dpkit audit {spec.path.name}` audits this one.")
+            return FoundAudit(note=f"{path.name} belongs to another analysis. `dpkit audit {spec.path.name}` audits this one.")
         return FoundAudit(
             certificates=tuple(AuditCertificate.from_json(json.dumps(one)) for one in document["certificates"]),
             queries=tuple(map(str, document["queries"])),
             wrong=frozenset(str(one["query"]) for one in document["excesses"]),
         )
     except SerialisationError as error:
-        return FoundAudit(note=f"{AUDIT} is not shown: {error}")
+        return FoundAudit(note=f"{path.name} is not shown: {error}")
     except (OSError, ValueError, KeyError, TypeError):
-        return FoundAudit(note=f"{AUDIT} is not shown: it is not the audit of an analysis.")
+        return FoundAudit(note=f"{path.name} is not shown: it is not the audit of an analysis.")

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from dpkit.analysis.showing.html import rendered
+from dpkit.analysis.showing.html import render
 from dpkit.analysis.showing.text import number
+from dpkit.numerics.rounding import percent_up
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 440.0, 122.0, 16.0, 20.0, 34.0
 
@@ -36,17 +37,25 @@ def bars(
         length = (WIDTH - left - RIGHT - 64.0) * (value / largest if math.isfinite(value) else 0.0)
         drawn.append((_cut(name, 74), TOP + step * place, length, f"{shown(value)}{unit}"))
     height = TOP + step * len(rows) + 6.0
-    return rendered(
-        "report/pictures.svg", "bars", title=title, height=height, rows=drawn, left=left, above=above, headed=headed
-    )
+    return render("report/pictures.svg", "bars", title=title, height=height, rows=drawn, left=left, above=above, headed=headed)
 
 
-def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> Markup:
-    """A dot for each value with the interval from lower to upper, on one scale."""
+def gauge(spent: float, held: float) -> Markup:
+    """The parts of a budget, from 0 to 1: spent, held by open runs, and left."""
+    wide = WIDTH - 8.0
+    words = f"{percent_up(spent)} spent" + (f", {percent_up(held)} held by open runs" if held else "")
+    first, second = wide * min(1.0, spent), wide * min(1.0, held)
+    return render("report/pictures.svg", "gauge", title="the budget", spent=first, held=second, wide=wide, words=words)
+
+
+def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str, from_zero: bool = False) -> Markup:
+    """A dot for each value with the interval from lower to upper, on one scale; with `from_zero`, on bars that begin there."""
     finite = [row for row in rows if all(map(math.isfinite, row[1:]))]
     if not finite:
         return Markup("")
     low, high = min(min(row[1:]) for row in finite), max(max(row[1:]) for row in finite)
+    if from_zero:
+        low, high = min(low, 0.0), max(high, 0.0)
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     height = TOP + 28.0 * len(finite) + BOTTOM
     x, marks = _across(low - margin, high + margin, height)
@@ -54,7 +63,8 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str) ->
         (_cut(name), TOP + 28.0 * place + 12.0, x(lower), x(value), x(upper))
         for place, (name, value, lower, upper) in enumerate(finite)
     ]
-    return rendered("report/pictures.svg", "intervals", title=title, height=height, rows=drawn, marks=marks)
+    zero = x(0.0) if from_zero else None
+    return render("report/pictures.svg", "intervals", title=title, height=height, rows=drawn, marks=marks, zero=zero)
 
 
 def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across: str, up: str, height: float = 230.0) -> Markup:
@@ -72,7 +82,7 @@ def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across:
     def y(value: float) -> float:
         return floor - span * (value - bottom) / (top - bottom)
 
-    return rendered(
+    return render(
         "report/pictures.svg",
         "curves",
         title=title,
@@ -93,7 +103,7 @@ def stacked(pictures: Sequence[Markup], *, title: str) -> Markup:
         if found is not None:
             placed.append((height, float(found[1]), picture))
             height += float(found[1]) + 12.0
-    return rendered("report/pictures.svg", "stacked", title=title, height=height, pictures=placed) if placed else Markup("")
+    return render("report/pictures.svg", "stacked", title=title, height=height, pictures=placed) if placed else Markup("")
 
 
 def _across(low: float, high: float, height: float) -> tuple[Callable[[float], float], list[tuple[float, float, str]]]:

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from dpkit.privacy.events import flatten as flatten
     from dpkit.release.noise import release_exactly as release_exactly
     from dpkit.release.run_algorithms import charged_event as charged_event
-    from dpkit.testing.conformance import Check as Check
-    from dpkit.testing.conformance import CheckResult as CheckResult
-    from dpkit.testing.conformance import LawNotApplicable as LawNotApplicable
-    from dpkit.testing.conformance import parametrize_with_laws as parametrize_with_laws
-    from dpkit.testing.conformance import run_check as run_check
-    from dpkit.testing.conformance import run_checks as run_checks
-    from dpkit.testing.drawn_rows import search_excess as search_excess
     from dpkit.testing.exact_sum_laws import EXACT_SUM_LAWS as EXACT_SUM_LAWS
+    from dpkit.testing.excess_search import search_excess as search_excess
     from dpkit.testing.plugin_laws import check_plugin as check_plugin
     from dpkit.testing.plugin_laws import laws_of_installed as laws_of_installed
     from dpkit.testing.plugin_laws import laws_of_plugin as laws_of_plugin
+    from dpkit.testing.run_laws import Check as Check
+    from dpkit.testing.run_laws import CheckResult as CheckResult
+    from dpkit.testing.run_laws import LawNotApplicable as LawNotApplicable
+    from dpkit.testing.run_laws import parametrize_with_laws as parametrize_with_laws
+    from dpkit.testing.run_laws import run_check as run_check
+    from dpkit.testing.run_laws import run_checks as run_checks
 
 _HOMES = {
     "dpkit.auditing.search.metrics": ("sizes_in",),
     "dpkit.privacy.events": ("flatten",),
     "dpkit.release.noise": ("release_exactly",),
     "dpkit.release.run_algorithms": ("charged_event",),
-    "dpkit.testing.conformance": (
+    "dpkit.testing.run_laws": (
         "Check",
         "CheckResult",
         "LawNotApplicable",
@@ -42,7 +42,7 @@ _HOMES = {
     ),
     "dpkit.testing.exact_sum_laws": ("EXACT_SUM_LAWS",),
     "dpkit.testing.plugin_laws": ("check_plugin", "laws_of_installed", "laws_of_plugin"),
-    "dpkit.testing.drawn_rows": ("search_excess",),
+    "dpkit.testing.excess_search": ("search_excess",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.errors import LossOverflowError, UnpricedLossError
 from dpkit.privacy.compositions import optimal_epsilon
-from dpkit.privacy.gaussian import gaussian_epsilon
+from dpkit.privacy.gaussian_dp import gaussian_epsilon
 from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.strategies import counts, deltas, log_uniform, losses, relations
+from dpkit.testing.strategies import counts, deltas, drawn, log_uniform, losses, relations
 
 Law = Callable[[AnyAccountant], None]
 
@@ -31,203 +31,135 @@ TOLERANCE = 1e-9
 """What rounding may move a reading by, relatively, when the same composition is built in another way."""
 
 
-def _examples() -> settings:
-    """Made when a law runs, so that a profile which its caller has loaded (one that does not shrink, say) is in force."""
-    return settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-
-
-def repeat_equals_unrolled(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), times=st.integers(0, 12), delta=deltas())
+def repeat_equals_unrolled(accountant: AnyAccountant, loss: Loss, times: int, delta: float) -> None:
     """Repeating a release is combining it with itself: no count is ever dropped."""
-
-    @_examples()
-    @given(loss=losses(), times=st.integers(0, 12), delta=deltas())
-    def law(loss: Loss, times: int, delta: float) -> None:
-        state = lifted(accountant, loss)
-        repeated = accountant.repeat(state, times)
-        unrolled = accountant.combine(*[state] * times) if times else accountant.zero()
-        same_reading(accountant, repeated, unrolled, delta)
-
-    law()
+    state = lifted(accountant, loss)
+    repeated = accountant.repeat(state, times)
+    unrolled = accountant.combine(*[state] * times) if times else accountant.zero()
+    same_reading(accountant, repeated, unrolled, delta)
 
 
-def order_does_not_matter(accountant: AnyAccountant) -> None:
+@drawn(60, several=st.lists(losses(), min_size=3, max_size=5), delta=deltas(), shuffled=st.randoms(use_true_random=False))
+def order_does_not_matter(accountant: AnyAccountant, several: list[Loss], delta: float, shuffled: Any) -> None:
     """Combining is commutative and associative."""
-
-    @_examples()
-    @given(several=st.lists(losses(), min_size=3, max_size=5), delta=deltas(), shuffled=st.randoms(use_true_random=False))
-    def law(several: list[Loss], delta: float, shuffled: Any) -> None:
-        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
-        assume(len(states) >= 2)
-        mixed = list(states)
-        shuffled.shuffle(mixed)
-        nested = mixed[0]
-        for state in mixed[1:]:
-            nested = accountant.combine(nested, state)
-        same_reading(accountant, accountant.combine(*states), nested, delta)
-
-    law()
+    states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
+    assume(len(states) >= 2)
+    mixed = list(states)
+    shuffled.shuffle(mixed)
+    nested = mixed[0]
+    for state in mixed[1:]:
+        nested = accountant.combine(nested, state)
+    same_reading(accountant, accountant.combine(*states), nested, delta)
 
 
-def nothing_changes_nothing(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), delta=deltas())
+def nothing_changes_nothing(accountant: AnyAccountant, loss: Loss, delta: float) -> None:
     """Composition with nothing changes nothing, and nothing costs nothing."""
-    zero = accountant.zero()
+    zero, state = accountant.zero(), lifted(accountant, loss)
     assert accountant.epsilon(zero, delta=0.0) == 0.0, "no release, but a price"
     assert accountant.delta(zero, epsilon=0.0) == 0.0, "no release, but a price"
-
-    @_examples()
-    @given(loss=losses(), delta=deltas())
-    def law(loss: Loss, delta: float) -> None:
-        state = lifted(accountant, loss)
-        same_reading(accountant, accountant.combine(state, zero), state, delta)
-
-    law()
+    same_reading(accountant, accountant.combine(state, zero), state, delta)
 
 
-def epsilon_falls_as_delta_grows(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), times=counts(), one=deltas(), other=deltas())
+def epsilon_falls_as_delta_grows(accountant: AnyAccountant, loss: Loss, times: int, one: float, other: float) -> None:
     """A larger delta never costs a larger epsilon."""
-
-    @_examples()
-    @given(loss=losses(), times=counts(), one=deltas(), other=deltas())
-    def law(loss: Loss, times: int, one: float, other: float) -> None:
-        state = accountant.repeat(lifted(accountant, loss), times)
-        low, high = min(one, other), max(one, other)
-        assert at_most(accountant.epsilon(state, delta=high), accountant.epsilon(state, delta=low))
-
-    law()
+    state = accountant.repeat(lifted(accountant, loss), times)
+    low, high = min(one, other), max(one, other)
+    assert at_most(accountant.epsilon(state, delta=high), accountant.epsilon(state, delta=low))
 
 
-def delta_falls_as_epsilon_grows(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), times=st.integers(1, 200), points=st.lists(log_uniform(1e-3, 50.0), min_size=3, max_size=3))
+def delta_falls_as_epsilon_grows(accountant: AnyAccountant, loss: Loss, times: int, points: list[float]) -> None:
     """delta(epsilon) is a probability and never rises. (A bound need not be convex; an exact profile must: see profiles.)"""
-
-    @_examples()
-    @given(loss=losses(), times=st.integers(1, 200), points=st.lists(log_uniform(1e-3, 50.0), min_size=3, max_size=3))
-    def law(loss: Loss, times: int, points: list[float]) -> None:
-        state = accountant.repeat(lifted(accountant, loss), times)
-        reported = accountant.epsilon(state, delta=1e-6)
-        around = [0.5 * reported, 2.0 * reported] if 0.0 < reported < math.inf else []  # where the profile moves
-        profile = [accountant.delta(state, epsilon=epsilon) for epsilon in sorted([*points, *around])]
-        assert all(0.0 <= value <= 1.0 for value in profile)
-        assert all(at_most(later, earlier) for earlier, later in pairwise(profile))
-
-    law()
+    state = accountant.repeat(lifted(accountant, loss), times)
+    reported = accountant.epsilon(state, delta=1e-6)
+    around = [0.5 * reported, 2.0 * reported] if 0.0 < reported < math.inf else []  # where the profile moves
+    profile = [accountant.delta(state, epsilon=epsilon) for epsilon in sorted([*points, *around])]
+    assert all(0.0 <= value <= 1.0 for value in profile)
+    assert all(at_most(later, earlier) for earlier, later in pairwise(profile))
 
 
-def epsilon_and_delta_agree(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), times=st.integers(1, 200), delta=deltas())
+def epsilon_and_delta_agree(accountant: AnyAccountant, loss: Loss, times: int, delta: float) -> None:
     """The delta at the reported epsilon is the delta that was asked for, or better."""
-
-    @_examples()
-    @given(loss=losses(), times=st.integers(1, 200), delta=deltas())
-    def law(loss: Loss, times: int, delta: float) -> None:
-        state = accountant.repeat(lifted(accountant, loss), times)
-        epsilon = accountant.epsilon(state, delta=delta)
-        assume(math.isfinite(epsilon))
-        # a little above the reported epsilon, so that a vertical profile is met from the right side
-        assert accountant.delta(state, epsilon=epsilon * (1.0 + TOLERANCE) + 1e-12) <= delta * (1.0 + 1e-6)
-
-    law()
+    state = accountant.repeat(lifted(accountant, loss), times)
+    epsilon = accountant.epsilon(state, delta=delta)
+    assume(math.isfinite(epsilon))
+    # a little above the reported epsilon, so that a vertical profile is met from the right side
+    assert accountant.delta(state, epsilon=epsilon * (1.0 + TOLERANCE) + 1e-12) <= delta * (1.0 + 1e-6)
 
 
-def more_releases_never_cost_less(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), more=losses(), delta=deltas())
+def more_releases_never_cost_less(accountant: AnyAccountant, loss: Loss, more: Loss, delta: float) -> None:
     """Adding a release never lowers epsilon."""
-
-    @_examples()
-    @given(loss=losses(), more=losses(), delta=deltas())
-    def law(loss: Loss, more: Loss, delta: float) -> None:
-        state, added = lifted(accountant, loss), lifted(accountant, more)
-        assert at_most(
-            accountant.epsilon(state, delta=delta), accountant.epsilon(accountant.combine(state, added), delta=delta)
-        )
-
-    law()
+    state, added = lifted(accountant, loss), lifted(accountant, more)
+    assert at_most(accountant.epsilon(state, delta=delta), accountant.epsilon(accountant.combine(state, added), delta=delta))
 
 
-def join_covers_each(accountant: AnyAccountant) -> None:
+@drawn(60, several=st.lists(losses(), min_size=1, max_size=4), times=st.integers(1, 9), delta=deltas())
+def join_covers_each(accountant: AnyAccountant, several: list[Loss], times: int, delta: float) -> None:
     """Whichever of several releases happens, the joined state bounds it."""
-
-    @_examples()
-    @given(several=st.lists(losses(), min_size=1, max_size=4), times=st.integers(1, 9), delta=deltas())
-    def law(several: list[Loss], times: int, delta: float) -> None:
-        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
-        assume(states)
-        states[0] = accountant.repeat(states[0], times)
-        joined = accountant.epsilon(accountant.join(*states), delta=delta)
-        for state in states:
-            assert at_most(accountant.epsilon(state, delta=delta), joined)
-
-    law()
+    states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
+    assume(states)
+    states[0] = accountant.repeat(states[0], times)
+    joined = accountant.epsilon(accountant.join(*states), delta=delta)
+    for state in states:
+        assert at_most(accountant.epsilon(state, delta=delta), joined)
 
 
-def never_below_gaussian_truth(accountant: AnyAccountant) -> None:
+@drawn(60, mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas(), relation=relations())
+def never_below_gaussian_truth(accountant: AnyAccountant, mu: float, times: int, delta: float, relation: Neighbours) -> None:
     """k releases of Gaussian noise cost at least their exact epsilon, to the last digit, under either relation."""
-
-    @_examples()
-    @given(mu=log_uniform(1e-4, 3.0), times=st.integers(1, 200), delta=deltas(), relation=relations())
-    def law(mu: float, times: int, delta: float, relation: Neighbours) -> None:
-        candidates: list[Loss] = [
-            GDP(mu=mu),
-            ZCDP(rho=mu * mu / 2 * (1 + 1e-15)),
-            MeanCDP(mu=mu * mu / 2 * (1 + 1e-15), tau=mu),
-        ]
-        lifted = (lifted_or_none(accountant, loss, relation) for loss in candidates)
-        states = [state for state in lifted if state is not None]
-        truth = gaussian_epsilon(mu * math.sqrt(times) * (1.0 - 1e-15), delta=delta) * (1.0 - 1e-12)
-        for state in states:
-            assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
-
-    law()
+    candidates: list[Loss] = [
+        GDP(mu=mu),
+        ZCDP(rho=mu * mu / 2 * (1 + 1e-15)),
+        MeanCDP(mu=mu * mu / 2 * (1 + 1e-15), tau=mu),
+    ]
+    lifted = (lifted_or_none(accountant, loss, relation) for loss in candidates)
+    states = [state for state in lifted if state is not None]
+    truth = gaussian_epsilon(mu * math.sqrt(times) * (1.0 - 1e-15), delta=delta) * (1.0 - 1e-12)
+    for state in states:
+        assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
 
 
-def never_below_pure_truth(accountant: AnyAccountant) -> None:
+@drawn(60, epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas(), relation=relations())
+def never_below_pure_truth(accountant: AnyAccountant, epsilon: float, times: int, delta: float, relation: Neighbours) -> None:
     """k arbitrary pure releases cost at least the optimal composition (KOV15, Theorem 3.3), under either relation."""
-
-    @_examples()
-    @given(epsilon=log_uniform(1e-3, 3.0), times=st.integers(1, 300), delta=deltas(), relation=relations())
-    def law(epsilon: float, times: int, delta: float, relation: Neighbours) -> None:
-        state = lifted_or_none(accountant, PureDP(epsilon=epsilon), relation)
-        if state is not None:
-            truth = optimal_epsilon(epsilon, times, delta=delta) * (1.0 - 1e-9)
-            assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
-
-    law()
+    state = lifted_or_none(accountant, PureDP(epsilon=epsilon), relation)
+    if state is not None:
+        truth = optimal_epsilon(epsilon, times, delta=delta) * (1.0 - 1e-9)
+        assert accountant.epsilon(accountant.repeat(state, times), delta=delta) >= truth
 
 
-def no_delta_is_below_the_truth(accountant: AnyAccountant) -> None:
+@drawn(60, size=log_uniform(1e-2, 3.0), times=st.integers(1, 100), delta=deltas(), relation=relations())
+def no_delta_is_below_the_truth(accountant: AnyAccountant, size: float, times: int, delta: float, relation: Neighbours) -> None:
     """`delta(epsilon)`, where an accountant computes it by itself, is no smaller than that of Gaussian and of pure releases."""
-
-    @_examples()
-    @given(size=log_uniform(1e-2, 3.0), times=st.integers(1, 100), delta=deltas(), relation=relations())
-    def law(size: float, times: int, delta: float, relation: Neighbours) -> None:
-        mu = size * math.sqrt(times)
-        gaussian = [GDP(mu=size), ZCDP(rho=size * size / 2 * (1 + 1e-15)), MeanCDP(mu=size * size / 2 * (1 + 1e-15), tau=size)]
-        exact = gaussian_epsilon(mu * (1.0 - 1e-12), delta=delta) * (1.0 - 1e-6)
-        optimal = optimal_epsilon(size, times, delta=delta) * (1.0 - 1e-6)
-        for loss, epsilon in [*((loss, exact) for loss in gaussian), (PureDP(epsilon=size), optimal)]:
-            state = lifted_or_none(accountant, loss, relation)
-            if state is not None and epsilon > 0.0:
-                found = accountant.delta(accountant.repeat(state, times), epsilon=epsilon)
-                message = f"delta({epsilon:.4g}) is at least {delta:.4g}, {found:.4g} is reported, for {times} times {loss}"
-                assert found >= delta * (1.0 - 1e-6), message
-
-    law()
+    mu = size * math.sqrt(times)
+    gaussian = [GDP(mu=size), ZCDP(rho=size * size / 2 * (1 + 1e-15)), MeanCDP(mu=size * size / 2 * (1 + 1e-15), tau=size)]
+    exact = gaussian_epsilon(mu * (1.0 - 1e-12), delta=delta) * (1.0 - 1e-6)
+    optimal = optimal_epsilon(size, times, delta=delta) * (1.0 - 1e-6)
+    for loss, epsilon in [*((loss, exact) for loss in gaussian), (PureDP(epsilon=size), optimal)]:
+        state = lifted_or_none(accountant, loss, relation)
+        if state is not None and epsilon > 0.0:
+            found = accountant.delta(accountant.repeat(state, times), epsilon=epsilon)
+            message = f"delta({epsilon:.4g}) is at least {delta:.4g}, {found:.4g} is reported, for {times} times {loss}"
+            assert found >= delta * (1.0 - 1e-6), message
 
 
-def the_interval_holds_the_truth(accountant: AnyAccountant) -> None:
+@drawn(60, mu=log_uniform(1e-3, 3.0), times=st.integers(1, 50), delta=deltas())
+def the_interval_holds_the_truth(accountant: AnyAccountant, mu: float, times: int, delta: float) -> None:
     """A certified interval, where there is one, ends at the reported epsilon and has the exact one of Gaussian noise within."""
-
-    @_examples()
-    @given(mu=log_uniform(1e-3, 3.0), times=st.integers(1, 50), delta=deltas())
-    def law(mu: float, times: int, delta: float) -> None:
-        lifted = (_attained(accountant, loss) for loss in (GDP(mu=mu), ZCDP(rho=mu * mu / 2 * (1 - 1e-15))))
-        exact = gaussian_epsilon(mu * math.sqrt(times) * (1.0 + 1e-15), delta=delta) * (1.0 + 1e-9) + 1e-12
-        for state in (accountant.repeat(state, times) for state in lifted if state is not None):
-            found = accountant.interval(state, delta=delta)
-            if found is not None:
-                lower, upper = found
-                assert lower <= exact, f"the interval begins at {lower}, above the exact epsilon {exact}"
-                assert lower <= upper, f"the interval begins at {lower} and ends at {upper}"
-                assert upper == accountant.epsilon(state, delta=delta), "the interval does not end at the reported epsilon"
-
-    law()
+    lifted = (_attained(accountant, loss) for loss in (GDP(mu=mu), ZCDP(rho=mu * mu / 2 * (1 - 1e-15))))
+    exact = gaussian_epsilon(mu * math.sqrt(times) * (1.0 + 1e-15), delta=delta) * (1.0 + 1e-9) + 1e-12
+    for state in (accountant.repeat(state, times) for state in lifted if state is not None):
+        found = accountant.interval(state, delta=delta)
+        if found is not None:
+            lower, upper = found
+            assert lower <= exact, f"the interval begins at {lower}, above the exact epsilon {exact}"
+            assert lower <= upper, f"the interval begins at {lower} and ends at {upper}"
+            assert upper == accountant.epsilon(state, delta=delta), "the interval does not end at the reported epsilon"
 
 
 def an_accountant_remembers_nothing(accountant: AnyAccountant) -> None:
@@ -245,55 +177,40 @@ def an_accountant_remembers_nothing(accountant: AnyAccountant) -> None:
     assert answers() == first, "the same releases have another price when they are asked for again"
 
 
-def deltas_add_up(accountant: AnyAccountant) -> None:
+@drawn(60, each=log_uniform(1e-12, 1e-2), times=st.integers(1, 50), epsilon=log_uniform(1e-3, 1.0))
+def deltas_add_up(accountant: AnyAccountant, each: float, times: int, epsilon: float) -> None:
     """k releases that each fail with probability d fail with probability 1 - (1-d)^k: no delta is counted once."""
-
-    @_examples()
-    @given(each=log_uniform(1e-12, 1e-2), times=st.integers(1, 50), epsilon=log_uniform(1e-3, 1.0))
-    def law(each: float, times: int, epsilon: float) -> None:
-        for loss in (ApproxDP(epsilon=epsilon, delta=each), ZCDP(rho=epsilon, delta=each)):
-            state = lifted_or_none(accountant, loss)
-            if state is not None:
-                failing = -math.expm1(times * math.log1p(-each)) * (1.0 - 1e-12)
-                total = accountant.combine(*[state] * times)
-                assert accountant.delta(total, epsilon=1000.0) >= failing
-                assert accountant.epsilon(accountant.repeat(state, times), delta=failing * (1.0 - 1e-9)) == math.inf
-
-    law()
+    for loss in (ApproxDP(epsilon=epsilon, delta=each), ZCDP(rho=epsilon, delta=each)):
+        state = lifted_or_none(accountant, loss)
+        if state is not None:
+            failing = -math.expm1(times * math.log1p(-each)) * (1.0 - 1e-12)
+            total = accountant.combine(*[state] * times)
+            assert accountant.delta(total, epsilon=1000.0) >= failing
+            assert accountant.epsilon(accountant.repeat(state, times), delta=failing * (1.0 - 1e-9)) == math.inf
 
 
-def within_means_the_reported_number(accountant: AnyAccountant) -> None:
+@drawn(60, loss=losses(), times=st.integers(1, 20), delta=deltas(), spare=st.floats(-1e-6, 1e-6))
+def within_means_the_reported_number(accountant: AnyAccountant, loss: Loss, times: int, delta: float, spare: float) -> None:
     """A budget is met exactly when the reported epsilon is within it."""
-
-    @_examples()
-    @given(loss=losses(), times=st.integers(1, 20), delta=deltas(), spare=st.floats(-1e-6, 1e-6))
-    def law(loss: Loss, times: int, delta: float, spare: float) -> None:
-        state = accountant.repeat(lifted(accountant, loss), times)
-        for at in (delta, 0.0):
-            reported = accountant.epsilon(state, delta=at)
-            if not math.isfinite(reported):
-                assert not accountant.within(state, ApproxDP(epsilon=1e12, delta=at))
-                continue
-            for epsilon in (reported, reported * (1.0 + spare), reported / 1.05, reported * 1.05):
-                budget = ApproxDP(epsilon=epsilon, delta=at) if at else PureDP(epsilon=epsilon)
-                assert accountant.within(state, budget) == (reported <= epsilon)
-
-    law()
+    state = accountant.repeat(lifted(accountant, loss), times)
+    for at in (delta, 0.0):
+        reported = accountant.epsilon(state, delta=at)
+        if not math.isfinite(reported):
+            assert not accountant.within(state, ApproxDP(epsilon=1e12, delta=at))
+            continue
+        for epsilon in (reported, reported * (1.0 + spare), reported / 1.05, reported * 1.05):
+            budget = ApproxDP(epsilon=epsilon, delta=at) if at else PureDP(epsilon=epsilon)
+            assert accountant.within(state, budget) == (reported <= epsilon)
 
 
-def shares_sum_to_one(accountant: AnyAccountant) -> None:
+@drawn(60, several=st.lists(losses(), min_size=1, max_size=4), delta=deltas())
+def shares_sum_to_one(accountant: AnyAccountant, several: list[Loss], delta: float) -> None:
     """The shares of an explanation are nonnegative and add up to the whole."""
-
-    @_examples()
-    @given(several=st.lists(losses(), min_size=1, max_size=4), delta=deltas())
-    def law(several: list[Loss], delta: float) -> None:
-        states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
-        assume(states)
-        shares = accountant.shares(states, accountant.combine(*states), delta=delta)
-        assert all(share >= 0.0 for share in shares)
-        assert math.isclose(sum(shares), 1.0, rel_tol=1e-9) or sum(shares) == 0.0
-
-    law()
+    states = [state for state in (lifted_or_none(accountant, loss) for loss in several) if state is not None]
+    assume(states)
+    shares = accountant.shares(states, accountant.combine(*states), delta=delta)
+    assert all(share >= 0.0 for share in shares)
+    assert math.isclose(sum(shares), 1.0, rel_tol=1e-9) or sum(shares) == 0.0
 
 
 ACCOUNTANT_LAWS: tuple[Law, ...] = (

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.auditing.algorithms.check_queries import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
 from dpkit.auditing.algorithms.made_up_rows import Table, engine_over, hard_tables
 from dpkit.auditing.algorithms.reachable_parts import differs, holds_number, holds_way_to_data
 from dpkit.auditing.algorithms.scripted_answers import answer_again, make_scripts, most_steps, scripted_curator, silence, walk
-from dpkit.auditing.algorithms.what_is_asked import asked_under_scripts, equal_answers_equal_runs, query_faults, unlike_queries
 from dpkit.contracts.algorithm import AnyAlgorithm, Curator
 from dpkit.contracts.factories import AlgorithmFactory
 from dpkit.contracts.registry import Registry
@@ -29,10 +29,10 @@ from dpkit.pricing.assess import assess
 from dpkit.privacy.events import Event
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import DataCurator, Purse
-from dpkit.release.simulated import Asked
-from dpkit.testing.cases import DELTA, QUICK_ACCOUNTANTS, typical_parameters
-from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
-from dpkit.testing.private_noise import check_noise, registered_classes
+from dpkit.release.simulated_curator import Asked
+from dpkit.testing.mechanism_cases import DELTA, QUICK_ACCOUNTANTS, typical_parameters
+from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
+from dpkit.testing.unregistered_noise import check_noise, registered_classes
 
 ROWS = 40
 PERSON = "person"

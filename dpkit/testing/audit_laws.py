@@ -8,8 +8,8 @@ from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import GDP, ApproxDP, PureDP
-from dpkit.testing.cases import MechanismCase, MechanismSubject, pairs_at
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.mechanism_cases import MechanismCase, MechanismSubject, pairs_at
+from dpkit.testing.run_laws import LawNotApplicable
 
 CONFIDENCE = 1.0 - 1e-9
 """Of the law: a kit that runs in every plugin's CI must not raise a false alarm in anybody's lifetime."""

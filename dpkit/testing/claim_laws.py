@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.screening import CHOOSING, CHOSEN, DECIDING, screen_pairs
-from dpkit.auditing.subject import Subject
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, UnpricedLossError
 from dpkit.numerics.rounding import format_down, format_up
@@ -18,7 +18,7 @@ from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
-from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, pairs_at
+from dpkit.testing.mechanism_cases import Array, MechanismCase, MechanismSubject, pairs_at
 
 MOST_PAIRS = 24
 LOOKS = ((0.5, 1e-5), (2.0, 1e-5), (0.5, 0.1))
@@ -105,7 +105,7 @@ def audit_claims(
     profiles = [(str(claim.loss), profile_of(claim.loss, case)) for claim in claims]
     profiles.append(("that it costs what is charged for it", charged_profile(case, subject, at, claims[0].neighbours)))
     mechanism: Any = subject.mechanism
-    judged = Subject(
+    judged = ClaimAtPair(
         sampler=mechanism.release_many,
         claim=claims[0],
         pair=(None, None),

@@ -23,8 +23,8 @@ from dpkit.errors import DpkitError
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.neighbours import Neighbours, l1
-from dpkit.testing.cases import typical_parameters
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.mechanism_cases import typical_parameters
+from dpkit.testing.run_laws import LawNotApplicable
 
 _SCHEMA = Schema(columns=(Number(name="x", lower=-1.0, upper=1.0), Number(name="y", lower=0.0, upper=1e6, missing=3.0)))
 _BECAUSE = Citation(key="dpkit", locator="docs/proofs/exact-sums.md")

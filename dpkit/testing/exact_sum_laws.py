@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpkit.contracts.query import Block, Query
+from dpkit.data.summing.query_sums import plan_sums
 from dpkit.data.summing.repricing import contribution_bound, contribution_grid
-from dpkit.data.summing.sums import plan_sums
 from dpkit.numerics.exact_sums import ExactSum, rows_per_exact_sum
 from dpkit.testing.strategies import examples
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.events import ApproxEvent, Compose, Event, Parallel, PureEvent, Repeat, Subsample, ZCDPEvent
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.neighbours import Neighbours
 
 Truth = tuple[Event, Callable[[float], float], Neighbours]

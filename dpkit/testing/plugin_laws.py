@@ -11,15 +11,16 @@ from dpkit.errors import PluginError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, Plugin, load_plugins
 from dpkit.hooks.specs import PROJECT
-from dpkit.testing import audit_laws, claim_laws, promise_laws, range_laws, release_laws, sampler_laws
+from dpkit.testing import audit_laws, claim_laws, density_and_accuracy_laws, extreme_case_laws, release_laws, sampler_laws
+from dpkit.testing.accountant_composition_laws import LARGE_LAWS
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS, AlgorithmCase
-from dpkit.testing.cases import MechanismCase
-from dpkit.testing.conformance import Check, CheckResult, LawUnchecked, run_checks
 from dpkit.testing.engine_laws import ENGINE_LAWS, EngineCase
-from dpkit.testing.large_laws import LARGE_LAWS
+from dpkit.testing.ledger_store_laws import STORE_LAWS, StoreCase
+from dpkit.testing.loss_rule_laws import RULE_LAWS, RuleCase
+from dpkit.testing.mechanism_cases import MechanismCase
 from dpkit.testing.query_laws import QUERY_LAWS, QueryCase
-from dpkit.testing.rule_laws import RULE_LAWS, RuleCase
+from dpkit.testing.run_laws import Check, CheckResult, LawUnchecked, run_checks
 from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase
 
 MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
@@ -41,18 +42,18 @@ MECHANISM_LAWS: tuple[Callable[[MechanismCase], None], ...] = (
     sampler_laws.outputs_lie_on_a_fixed_grid,
     sampler_laws.density_integrates_to_one,
     sampler_laws.sampler_follows_its_declared_law,
-    promise_laws.release_many_is_many_releases,
-    promise_laws.density_keeps_the_claims,
-    promise_laws.accuracy_covers_the_error,
-    range_laws.no_release_is_the_value_itself,
-    range_laws.long_vectors_have_fresh_noise,
+    density_and_accuracy_laws.release_many_is_many_releases,
+    density_and_accuracy_laws.density_keeps_the_claims,
+    density_and_accuracy_laws.accuracy_covers_the_error,
+    extreme_case_laws.no_release_is_the_value_itself,
+    extreme_case_laws.long_vectors_have_fresh_noise,
     claim_laws.claims_survive_a_quick_audit,
-    range_laws.claims_hold_at_the_ends_of_parameters,
-    range_laws.claims_hold_for_large_values,
-    range_laws.claims_hold_in_long_vectors,
-    range_laws.claims_hold_in_every_metric,
-    range_laws.claims_of_small_steps_add_up,
-    range_laws.claims_hold_for_near_neighbours,
+    extreme_case_laws.claims_hold_at_the_ends_of_parameters,
+    extreme_case_laws.claims_hold_for_large_values,
+    extreme_case_laws.claims_hold_in_long_vectors,
+    extreme_case_laws.claims_hold_in_every_metric,
+    extreme_case_laws.claims_of_small_steps_add_up,
+    extreme_case_laws.claims_hold_for_near_neighbours,
     audit_laws.claims_survive_the_audit,
 )
 
@@ -104,6 +105,8 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
         yield from _each(f"engine {name}", ENGINE_LAWS, EngineCase(factory=registry.engine(name), seed=seed))
     for name in plugin.adds.get("accountants", ()):
         yield from _each(f"accountant {name}", (*ACCOUNTANT_LAWS, *LARGE_LAWS), registry.accountant(name))
+    for name in plugin.adds.get("ledger_stores", ()):
+        yield from _each(f"ledger store {name}", STORE_LAWS, StoreCase(factory=registry.ledger_store(name), registry=registry))
 
     for contribution in CATALOGUE:
         if contribution.field not in _JUDGED:
@@ -111,7 +114,7 @@ def _checks(plugin: Plugin, registry: Registry, seed: int) -> Iterator[Check]:
                 yield Check(subject=f"{contribution.kind} {name}", law="it_has_laws", run=_unjudged)
 
 
-_JUDGED = ("mechanisms", "rules", "queries", "algorithms", "accountants", "sources", "engines")
+_JUDGED = ("mechanisms", "rules", "queries", "algorithms", "accountants", "sources", "engines", "ledger_stores")
 """What the kit has laws for."""
 
 

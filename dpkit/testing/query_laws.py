@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.auditing.algorithms.what_is_asked import depends_on_others, differs_from_the_sum
+from dpkit.auditing.algorithms.check_queries import depends_on_others, differs_from_the_sum
 from dpkit.contracts.factories import QueryFactory
 from dpkit.contracts.query import Block, Query
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.testing.cases import built_or_none, ends_of, numbers_among, typical_parameters
-from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
-from dpkit.testing.drawn_rows import AnyRows, contributions_of, relies_on_ranges, search_excess
+from dpkit.testing.excess_search import AnyRows, contributions_of, relies_on_ranges, search_excess
+from dpkit.testing.mechanism_cases import built_or_none, ends_of, numbers_among, typical_parameters
+from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
 
 MOST_ENDS = 6
 """Queries at the ends of their parameters: each takes a search."""

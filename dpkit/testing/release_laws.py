@@ -18,8 +18,8 @@ import numpy as np
 
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.neighbours import Distance
-from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.mechanism_cases import Array, MechanismCase, MechanismSubject, base_values, pairs_at
+from dpkit.testing.run_laws import LawNotApplicable
 
 CANARY = 81917.8203125
 """A value that nobody would write by chance, exact in binary: where its leading digits turn up, data has leaked."""
@@ -153,7 +153,7 @@ def noise_is_never_zero(case: MechanismCase) -> None:
     from hypothesis import HealthCheck, given, seed, settings
 
     from dpkit.errors import DpkitError
-    from dpkit.testing.cases import built_or_none, pairs_at
+    from dpkit.testing.mechanism_cases import built_or_none, pairs_at
     from dpkit.testing.strategies import factory_parameters
 
     seen = []

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dpkit.auditing.falsifiers.floating_point import lowest_bits
 from dpkit.auditing.screening import FALSE_ALARM
 from dpkit.contracts.mechanism import WhiteBox
-from dpkit.testing.cases import Array, MechanismCase, MechanismSubject, base_values, released
-from dpkit.testing.conformance import LawNotApplicable
+from dpkit.testing.mechanism_cases import Array, MechanismCase, MechanismSubject, base_values, released
+from dpkit.testing.run_laws import LawNotApplicable
 
 SCALAR_DRAWS = 200_000
 """Enough to see a scale that is off by 5%, where one grid serves all draws."""
@@ -146,7 +146,7 @@ def covering_line(case: MechanismCase, subject: MechanismSubject, sample: Array,
         if case.factory.values == "categories":
             return np.arange(int(getattr(subject.mechanism, "categories", 2)))
         if case.factory.values == "scores":
-            return np.arange(value.size)
+            return np.arange(max(value.size, int(np.max(sample)) + 1))  # a place after the last says that none was taken
         spread = int(8 * (np.max(sample) - np.min(sample))) + 8
         low, high = int(np.min(sample)) - spread, int(np.max(sample)) + spread
         return np.arange(low, high + 1) if high - low <= MOST_INTEGERS else None

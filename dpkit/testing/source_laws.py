@@ -16,8 +16,8 @@ from dpkit.contracts.factories import Factory
 from dpkit.contracts.parameters import Parameter
 from dpkit.contracts.table import DivisibleTable, Table
 from dpkit.data.tables.open_source import open_table
-from dpkit.testing.cases import built_or_none, typical_parameters
-from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
+from dpkit.testing.mechanism_cases import built_or_none, typical_parameters
+from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
 
 SIZES = (1, 2, 3, 7, 64, 1 << 14)
 MOST_FILES, MOST_BYTES = 2, 1 << 20

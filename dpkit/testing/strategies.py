@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpkit.contracts.factories import Factory
@@ -67,6 +69,26 @@ def _tabulated_curves(draw: st.DrawFn) -> RDP:
 def examples(count: int) -> settings:
     """A number of examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides."""
     return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def drawn(count: int, **strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[[Any], None]]:
+    """Make a law of one case out of a law of a case and of what is drawn: it holds for a number of examples.
+
+    The settings are made when the law runs, so that a profile which its caller has loaded is in force.
+    """
+
+    def decorate(law: Callable[..., None]) -> Callable[[Any], None]:
+        @wraps(law)
+        def run(case: Any) -> None:
+            def tried(**found: Any) -> None:
+                law(case, **found)
+
+            tried.__name__ = tried.__qualname__ = law.__name__  # from which hypothesis seeds
+            examples(count)(given(**strategies)(tried))()
+
+        return run
+
+    return decorate
 
 
 def parameter_values(parameter: Parameter) -> st.SearchStrategy[Any]:

@@ -7,7 +7,7 @@ from pricing.filling import admitted
 
 import dpkit
 from dpkit import GDP, ApproxDP, GaussianEvent, LaplaceEvent, UnpricedEventError, privacy_filter
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 
 BUDGETS = [(0.1, 1e-12), (1.0, 1e-6), (8.0, 1e-3), (1.0, 1e-300)]
 

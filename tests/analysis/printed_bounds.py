@@ -64,7 +64,9 @@ def assert_a_plan_prints_bounds(plan, result):
         if epsilon < 1e300:
             not_below(rf"other accountants: .*\b{name} @", explained, epsilon)
             not_below(rf"\n  {name} +epsilon @", text, epsilon)
-    not_below(r"power above @%", page, 100 * power)
+    not_below(r"power above @%", page, 100 * Fraction(plan.guarantee.power(0.05)))
+    not_below(r"alone would say @%", page, 100 * power)
+    not_below(r"probability at most\s@%", page, 100 * Fraction(plan.guarantee.posterior(0.5)))
     not_below(r"has at most @ p \+", page, odds)
     exactly(r" p \+ @ with", page, plan.delta)
     for step in plan.steps:

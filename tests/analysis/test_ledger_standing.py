@@ -4,7 +4,7 @@ import pytest
 
 import dpkit
 from dpkit.analysis.ledger_standing import rounded_down
-from dpkit.errors import LedgerDisagreementError, PlanRefusedError
+from dpkit.errors import LedgerDisagreementError, PlanRefusedError, SourceError
 
 
 def make_ledger(folder, epsilon=1.0, **terms):
@@ -50,6 +50,24 @@ def test_the_ledger_of_another_dataset_is_refused(loaded, folder, terms, field):
     with pytest.raises(LedgerDisagreementError) as caught:
         loaded(make_ledger(folder, epsilon=2.0, **terms)).plan()
     assert caught.value.field == field
+
+
+def test_a_mistyped_file_is_called_a_file_that_is_not_there(loaded, folder):
+    change = make_ledger(folder, epsilon=2.0)
+    with pytest.raises(SourceError, match=r"peple\.csv: there is no such file\. Did you mean 'people\.csv'\?"):
+        loaded(change, ("people.csv", "peple.csv")).plan()
+    with pytest.raises(SourceError, match="no file matches"):
+        loaded(change, ("people.csv", "peple*.csv")).plan()
+
+
+def test_a_file_of_another_name_is_told_how_to_say_what_it_is(loaded, folder):
+    change = make_ledger(folder, epsilon=2.0)
+    (folder / "people.csv").rename(folder / "wages.csv")
+    with pytest.raises(LedgerDisagreementError, match=r"read off `data\.source`.*`name: people` under `data`"):
+        loaded(change, ("people.csv", "wages.csv")).plan()
+    assert loaded(change, ("people.csv", "wages.csv\n  name: people")).plan().ledger is not None
+    with pytest.raises(LedgerDisagreementError, match=r"Use the ledger of this dataset\."):
+        loaded(change, ("people.csv", "wages.csv\n  name: wages")).plan()
 
 
 def test_offers_are_rounded_down():

@@ -35,13 +35,13 @@ def test_the_ledger_and_its_companions_are_no_place_for_a_report(loaded, ending)
 
 
 def test_a_ledger_beside_the_report_is_no_result(loaded):
-    budget = ("  accountant: zcdp", "  accountant: zcdp\n  ledger: out/trace.json")
+    budget = ("  accountant: zcdp", "  accountant: zcdp\n  ledger: out/analysis-trace.json")
     assert "it is the ledger" in refusal(loaded, "out/report.html", budget)
 
 
 def test_the_analysis_and_the_other_results_are_no_place_for_a_report(loaded):
     assert "the analysis itself" in refusal(loaded, "analysis.yaml")
-    assert "beside the report" in refusal(loaded, "out/result.json")
+    assert "beside the report" in refusal(loaded, "out/analysis-result.json")
 
 
 @pytest.mark.parametrize("source", ["'*.csv'", "'**/*.csv'", "[people.csv, 'p*.csv']"])
@@ -51,7 +51,7 @@ def test_what_a_pattern_takes_for_data_is_no_place_for_a_report(loaded, source):
 
 def test_a_file_that_dpkit_did_not_write_is_kept(loaded, folder):
     (folder / "out").mkdir()
-    for name in ("report.html", "result.json", "trace.json"):
+    for name in ("report.html", "analysis-result.json", "analysis-trace.json"):
         path = folder / "out" / name
         path.write_text(FOREIGN)
         assert "dpkit did not write it" in refusal(loaded, "out/report.html")

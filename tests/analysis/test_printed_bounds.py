@@ -17,7 +17,7 @@ from dpkit.analysis.showing.text import factor_text, odds
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.numerics import rounding
 from dpkit.numerics.rounding import format_down, format_up, in_full, percent_down, percent_up
-from dpkit.report.html import most_power
+from dpkit.privacy.tradeoff import pair_power
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -54,7 +54,7 @@ def test_a_percentage_is_on_its_side_and_near(share, places):
 def test_odds_and_power_are_not_below_the_truth(epsilon, delta):
     truth, power = LAWS.odds_and_power(epsilon, delta)
     assert odds(epsilon) >= truth
-    assert power <= Fraction(most_power(epsilon, delta)) <= power + Fraction(1, 10**12)
+    assert power <= Fraction(pair_power(epsilon, delta, 0.05)) <= power + Fraction(1, 10**12)
     shown = factor_text(epsilon)
     assert Fraction(shown.removeprefix("e^")) >= (Fraction(epsilon) if shown.startswith("e^") else truth)
 
@@ -150,8 +150,8 @@ def assert_both_print_bounds(plan, result):
 
 # What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress.
 NEAREST = {
-    ("dpkit/accountants/pld/lattice.py", "period / wanted"),
-    ("dpkit/accountants/pld/lattice.py", "step"),
+    ("dpkit/accountants/pld/lattice_reader.py", "period / wanted"),
+    ("dpkit/accountants/pld/lattice_reader.py", "step"),
     ("dpkit/accountants/rdp.py", "order"),
     ("dpkit/accountants/zcdp.py", "order"),
     ("dpkit/analysis/showing/text.py", "share"),
@@ -167,14 +167,21 @@ NEAREST = {
     ("dpkit/pricing/explain.py", "line.share"),
     ("dpkit/pricing/explain.py", "self.excess"),
     ("dpkit/pricing/explain.py", "sum((line.share for line in rest))"),
-    ("dpkit/mechanisms/releasing.py", "MOST_DRAWS"),
+    ("dpkit/mechanisms/mechanism_base.py", "MOST_DRAWS"),
     ("dpkit/report/pictures.py", "mark"),
     ("plugins/dpkit-dask/dpkit_dask/cluster.py", "timeout"),
-    ("plugins/dpkit-irls/dpkit_irls/needs.py", "needed / size"),
-    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.far"),
-    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "frame.near"),
-    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "now.threshold"),
-    ("plugins/dpkit-irls/dpkit_irls/bounded/notes.py", "per"),
+    ("plugins/dpkit-irls/dpkit_irls/rows_needed.py", "needed / size"),
+    ("dpkit/report/disclosure.py", "line.share"),
+    ("plugins/dpkit-stats/dpkit_stats/weights.py", "bounds.upper"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "CUT"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "half"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "half * per / now.threshold"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "score.quantile"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "state.link.dispersion"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "frame.far"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "frame.near"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "now.threshold"),
+    ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "per"),
 }
 # The same of templates; coordinates of pictures are told by their filter.
 NEAREST_IN_TEMPLATES = {
@@ -188,7 +195,8 @@ BRACED_SPEC = re.compile(r"\{[^{}]*:[^{}]*[gGeEfF%]\}")
 QUIET = (
     "dpkit/testing/",
     "plugins/dpkit-bench/dpkit_bench/",
-    "plugins/dpkit-irls/dpkit_irls/bars.py",
+    "plugins/dpkit-irls/dpkit_irls/family_laws.py",
+    "plugins/dpkit-irls/dpkit_irls/measuring/accuracy_tables.py",
     "plugins/dpkit-irls/dpkit_irls/measuring/coverage.py",
     "plugins/dpkit-irls/dpkit_irls/measuring/gaps.py",
 )

@@ -31,13 +31,13 @@ def test_a_run_answers_and_writes_what_it_released(loaded, folder):
     assert not result.simulation
     assert abs(result["ages"]["total"] - 8800) < 5000
     result.write(folder / "out")
-    written = json.loads((folder / "out" / "result.json").read_text())
+    written = json.loads((folder / "out" / "analysis-result.json").read_text())
     assert written["answers"]["ages"]["total"] == result["ages"]["total"]
-    trace = json.loads((folder / "out" / "trace.json").read_text())
+    trace = json.loads((folder / "out" / "analysis-trace.json").read_text())
     events = [dpkit.from_json(json.dumps(item["event"])) for item in trace["releases"]]
     assert dpkit.account(events).epsilon(delta=1e-6) == result.plan.epsilon
     assert "differentially private" in str(result)
-    assert result.frame("ages").iloc[0]["name"] == "total"
+    assert result.frame("ages").iloc[0]["name"] == "total"  # of a form that is not known
     with pytest.raises(dpkit.UnknownNameError, match="ages"):
         result["age"]
 

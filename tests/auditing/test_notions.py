@@ -3,7 +3,7 @@
 import pytest
 
 from dpkit import GDP, RDP, ZCDP, ApproxDP, Gaussian, Laplace, Neighbours, PureDP, audit
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.losses import MeanCDP
 
 ORDERS = tuple(1.0 + 0.25 * k for k in range(1, 60))

@@ -5,8 +5,8 @@ import pytest
 
 from dpkit import InvalidValueError, Laplace, PureDP
 from dpkit.auditing.betting.profile import implied_delta
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.screening import screen_pairs
-from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.neighbours import Neighbours
 
@@ -17,7 +17,7 @@ VECTORS = [(np.zeros(3), np.eye(3)[place]) for place in range(3)]
 
 
 def screened(sampler, pairs, *, density=None, deciding=40_000):
-    subject = Subject(sampler=sampler, claim=CLAIM, pair=(None, None), density=density)
+    subject = ClaimAtPair(sampler=sampler, claim=CLAIM, pair=(None, None), density=density)
     profile = ("a pure claim", lambda epsilon: implied_delta(ONE, epsilon))
     return screen_pairs(subject, pairs, [profile], rng=np.random.default_rng(1), epsilons=(1.0,), deciding=deciding)
 

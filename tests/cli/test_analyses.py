@@ -80,7 +80,7 @@ def test_an_analysis_is_audited_at_its_own_parameters(analysis, tmp_path):
     document = json.loads(run("audit", analysis, "--samples", "2000", "--seed", "1", "--json"))
     assert document["refuted"] is False
     assert document["queries"] == ["ages/total"]
-    assert json.loads((tmp_path / "out" / "audit.json").read_text())["certificates"] == document["certificates"]
+    assert json.loads((tmp_path / "out" / "analysis-audit.json").read_text())["certificates"] == document["certificates"]
 
 
 def test_the_schema_has_the_plugins_parts(site):

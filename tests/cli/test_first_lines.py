@@ -23,6 +23,11 @@ FIRST_LINES = [
     "Zebedee: 1\nZebedee: 2",
     "dpkit: Zebedee",
     "\tZebedee: x",
+    "data: Zebedee",
+    "data: Zebedee\ndata: Zebedee",
+    '{"data": "Zebedee", "age": 41}',
+    "steps: *Zebedee",
+    "budget: !Zebedee 1",
 ]
 VERBS = [
     ["check"],

@@ -26,6 +26,7 @@ QUICK = {
     "accountant": "shares_sum_to_one",
     "engine": "totals_are_those_of_the_built_in_engine",
 }
+HOOKS = {kind: "dpkit_queries" if kind == "query" else f"dpkit_{kind}s" for kind in QUICK}
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_new_plugin_loads_obeys_a_law_and_does_what_its_tests_say(written, kin
     module = importlib.import_module(f"dpkit_my_{kind}")
     (_, plugin) = load_plugins(discover=False, extra={"mine": module}).plugins
     assert plugin.problems == ()
-    assert plugin.adds[BY_HOOK[KINDS[kind].hook].field] == (f"my-{kind}",)
+    assert plugin.adds[BY_HOOK[HOOKS[kind]].field] == (f"my-{kind}",)
     (law,) = [check for check in laws_of_plugin(module) if check.law == QUICK[kind] and check.subject.startswith(kind)]
     law.run()
     tests = functions_of(folder / "tests" / "test_laws.py")

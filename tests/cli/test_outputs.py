@@ -1,12 +1,14 @@
 """No verb replaces what dpkit did not write, and no wrong place for results costs anything."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 import dpkit
 from dpkit.cli import main
+from dpkit.report.html import write_outputs
 
 CSV = "age\n" + "\n".join(str(20 + n % 50) for n in range(400)) + "\n"
 YAML = """\
@@ -41,7 +43,15 @@ def files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "ledger-" not in path.name}
 
 
-PLACES = ["people.ledger", "people.ledger-wal", "people.csv", "analysis.yaml", "../report.html", "mine.html", "result.json"]
+PLACES = [
+    "people.ledger",
+    "people.ledger-wal",
+    "people.csv",
+    "analysis.yaml",
+    "../report.html",
+    "mine.html",
+    "analysis-result.json",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -67,7 +77,7 @@ def test_results_go_outside_only_when_told_to(folder, tmp_path_factory):
 
 def test_a_simulation_keeps_what_is_not_its_own(folder):
     (folder / "out").mkdir()
-    mine = folder / "out" / "simulation-result.json"
+    mine = folder / "out" / "simulation-analysis-result.json"
     mine.write_text(FOREIGN)
     assert "dpkit did not write it" in said("run", folder / "analysis.yaml", "--simulate", code=2)
     assert mine.read_text() == FOREIGN
@@ -106,3 +116,50 @@ def test_other_verbs_replace_what_they_wrote(folder):
         said("run", folder / "analysis.yaml", "--yes")
         said("audit", folder / "analysis.yaml", "--samples", "200", "--seed", "1")
     assert json.loads((folder / "head.json").read_text())["dpkit-ledger-head"]
+
+
+WITHOUT = YAML.replace("report: out/report.html\n", "")
+
+
+@pytest.mark.parametrize("text", [YAML, WITHOUT])
+@pytest.mark.parametrize("mode", [("--yes",), ("--simulate",)])
+def test_a_second_analysis_in_the_same_folder_replaces_nothing(folder, text, mode):
+    assert text.count("report:") == (text is YAML)
+    for name in ("one", "two"):
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    said("run", folder / "one.yaml", *mode)
+    said("audit", folder / "one.yaml", "--samples", "200", "--seed", "1")
+    before = {path: content for path, content in files(folder).items() if path.name != "people.ledger"}
+    said("run", folder / "two.yaml", *mode)
+    said("audit", folder / "two.yaml", "--samples", "200", "--seed", "1")
+    after = files(folder)
+    assert {path: after[path] for path in before} == before
+    new = [path.name for path in after if path not in before and path.name != "people.ledger"]
+    assert len(new) == 4
+    assert all("two" in name for name in new)
+
+
+def test_a_rerun_leaves_the_first_report_as_it_is(folder):
+    said("run", folder / "analysis.yaml", "--yes")
+    before = files(folder)
+    assert "there already" in said("run", folder / "analysis.yaml", "--yes")  # the ledger gives the answers back
+    assert files(folder) == before
+    said("run", folder / "analysis.yaml", "--yes", "--again")
+    after = files(folder)
+    assert {path.name for path in after if after[path] != before.get(path)} == {
+        *("people.ledger", "report-2.html", "analysis-result-2.json", "analysis-trace-2.json")
+    }
+    (folder / "out" / "report-2.html").unlink()  # what was removed is written again
+    said("run", folder / "analysis.yaml", "--yes")
+    assert (folder / "out" / "report-2.html").exists()
+    assert not (folder / "out" / "report-3.html").exists()
+
+
+def test_a_run_that_goes_on_replaces_what_it_wrote_when_it_was_interrupted(folder):
+    spec = dpkit.load(folder / "analysis.yaml")
+    result = spec.plan().run()
+    write_outputs(replace(result, outcomes={}))
+    assert "Not every step" in (folder / "out" / "report.html").read_text()
+    said("run", folder / "analysis.yaml", "--yes")
+    assert "Not every step" not in (folder / "out" / "report.html").read_text()
+    assert not (folder / "out" / "report-2.html").exists()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpkit.cli import main
-from dpkit.cli.scaffold import rendered
+from dpkit.cli.scaffold import render_plugin
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -36,7 +36,7 @@ def test_checking_prints_a_line_a_law_and_succeeds():
     run = invoke("plugins", "check", "dpkit", "--law", "form_shows_nothing")
     assert run.exit_code == 0, run.output
     assert "ok        mechanism laplace" in run.output
-    assert "7 passed, 0 failed, 0 skipped" in run.output
+    assert "9 passed, 0 failed, 0 skipped" in run.output
 
 
 def test_checking_an_unknown_plugin_is_a_user_s_mistake():
@@ -47,7 +47,7 @@ def test_checking_an_unknown_plugin_is_a_user_s_mistake():
 
 def test_a_law_that_is_broken_gives_exit_code_one(tmp_path):
     name = "leaky"
-    for path, text in rendered(name).items():
+    for path, text in render_plugin(name).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     module = tmp_path / "dpkit_leaky.py"
@@ -85,7 +85,7 @@ def python(path, *arguments, cwd=None):
 
 
 def test_a_law_that_exits_has_not_passed():
-    from dpkit.testing.conformance import Check, run_check
+    from dpkit.testing.run_laws import Check, run_check
 
     found = run_check(Check(subject="query", law="law", run=lambda: sys.exit(0)))
     assert (found.outcome, found.detail) == ("failed", "raised SystemExit: 0")

@@ -14,7 +14,8 @@ from dpkit.cli import main
 def test_a_run_writes_three_files_and_ends_with_the_guarantee(analysis, tmp_path):
     text = run("run", analysis)
     assert "differentially private" in text
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["report.html", "result.json", "trace.json"]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["analysis-result.json", "analysis-trace.json", "report.html"]
     assert all(CANARY not in path.read_text() for path in (tmp_path / "out").iterdir())
     assert CANARY not in text
 
@@ -29,7 +30,7 @@ def test_a_simulation_is_stamped_everywhere(analysis, tmp_path):
     (tmp_path / "people.csv").unlink()
     assert "SIMULATION" in run("run", analysis, "--simulate")
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["simulation-report.html", "simulation-result.json", "simulation-trace.json"]
+    assert names == ["simulation-analysis-result.json", "simulation-analysis-trace.json", "simulation-report.html"]
     assert all("simulation" in path.read_text().lower() for path in (tmp_path / "out").iterdir())
 
 
@@ -119,23 +120,23 @@ def test_the_report_shows_the_audit_of_its_own_analysis_and_no_other(analysis, t
     report = tmp_path / "out" / "report.html"
     run("run", analysis)
     assert "No audit belongs to this run" in report.read_text()
-    before = (tmp_path / "out" / "result.json").read_text()
+    before = (tmp_path / "out" / "analysis-result.json").read_text()
     run("audit", analysis, "--samples", "2000", "--seed", "1")  # after the run: the report is filled in, nothing is run again
     assert "Nothing that this analysis relies on was refuted" in report.read_text()
-    assert (tmp_path / "out" / "result.json").read_text() == before
+    assert (tmp_path / "out" / "analysis-result.json").read_text() == before
     run("run", analysis)  # and before a run
-    assert "Nothing that this analysis relies on was refuted" in report.read_text()
+    assert "Nothing that this analysis relies on was refuted" in (tmp_path / "out" / "report-2.html").read_text()
     changed(analysis, ("epsilon: 1.0", "epsilon: 0.9"))
     run("run", analysis)
-    assert "belongs to another analysis" in report.read_text()
+    assert "belongs to another analysis" in (tmp_path / "out" / "report-3.html").read_text()
 
 
 def test_a_certificate_that_was_changed_is_not_shown(analysis, tmp_path):
     run("audit", analysis, "--samples", "2000", "--seed", "1")
-    written = tmp_path / "out" / "audit.json"
+    written = tmp_path / "out" / "analysis-audit.json"
     changed(written, ('"verdict": "not refuted"', '"verdict": "refuted"'))
     run("run", analysis)
     assert "changed after it was written" in (tmp_path / "out" / "report.html").read_text()
     written.write_text("[]")
     run("run", analysis)
-    assert "not the audit of an analysis" in (tmp_path / "out" / "report.html").read_text()
+    assert "not the audit of an analysis" in (tmp_path / "out" / "report-2.html").read_text()

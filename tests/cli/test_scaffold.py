@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from dpkit.cli.scaffold import KINDS, rendered
+from dpkit.cli.scaffold import KINDS, render_plugin
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_hello_plugin_is_the_template_rendered():
     folder = ROOT / "plugins" / "dpkit-hello"
-    files = rendered("hello")
+    files = render_plugin("hello")
     for path, text in files.items():
         assert (folder / path).read_text(encoding="utf-8") == text, f"{path}: write plugins/dpkit-hello again from the template"
     tracked = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
@@ -26,5 +26,5 @@ def test_the_smallest_complete_plugin_is_about_forty_lines():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_the_template_is_left(kind):
-    for path, text in rendered("sea-horse", kind).items():
+    for path, text in render_plugin("sea-horse", kind).items():
         assert not re.search(r"@[A-Za-z]+@", str(path) + text), path

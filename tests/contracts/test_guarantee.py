@@ -59,7 +59,7 @@ def test_budgets_of_every_notion_are_understood(accountant, event, budget, kept)
 
 def test_a_budget_that_cannot_be_read_is_refused():
     with pytest.raises(dpkit.InvalidValueError, match="can be read in"):
-        dpkit.account(GaussianEvent(ratio=1.0), "zcdp").within(GDP(mu=1.0))
+        dpkit.account(GaussianEvent(ratio=1.0), "zcdp").within(MeanCDP(mu=0.1, tau=1.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.18289537719, 1e-3 / 3, 123456.789, 0.1])

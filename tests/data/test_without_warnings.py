@@ -6,8 +6,8 @@ import numpy as np
 from data.summing.prepared_queries import query, squares
 
 from dpkit.contracts.query import Preparation
-from dpkit.data.summing.parallel import mapped
-from dpkit.data.summing.sums import plan_sums
+from dpkit.data.summing.parallel import map_on_threads
+from dpkit.data.summing.query_sums import plan_sums
 
 NAMES = ["x", "y"]
 
@@ -21,6 +21,6 @@ def test_threads_keep_silent_together():
     before = warnings.filters[:]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        list(mapped(plan.partial, [np.ones((50, 2))] * 300, threads=4))
+        list(map_on_threads(plan.partial, [np.ones((50, 2))] * 300, threads=4))
     assert not told
     assert warnings.filters == before

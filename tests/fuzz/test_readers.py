@@ -22,7 +22,7 @@ from dpkit.analysis.reading.load import load
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.formats import as_html
 from dpkit.auditing.certificates.recipe import decode, decode_pairs, read_recipe
-from dpkit.auditing.falsifiers.records import audit_trace
+from dpkit.auditing.falsifiers.runs_and_ledgers import audit_trace
 from dpkit.errors import DpkitError, SpecError, visible
 from dpkit.privacy.events import Event
 from dpkit.release.ledger.entries import Head

@@ -15,13 +15,14 @@ CONSUMERS = {
     "dpkit_loss_rules": ("pricing/assess.py", "rules_for"),
     "dpkit_accountants": ("accounting.py", "accountant"),
     "dpkit_algorithms": ("analysis/reading/load.py", "algorithms"),
-    "dpkit_queries": ("release/one_query.py", "queries"),
-    "dpkit_auditors": ("auditing/arguments.py", "auditors"),
+    "dpkit_queries": ("release/release_one_query.py", "queries"),
+    "dpkit_auditors": ("auditing/plan_audit.py", "auditors"),
     "dpkit_neighbour_pairs": ("auditing/search/pairs.py", "neighbour_pairs"),
     "dpkit_engines": ("analysis/run_plan.py", "engine"),
     "dpkit_sources": ("analysis/run_plan.py", "source"),
     "dpkit_zoo": ("auditing/zoo/__init__.py", "zoo"),
     "dpkit_commands": ("cli/plugin_verbs.py", "commands"),
+    "dpkit_ledger_stores": ("release/ledger/ledger.py", "ledger_store"),
 }
 
 

@@ -219,7 +219,7 @@ def test_a_stranger_s_query_and_mechanism_are_planned_charged_released_and_audit
     audited = dpkit("audit", file, "--samples", "2000", "--seed", "1")
     assert "old/over-forty: Strange(reach=" in audited
     assert "query old/over-forty: stands" in audited
-    assert "over-forty" in Path(folder, "report.html").read_text(encoding="utf-8")
+    assert "over-forty" in Path(folder, "analysis-report.html").read_text(encoding="utf-8")
 
 
 def test_what_does_not_suit_is_refused_at_its_line_with_what_does(analysis):

@@ -51,6 +51,9 @@ RETURNS = {
     "dpkit_neighbour_pairs": lambda: [dpkit.NeighbourPairs(name="own", mechanism="laplace", pairs=lambda mechanism, at: [])],
     "dpkit_engines": lambda: [dpkit.EngineFactory(name="own", doc="Own.", make=lambda source: source)],
     "dpkit_sources": lambda: [dpkit.Factory(name="own", doc="Own.", make=dict)],
+    "dpkit_ledger_stores": lambda: [
+        dpkit.LedgerStoreFactory(name="own", doc="Own.", open=lambda place, **options: None, create=lambda *given: None)
+    ],
     "dpkit_commands": lambda: [dpkit.Command(name="own", doc="Own.", load=lambda: lambda arguments: 0)],
     "dpkit_zoo": lambda: [
         dpkit.ZooEntry(

@@ -13,7 +13,7 @@ from laws.sampling_laws import Account, epsilon_of, epsilon_or_none
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.privacy.compositions import optimal_epsilon
 from dpkit.privacy.events import Compose, Event, Parallel, PureEvent, Repeat, ZCDPEvent
-from dpkit.privacy.gaussian import gaussian_epsilon
+from dpkit.privacy.gaussian_dp import gaussian_epsilon
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.strategies import deltas, examples, log_uniform, relations
 

@@ -6,34 +6,22 @@ import os
 import random
 import shutil
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dpkit.errors import (
     BudgetExceededError,
-    DpkitError,
     LedgerCorruptError,
     LedgerError,
     LedgerStorageError,
-    PlanExceededError,
-    RunStateError,
 )
-from dpkit.privacy.events import Event, Repeat, ZCDPEvent
 from dpkit.privacy.losses import ZCDP
 from dpkit.release.ledger.entries import Head
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify, verify_file
+from dpkit.testing.ledger_store_laws import PROTOCOL_LAWS, UNIT, NewLedger, refused, times
 
 Law = Callable[[type[Ledger], Path], None]
-
-UNIT = ZCDPEvent(rho=1.0 / 1024.0)
-"""One release; budgets are whole numbers of it, in exact arithmetic."""
-
-
-def times(count: int) -> Event:
-    """A plan of a number of releases."""
-    return Repeat(event=UNIT, times=count)
 
 
 def new_ledger(kind: type[Ledger], folder: Path, *, releases: int, name: str = "law.ledger") -> Path:
@@ -59,103 +47,6 @@ def tamper(path: Path, *statements: str, arguments: tuple[object, ...] = ()) -> 
         raw.close()
 
 
-def grants_exactly_what_fits(kind: type[Ledger], folder: Path) -> None:
-    """Whoever asks at the same time: as many charges are granted as fit, no more and no fewer."""
-    path, granted, odd = new_ledger(kind, folder, releases=60), [0] * 4, list[BaseException]()
-    start = threading.Barrier(len(granted))
-
-    def ask(mine: int) -> None:
-        try:
-            with kind.open(path, durability="normal") as ledger:
-                ledger.reserve(f"run {mine}")
-                start.wait(timeout=30)
-                for step in range(30):
-                    try:
-                        ledger.charge(f"run {mine}", UNIT, key=str(step))
-                        granted[mine] += 1
-                    except BudgetExceededError:
-                        pass
-        except (DpkitError, threading.BrokenBarrierError) as error:
-            odd.append(error)
-            start.abort()
-
-    threads = [threading.Thread(target=ask, args=(mine,)) for mine in range(len(granted))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not odd, f"a charge met {odd[0]!r}"
-    assert sum(granted) == 60, f"{sum(granted)} charges were granted where 60 fit"
-    with kind.open(path) as ledger:
-        assert verify(ledger).ok
-
-
-def reservations_count(kind: type[Ledger], folder: Path) -> None:
-    """What an open run has reserved is nobody else's, until it closes; then the unused part is."""
-    with kind.open(new_ledger(kind, folder, releases=8)) as ledger:
-        ledger.reserve("first", times(6))
-        _refused(lambda: ledger.reserve("second", times(3)), BudgetExceededError)
-        ledger.reserve("free")
-        for step in range(2):
-            ledger.charge("free", UNIT, key=str(step))
-        _refused(lambda: ledger.charge("free", UNIT, key="2"), BudgetExceededError)
-        for step in range(2):
-            ledger.released(ledger.charge("first", UNIT, key=str(step)), step)
-        ledger.close_run("first")
-        assert ledger.remaining() == ZCDP(rho=4 / 1024)
-        _refused(lambda: ledger.charge("first", UNIT, key="later"), RunStateError)
-
-
-def a_run_keeps_to_its_plan(kind: type[Ledger], folder: Path) -> None:
-    """A run is refused what its plan does not cover, however much is left in the ledger."""
-    with kind.open(new_ledger(kind, folder, releases=8)) as ledger:
-        ledger.reserve("run", times(2))
-        for step in range(2):
-            ledger.charge("run", UNIT, key=str(step))
-        _refused(lambda: ledger.charge("run", UNIT, key="2"), PlanExceededError)
-        assert ledger.spent() == ZCDP(rho=2 / 1024)
-
-
-def the_charge_precedes_the_release(kind: type[Ledger], folder: Path) -> None:
-    """Once a charge was granted, it is spent for everybody, whatever becomes of the process that asked."""
-    path = new_ledger(kind, folder, releases=8)
-    first = kind.open(path)
-    first.reserve("run", times(2))
-    lost = first.charge("run", UNIT, key="0")
-    with kind.open(path) as second:
-        assert second.spent() == ZCDP(rho=1 / 1024), "a charge was granted and is not in the file"
-        assert second.reserve("run", times(2)).resumed
-        again = second.charge("run", UNIT, key="0")
-        assert second.spent() == ZCDP(rho=2 / 1024), "what was charged and never released must be paid again"
-        _refused(lambda: first.released(lost, 1.0), RunStateError)
-        second.released(again, 2.0)
-        assert second.charge("run", UNIT, key="0").value == 2.0
-        second.charge("run", UNIT, key="1")
-        assert verify(second).ok
-    first.close()
-
-
-def what_was_released_comes_back_unpaid(kind: type[Ledger], folder: Path) -> None:
-    """A resumed run gets the very value that went out, and pays nothing; it cannot be undone."""
-    path, value = new_ledger(kind, folder, releases=8), {"b": [0.1, float("inf"), -0.0], "a": (1, "text", None)}
-    with kind.open(path) as ledger:
-        ledger.reserve("run", times(2))
-        charge = ledger.charge("run", UNIT, key="0")
-        ledger.released(charge, value)
-        _refused(lambda: ledger.failed(charge), RunStateError)
-        _refused(lambda: ledger.released(charge, 3.0), RunStateError)
-    with kind.open(path) as ledger:
-        ledger.reserve("run", times(2))
-        before = ledger.spent()
-        again = ledger.charge("run", UNIT, key="0")
-        assert again.is_released
-        assert again.value == value
-        assert ledger.spent() == before
-        ledger.close_run("run")
-        assert ledger.spent() == before
-        assert ledger.charge("run", UNIT, key="0").value == value
-
-
 def a_charge_trusts_no_changed_total(kind: type[Ledger], folder: Path) -> None:
     """The chain covers the totals: after somebody lowers them in the last entry, nothing more is granted."""
     path = new_ledger(kind, folder, releases=8)
@@ -166,7 +57,7 @@ def a_charge_trusts_no_changed_total(kind: type[Ledger], folder: Path) -> None:
     # the last entry now says that half of it was never spent
     tamper(path, """UPDATE entries SET body = replace(body, '"1/128"', '"1/256"') WHERE seq = (SELECT max(seq) FROM entries)""")
     with kind.open(path) as ledger:
-        _refused(lambda: ledger.charge("run", UNIT, key="more"), LedgerCorruptError)
+        refused(lambda: ledger.charge("run", UNIT, key="more"), LedgerCorruptError)
         assert not verify(ledger).ok
 
 
@@ -221,7 +112,7 @@ def a_torn_copy_loses_nothing_silently(kind: type[Ledger], folder: Path) -> None
             after = path.read_bytes()
             for written in _unfinished(before, after, chance):
                 torn.write_bytes(written)
-                _whole_or_refused(kind, torn, granted)
+                _whole_orrefused(kind, torn, granted)
             granted, before = ledger.head(), after
 
 
@@ -253,7 +144,7 @@ def _unfinished(before: bytes, after: bytes, chance: random.Random) -> Iterator[
         yield bytes(file)
 
 
-def _whole_or_refused(kind: type[Ledger], path: Path, granted: Head) -> None:
+def _whole_orrefused(kind: type[Ledger], path: Path, granted: Head) -> None:
     try:
         with kind.open(path, durability="normal") as ledger:
             ledger.reserve("afterwards")
@@ -271,7 +162,7 @@ def no_trigger_swallows_a_charge(kind: type[Ledger], folder: Path) -> None:
         tamper(
             path, f"CREATE TRIGGER a BEFORE INSERT ON entries {ignored}", f"CREATE TRIGGER b BEFORE UPDATE ON head {ignored}"
         )
-        _refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerCorruptError)
+        refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerCorruptError)
         assert not verify(ledger).ok, "a file that drops charges was found to be fine"
 
 
@@ -282,35 +173,31 @@ def one_file_has_one_name(kind: type[Ledger], folder: Path) -> None:
     soft.symlink_to(path)
     with kind.open(path) as ledger, kind.open(soft) as same:
         ledger.reserve("run", times(2))
-        _refused(lambda: same.reserve("other", times(3)), BudgetExceededError)
+        refused(lambda: same.reserve("other", times(3)), BudgetExceededError)
         os.link(path, second)
-        _refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerStorageError)
-        _refused(lambda: kind.open(second), LedgerStorageError)
+        refused(lambda: ledger.charge("run", UNIT, key="0"), LedgerStorageError)
+        refused(lambda: kind.open(second), LedgerStorageError)
         second.unlink()
         ledger.charge("run", UNIT, key="0")
         path.rename(first)
         shutil.copy(first, path)
-        _refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
+        refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
         ledger.close()
-        _refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
+        refused(lambda: ledger.charge("run", UNIT, key="1"), LedgerStorageError)
 
 
-def _refused(ask: Callable[[], object], error: type[DpkitError]) -> None:
-    try:
-        answer = ask()
-    except error:
-        return
-    except LedgerError as other:
-        raise AssertionError(f"expected {error.__name__}, met {other!r}") from other
-    raise AssertionError(f"expected {error.__name__}, was given {answer!r}")
+def _in_folder(law: Callable[[type[Ledger], NewLedger], None]) -> Law:
+    """A law of any store, on files of this folder."""
+
+    def held(kind: type[Ledger], folder: Path) -> None:
+        law(kind, lambda releases: new_ledger(kind, folder, releases=releases))
+
+    held.__name__ = law.__name__
+    return held
 
 
 LEDGER_LAWS: tuple[Law, ...] = (
-    grants_exactly_what_fits,
-    reservations_count,
-    a_run_keeps_to_its_plan,
-    the_charge_precedes_the_release,
-    what_was_released_comes_back_unpaid,
+    *map(_in_folder, PROTOCOL_LAWS),
     a_charge_trusts_no_changed_total,
     a_cut_tail_is_found_by_its_digest,
     the_file_alone_holds_every_charge,

@@ -20,9 +20,10 @@ import numpy as np
 
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld import moments as loss_moments
-from dpkit.accountants.pld.routes import Reader
+from dpkit.accountants.pld.where_bounds_hold import Reader
 from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.loss_pairs import PLD, LossDirection, LossPair
+from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit.privacy.loss_table import PLD
 
 ROUNDING = 1e-13
 """What an oracle in floats may be off by, relatively."""

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
-from dpkit.privacy.gaussian import GaussianPair
-from dpkit.privacy.loss_pairs import PLD, PurePair, SymmetricPair
+from dpkit.privacy.gaussian_dp import GaussianPair
+from dpkit.privacy.loss_pairs import PurePair, SymmetricPair
+from dpkit.privacy.loss_table import PLD
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

@@ -6,9 +6,9 @@ from dpkit.accountants.advanced import AdvancedAccountant
 from dpkit.accountants.cdp import MeanCDPAccountant
 from dpkit.accountants.zcdp import ZCDPAccountant
 from dpkit.hooks.manager import default_registry
+from dpkit.testing.accountant_composition_laws import LARGE_LAWS
 from dpkit.testing.accountant_laws import ACCOUNTANT_LAWS
-from dpkit.testing.conformance import LawNotApplicable
-from dpkit.testing.large_laws import LARGE_LAWS
+from dpkit.testing.run_laws import LawNotApplicable
 
 VARIANTS = [
     *default_registry().accountants,

@@ -27,6 +27,9 @@ CASES = {
     "discrete laplace": (DiscreteLaplace(scale=2.0), np.array([1, -3])),
     "discrete gaussian": (DiscreteGaussian(scale=2.0), np.array([1, -3])),
     "exponential": (Exponential(scale=2.0), np.array([1.0, 2.0])),
+    "permute and flip": (dpkit.NoisyMax(scale=2.0), np.array([1.0, 2.0])),
+    "laplace max": (dpkit.NoisyMax(scale=2.0, noise="laplace"), np.array([1.0, 2.0])),
+    "above threshold": (dpkit.AboveThreshold(scale=2.0), np.array([1.0, 2.0])),
     "randomized response": (RandomizedResponse(epsilon=1.5), np.array([0, 1])),
 }
 EVERY = pytest.mark.parametrize(("mechanism", "value"), CASES.values(), ids=CASES)

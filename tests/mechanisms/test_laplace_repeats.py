@@ -106,5 +106,5 @@ def test_a_large_stated_error_sends_the_reading_to_the_lattice(monkeypatch):
     sound = account(event, "pld").epsilon(delta=1e-6)
     monkeypatch.setattr(laplace_repeats, "UNIT_ROUNDOFF", 1e-9)
     assert "lattice" in str(account(event, "pld").explain(delta=1e-6))
-    assert sound <= account(event, "pld").epsilon(delta=1e-6) <= sound + 1e-6
+    assert sound <= account(event, "pld").epsilon(delta=1e-6) <= sound + 1e-5  # how far a lattice may be above
     assert account(event, "pld").delta(epsilon=sound) == pytest.approx(1e-6, rel=1e-5)

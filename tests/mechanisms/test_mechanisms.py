@@ -30,8 +30,12 @@ CASES = {
     "discrete laplace": (DiscreteLaplace(scale=2.0), np.array([1, -3, 0]), dpkit.l1),
     "discrete gaussian": (DiscreteGaussian(scale=2.0), np.array([1, -3, 0]), dpkit.l2),
     "exponential": (Exponential(scale=2.0), np.array([1.0, 2.0, -1.0, 2.0]), dpkit.linf),
+    "permute and flip": (dpkit.NoisyMax(scale=2.0), np.array([1.0, 2.0, -1.0, 2.0]), dpkit.linf),
+    "laplace max": (dpkit.NoisyMax(scale=2.0, noise="laplace"), np.array([1.0, 2.0, -1.0, 2.0]), dpkit.linf),
+    "above threshold": (dpkit.AboveThreshold(scale=2.0), np.array([1.0, 2.0, -1.0, 2.0]), dpkit.linf),
     "randomized response": (RandomizedResponse(epsilon=1.5, categories=3), np.array([0, 2, 1, 1]), dpkit.records),
 }
+CHOICES = ("exponential", "permute and flip", "laplace max", "above threshold", "randomized response")
 EVERY = pytest.mark.parametrize(("mechanism", "value", "metric"), CASES.values(), ids=CASES)
 NOISES = ["laplace", "gaussian", "symmetric"]
 REAL = pytest.mark.parametrize(("mechanism", "value", "metric"), [CASES[name] for name in NOISES], ids=NOISES)
@@ -91,7 +95,7 @@ def test_a_release_has_the_shape_of_its_law_is_repeatable_and_leaves_its_input_a
     assert np.array_equal(one, two)
     assert many.shape == (7, *one.shape)
     assert np.array_equal(value, before)
-    if not isinstance(mechanism, Exponential):
+    if not isinstance(mechanism, Exponential | dpkit.NoisyMax | dpkit.AboveThreshold):
         assert one.shape == value.shape
     assert mechanism.release_many(value, 0, np.random.default_rng(5)).shape == (0, *one.shape)
 
@@ -245,7 +249,7 @@ def test_each_outcome_has_its_stated_probability(mechanism, value, outcomes):
     assert draws.size - observed[keep].sum() <= stats.poisson.isf(1e-6, max(draws.size - expected[keep].sum(), 1e-3)) + 1
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("exponential", "randomized response")])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in CHOICES])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_accuracy_holds_at_its_confidence_and_is_not_wasteful(name, confidence):
     mechanism, value, _ = CASES[name]

@@ -23,8 +23,8 @@ if __name__ == "__main__":  # before numpy: one core is what was asked for
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dpkit.testing.conformance import run_check
 from dpkit.testing.plugin_laws import laws_of_plugin
+from dpkit.testing.run_laws import run_check
 from tests.mutants.test_kit_quality import SEEDED, SEEDLESS, plugin
 
 BY_CHANCE = (

@@ -7,7 +7,7 @@ import pytest
 
 from dpkit import Exponential, Neighbours, PureDP, linf
 from dpkit.mechanisms import exponential
-from dpkit.mechanisms.releasing import claims_of
+from dpkit.mechanisms.mechanism_base import claims_of
 from dpkit.privacy.neighbours import EITHER
 
 EPSILON_SLACK, RHO_SLACK = 1 + 1e-12, 1 + 1e-9

@@ -1,18 +1,26 @@
 """The finder finds: each law catches a ledger that was broken in the way which the law forbids."""
 
 import json
+import shutil
+import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from laws import ledger_laws as laws
+from laws.ledger_laws import LEDGER_LAWS
 
-from dpkit.privacy.gauges import larger
+from dpkit.errors import DpkitError
+from dpkit.privacy.filter_amounts import larger
 from dpkit.release.ledger import entries, log, sqlite_store
+from dpkit.release.ledger import ledger as ledger_module
 from dpkit.release.ledger.entries import Charge, RunAccount
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.release.ledger.sqlite_store import SqliteStore, Transaction
+from dpkit.release.ledger.sqlite_store import SqliteStore
+from dpkit.release.ledger.sqlite_tables import SqliteTransaction
 from dpkit.release.ledger.verify import _Replay
+
+laws = SimpleNamespace(**{law.__name__: law for law in LEDGER_LAWS})
 
 
 def caught(law, kind, folder):
@@ -24,17 +32,18 @@ def test_check_then_insert_without_a_transaction(monkeypatch, tmp_path):
     @contextmanager
     def unlocked(self, *, writes):
         with self.translated():
-            yield Transaction(self.current())
+            yield SqliteTransaction(self.current(), self.path)
 
     def at_the_end(self, *, seq, run, key, body, value, hash):
         """As such code does it: whoever comes later is appended, whatever both had read."""
+        time.sleep(0.002)  # so that others read meanwhile
         self.raw.execute(
             "INSERT INTO entries SELECT coalesce(max(seq), -1) + 1, ?, ?, ?, ?, ? FROM entries", (run, key, body, value, hash)
         )
         self.raw.execute("INSERT OR REPLACE INTO head SELECT 1, max(seq), ? FROM entries", (hash,))
 
     monkeypatch.setattr(SqliteStore, "transaction", unlocked)
-    monkeypatch.setattr(Transaction, "append", at_the_end)
+    monkeypatch.setattr(SqliteTransaction, "append", at_the_end)
     caught(laws.grants_exactly_what_fits, Ledger, tmp_path)
 
 
@@ -66,8 +75,7 @@ def test_a_chain_that_does_not_cover_the_state(monkeypatch, tmp_path):
         said = json.loads(body)
         return whole(previous, entries.canonical({k: v for k, v in said.items() if k not in ("totals", "account")}))
 
-    for module in (log, sqlite_store):
-        monkeypatch.setattr(module, "chained", forgetful)
+    monkeypatch.setattr(log, "chained", forgetful)
     caught(laws.a_charge_trusts_no_changed_total, Ledger, tmp_path)
 
 
@@ -114,7 +122,7 @@ def test_charges_that_are_kept_beside_the_file(monkeypatch, tmp_path):
 
 
 def test_a_ledger_that_obeys_what_stands_in_its_file(monkeypatch, tmp_path):
-    monkeypatch.setattr(Transaction, "check_tables", lambda self, path: None)
+    monkeypatch.setattr(SqliteTransaction, "check_tables", lambda self: None)
     caught(laws.no_trigger_swallows_a_charge, Ledger, tmp_path)
 
 
@@ -145,3 +153,54 @@ def test_a_verification_that_believes_any_digest(monkeypatch, tmp_path):
 
     monkeypatch.setattr(_Replay, "place_of", trusting)
     caught(laws.a_cut_tail_is_found_by_its_digest, Ledger, tmp_path)
+
+
+def test_a_store_that_keeps_what_failed(monkeypatch, tmp_path):
+    @contextmanager
+    def committing(self, *, writes):
+        with self.translated():
+            raw = self.current()
+            raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            try:
+                yield SqliteTransaction(raw, self.path)
+            finally:
+                raw.execute("COMMIT")
+
+    monkeypatch.setattr(SqliteStore, "transaction", committing)
+    caught(laws.nothing_stays_of_a_failed_step, Ledger, tmp_path)
+
+
+@pytest.mark.parametrize("forgotten", ["run", "key", "since", "last", "most"])
+def test_a_store_that_does_not_look_at_all_it_is_asked(monkeypatch, tmp_path, forgotten):
+    whole = SqliteTransaction.rows
+    monkeypatch.setattr(
+        SqliteTransaction, "rows", lambda self, **asked: whole(self, **{k: v for k, v in asked.items() if k != forgotten})
+    )
+    with pytest.raises((AssertionError, DpkitError)):  # a log that reads other entries may not even open
+        laws.entries_are_found_as_they_were_filed(Ledger, tmp_path)
+
+
+def test_a_store_whose_writers_do_not_wait(monkeypatch, tmp_path):
+    whole = SqliteStore.transaction
+    monkeypatch.setattr(SqliteStore, "transaction", lambda self, *, writes: whole(self, writes=False))
+    caught(laws.a_writer_is_alone, Ledger, tmp_path)
+
+
+def test_a_store_that_is_created_again(monkeypatch, tmp_path):
+    def replacing(path, log):
+        path.unlink(missing_ok=True)
+        honest(path, log)
+
+    honest = ledger_module.create_file
+    monkeypatch.setattr(ledger_module, "create_file", replacing)
+    caught(laws.it_is_created_once, Ledger, tmp_path)
+
+
+def test_a_ledger_that_travels_as_a_copy(monkeypatch, tmp_path):
+    def copied(self):
+        other = self.path.with_name("copy")
+        shutil.copy(self.path, other)
+        return Ledger.open, (other,)
+
+    monkeypatch.setattr(Ledger, "__reduce__", copied)
+    caught(laws.it_opens_elsewhere_as_it_was, Ledger, tmp_path)

@@ -5,7 +5,7 @@ import math
 import pytest
 from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 import dpkit
 from dpkit.testing import check_plugin
+from dpkit.testing.accountant_composition_laws import LARGE_LAWS
 from dpkit.testing.algorithm_laws import ALGORITHM_LAWS
-from dpkit.testing.conformance import run_check
-from dpkit.testing.large_laws import LARGE_LAWS
 from dpkit.testing.plugin_laws import MECHANISM_LAWS, laws_of_plugin
+from dpkit.testing.run_laws import run_check
 from tests.mutants import little
 
 HERE = Path(__file__).parent

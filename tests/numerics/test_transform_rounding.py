@@ -7,7 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpkit.accountants.pld.lattice import LatticeSum, transform_rounding
+from dpkit.accountants.pld.lattice import LatticeSum
+from dpkit.numerics.fourier import transform_rounding
 from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 

@@ -15,7 +15,7 @@ import pytest
 
 import dpkit
 from dpkit.errors import BudgetExceededError, PlanExceededError, RunStateError
-from dpkit.privacy.gauges import Gauge
+from dpkit.privacy.filter_amounts import Gauge
 
 ORDERS = [mpmath.mpf(order) for order in ("1.000001", "1.5", "2", "4", "30")]
 KINDS = {"pure": "lpa", "advanced": "lpa", "zcdp": "gzlpa", "rdp": "gzlpa", "gdp": "g"}

@@ -13,6 +13,7 @@ from dpkit import (
     Citation,
     Compose,
     Event,
+    FixedBatch,
     GaussianEvent,
     LaplaceEvent,
     LossRule,
@@ -20,7 +21,9 @@ from dpkit import (
     Parallel,
     PureDP,
     PureEvent,
+    RandomAllocation,
     Repeat,
+    ShuffledEpochs,
     Subsample,
     UnpricedEventError,
 )
@@ -102,7 +105,7 @@ def test_the_error_names_the_event_and_who_can_price_it():
 
 def test_sampling_under_replace_one_needs_a_theorem():
     sampled = Subsample(rate=0.1, event=GaussianEvent(ratio=1.0))
-    with pytest.raises(UnpricedEventError, match="add-remove only"):
+    with pytest.raises(UnpricedEventError, match="compared with its absence"):
         dpkit.account(sampled, "rdp", Neighbours.REPLACE_ONE)
     cited = LossRule(
         name="sampled-replace-one",
@@ -114,6 +117,39 @@ def test_sampling_under_replace_one_needs_a_theorem():
     )
     with_theorem = dpkit.default_registry().extended(rules=[cited])
     assert math.isfinite(dpkit.account(sampled, "zcdp", Neighbours.REPLACE_ONE, with_theorem).epsilon(delta=1e-6))
+
+
+@pytest.mark.parametrize("accountant", ["pld", "zcdp", "rdp", "gdp", "cdp", "best"])
+def test_a_shuffled_pass_costs_what_the_event_costs_and_an_allocation_no_more(accountant):
+    noise = GaussianEvent(ratio=1.0, absent=1.0)
+    for relation in BOTH:
+        once = dpkit.account(noise, accountant, relation).epsilon(delta=1e-6)
+        twice = dpkit.account(Repeat(event=noise, times=2), accountant, relation).epsilon(delta=1e-6)
+        shuffled = dpkit.account(ShuffledEpochs(event=noise, batches=10, epochs=2), accountant, relation)
+        assert shuffled.epsilon(delta=1e-6) == twice
+        assert dpkit.account(RandomAllocation(event=noise, steps=9), accountant, relation).epsilon(delta=1e-6) <= once
+        of_two = RandomAllocation(event=noise, steps=9, participations=2)
+        assert dpkit.account(of_two, accountant, relation).epsilon(delta=1e-6) <= twice
+
+
+def test_what_is_not_attained_has_no_lower_end():
+    with pytest.raises(dpkit.NoIntervalError):
+        dpkit.account(ShuffledEpochs(event=GaussianEvent(ratio=1.0), batches=2), "pld").interval(delta=1e-6)
+
+
+@pytest.mark.parametrize("sampling", [RandomAllocation, ShuffledEpochs])
+def test_a_record_that_takes_part_by_chance_is_refused_where_its_absence_is_not_stated(sampling):
+    event = sampling(event=GaussianEvent(ratio=1.0), **{"steps" if sampling is RandomAllocation else "batches": 9})
+    with pytest.raises(UnpricedEventError, match="compared with its absence"):
+        dpkit.account(event, "best", Neighbours.REPLACE_ONE)
+
+
+def test_a_sampling_inside_another_is_refused_or_priced_from_above():
+    inner = Subsample(rate=0.1, event=GaussianEvent(ratio=1.0))
+    priced = dpkit.account(RandomAllocation(event=inner, steps=10, participations=3), "pld").epsilon(delta=1e-6)
+    assert priced == dpkit.account(Repeat(event=inner, times=3), "pld").epsilon(delta=1e-6)
+    with pytest.raises(UnpricedEventError):
+        dpkit.account(FixedBatch(size=1, population=3, event=inner), "pld", Neighbours.REPLACE_ONE)
 
 
 def test_an_event_without_rules_is_refused():
@@ -165,3 +201,44 @@ def test_huge_losses_are_explained_without_overflow():
     assert sum(line.share for line in explanation.lines) == pytest.approx(1.0)
     assert "inf" in explanation
     assert "1e-305" in dpkit.account(PureEvent(epsilon=1e-305), "pure").explain()
+
+
+def test_under_add_remove_a_record_that_comes_is_as_far_as_the_event_says():
+    """Contributions between 10 and 11: 1 apart, and 11 from nothing."""
+    told, far = GaussianEvent(ratio=1.0, absent=11.0), GaussianEvent(ratio=11.0)
+    for accountant in ("pld", "rdp", "best"):
+        for event, same in (
+            (told, far),
+            (Repeat(event=told, times=3), Repeat(event=far, times=3)),
+            (Subsample(rate=0.1, event=Compose(events=(told, told))), Subsample(rate=0.1, event=Repeat(event=far, times=2))),
+            (RandomAllocation(event=told, steps=4), RandomAllocation(event=far, steps=4)),
+            (ShuffledEpochs(event=told, batches=4, epochs=2), Repeat(event=far, times=2)),
+            (Parallel(events=(told, GaussianEvent(ratio=2.0))), far),
+        ):
+            found, truth = (dpkit.account(one, accountant).delta(epsilon=80.0) for one in (event, same))
+            assert found == pytest.approx(truth, rel=1e-6)
+    near = GaussianEvent(ratio=2.0, absent=1.0)
+    assert dpkit.account(near, "pld").epsilon(delta=1e-6) == dpkit.account(GaussianEvent(ratio=2.0), "pld").epsilon(delta=1e-6)
+
+
+def test_a_record_that_moves_to_another_cell_leaves_one_and_joins_one():
+    told, far = GaussianEvent(ratio=1.0, absent=11.0), GaussianEvent(ratio=11.0)
+    moved = dpkit.account(Parallel(events=(told, told)), "pld", Neighbours.REPLACE_ONE).epsilon(delta=1e-6)
+    assert moved == dpkit.account(Repeat(event=far, times=2), "pld").epsilon(delta=1e-6)
+    alone = dpkit.account(Parallel(events=(told,)), "pld", Neighbours.REPLACE_ONE).epsilon(delta=1e-6)
+    assert alone == dpkit.account(GaussianEvent(ratio=1.0), "pld").epsilon(delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        FixedBatch(size=1, population=10, event=PureEvent(epsilon=1.0)),
+        Repeat(event=ShuffledEpochs(event=GaussianEvent(ratio=2.0, absent=1.0), batches=3), times=2),
+        Parallel(events=(FixedBatch(size=1, population=10, event=GaussianEvent(ratio=1.0)),)),
+    ],
+)
+def test_a_cell_that_a_record_leaves_has_no_public_size(cell):
+    """Batches of a fixed size need one, and so does a loader that closes gaps."""
+    with pytest.raises(UnpricedEventError, match="other sizes"):
+        dpkit.account(Parallel(events=(cell, cell)), "best", Neighbours.REPLACE_ONE)
+    assert dpkit.account(Parallel(events=(cell,)), "best", Neighbours.REPLACE_ONE).epsilon(delta=1e-6) > 0.0

@@ -21,7 +21,7 @@ from dpkit import (
     account,
     privacy_filter,
 )
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 
 TARGET = ApproxDP(epsilon=1.0, delta=1e-6)
 

@@ -33,8 +33,8 @@ from dpkit.privacy.conversions import (
     zcdp_delta_simple,
     zcdp_epsilon_simple,
 )
-from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.filter_amounts import delta_left, delta_with, log_slack, slack_total
+from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.losses import LinearCurve, PureCurve
 
 mp.dps = 60

@@ -128,7 +128,7 @@ def test_no_attribute_of_the_door_leads_to_rows():
     curator = DataCurator(engine=engine(), setting=SETTING, purse=Recording([]))
     door = curator.door
     public = [name for name in dir(door) if not name.startswith("_")]
-    assert public == ["release", "release_all"]
+    assert public == ["release", "release_all", "release_keys"]
     for name in ("_engine", "engine", "source", "_source", "_curator", "rows", "data", "__dict__", "_table"):
         with pytest.raises(AttributeError):
             getattr(door, name)

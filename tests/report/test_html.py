@@ -16,7 +16,7 @@ import pytest
 from report.balance import Balance
 
 from dpkit.analysis.reading.load import load
-from dpkit.analysis.showing.html import rendered
+from dpkit.analysis.showing.html import render
 from dpkit.hooks.manager import load_plugins
 from dpkit.report.html import coefficients_figures, errors_figures, report_html, write_report
 
@@ -47,6 +47,7 @@ SECTIONS = [
     "Noise against signal",
     "Where epsilon went",
     "Privacy profile",
+    "Trade-off curve",
     "Convergence",
     "What this relies on",
     "Audit",
@@ -122,7 +123,7 @@ def test_every_word_from_outside_is_escaped_wherever_the_page_shows_it(result):
     )
     claims = tuple(replace(claim, assuming=(NASTY,)) for claim in plan.claims)
     line = replace(plan.explanation.lines[0], rule=NASTY, conversion=NASTY, event=NASTY)
-    explained = replace(plan.explanation, because=NASTY, others=((NASTY, 1.0),), lines=(line,))
+    explained = replace(plan.explanation, because=NASTY, lines=(line,))
     outcome = replace(next(iter(result.outcomes.values())), result=Said())
     hostile = replace(
         result,
@@ -147,7 +148,7 @@ def test_an_audit_is_escaped_too():
     )
     found = SimpleNamespace(note="", is_refuted=False, certificates=[one], queries=[NASTY], wrong=())
     for audit in (found, SimpleNamespace(note=NASTY)):
-        shown = rendered("analysis/showing/pieces.html", "audit", found=audit)
+        shown = render("analysis/showing/pieces.html", "audit", found=audit)
         parser = Balance()
         parser.feed(shown)
         assert parser.open == parser.links == []

@@ -38,9 +38,11 @@ def write_people(folder, chance):
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
 
 
-def new_ledger(folder, number):
-    """A budget that some of the analyses exhaust, so that refusals are part of the soak."""
+def new_ledger(folder, number, server=None):
+    """A budget that some of the analyses exhaust, so that refusals are part of it; in a file, or in a database of its own."""
     path = folder / f"{number}.ledger"
+    if server is not None:
+        path = server.new_database(f"soak{folder.name}") + "?dataset=people"
     Ledger.create(path, budget=ApproxDP(epsilon=1.0, delta=1e-6), dataset="people", neighbours=Neighbours.ADD_REMOVE).close()
     return path
 
@@ -49,7 +51,7 @@ def write_analysis(folder, name, chance, ledger=None, with_fit=None):
     """A random analysis of one to four steps; with a fit of several releases in about a third of them."""
     with_fit = chance.random() < 0.3 if with_fit is None else with_fit
     chosen = [chance.choice(STEPS) for _ in range(chance.randint(1, 4))] + ([FIT] if with_fit else [])
-    where = "" if ledger is None else f", ledger: {os.path.basename(ledger)}"
+    where = "" if ledger is None else f", ledger: '{os.path.basename(ledger) if isinstance(ledger, os.PathLike) else ledger}'"
     head = HEAD.replace("EPSILON", f"{chance.choice([0.1, 0.2, 0.3])}").replace("LEDGER", where)
     steps = "".join(f"  - {step.format(place=place)}\n" for place, step in enumerate(chosen))
     path = folder / f"{name}.yaml"

@@ -80,7 +80,7 @@ def sent_out(outbox, folder):
         for line in outbox.read_text().splitlines():
             run, key, text = json.loads(line)
             yield run.rpartition("-")[0], key, text
-    for trace in folder.glob("out/*/trace.json"):
+    for trace in folder.glob("out/*/*-trace*.json"):
         for release in json.loads(trace.read_text())["releases"]:
             value = {"is": "tuple", "value": release["values"]}
             yield trace.parent.name, release["key"], json.dumps(value, sort_keys=True, separators=(",", ":"))

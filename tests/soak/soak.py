@@ -1,6 +1,6 @@
 """`make soak`: random analyses on shared ledgers, killed, interrupted and resumed at random moments, for as long as is asked.
 
-    python tests/soak/soak.py --minutes 60 --seed 1
+    python tests/soak/soak.py --minutes 60 --seed 1 [--postgres]
 
 After each round every invariant of the ledger is checked (invariants.py); beside the rounds a process loops over analyses, and
 must grow neither in memory nor in open files (growth.py). Prints what was done, as JSON; exits with 1, and keeps the folder,
@@ -28,6 +28,7 @@ from invariants import BrokenError, check_ledger
 from jobs import INTERRUPTED, REFUSED, RUN_STATE, in_a_fork, in_a_shell, sent_out
 
 import dpkit
+from dpkit.release.ledger.move import copy_ledger
 from dpkit.release.ledger.verify import verify_file
 
 HERE = Path(__file__).parent
@@ -40,8 +41,8 @@ TIMEOUT = 300.0
 class Soak:
     """One soak: ledger after ledger, each for some rounds."""
 
-    def __init__(self, folder, seed, shells):
-        self.folder, self.chance, self.shells = folder, random.Random(seed), shells
+    def __init__(self, folder, seed, shells, server=None):
+        self.folder, self.chance, self.shells, self.server = folder, random.Random(seed), shells, server
         self.done = Counter()
         self.longest = {"fork": 1.0, "shell": 4.0}
         self.ledgers = 0
@@ -53,7 +54,7 @@ class Soak:
         self.ledgers += 1
         write_people(folder, self.chance)
         self.outbox, self.launches, self.head = folder / "outbox", Counter(), None
-        self.ledger = new_ledger(folder, "shared")
+        self.ledger = new_ledger(folder, "shared", self.server)
         self.here = folder
         analyses = []
         for number in range(MOST_ROUNDS):
@@ -61,7 +62,8 @@ class Soak:
                 break
             analyses.append(write_analysis(folder, f"a{number}", self.chance, self.ledger))
             self.round(self.chance.choices(analyses, k=self.chance.randint(1, 4)))
-            self.check_alone()
+            if self.server is None:
+                self.check_alone()
             self.check()
         self.finish(analyses)
         self.move()
@@ -164,10 +166,13 @@ class Soak:
             self.done["torn copies found"] += 1
 
     def move(self):
-        """The one file under another name in another folder has everything."""
+        """The one file under another name in another folder has everything; from a database, it is copied into a file."""
         moved = self.here / "moved" / "other.ledger"
         moved.parent.mkdir()
-        os.rename(self.ledger, moved)
+        if self.server is None:
+            os.rename(self.ledger, moved)
+        else:
+            copy_ledger(self.ledger, moved).close()
         self.ledger = moved
         self.check()
 
@@ -185,7 +190,7 @@ def _waited(process):
         time.sleep(0.01)
 
 
-def soak(folder, *, seconds, seed, shells, fewest):
+def soak(folder, *, seconds, seed, shells, fewest, server=None):
     """Until the time is over, but at least a number of ledgers, and turns of the loop to tell growth from; what was done."""
     began = time.monotonic()
     (folder / "loop").mkdir()
@@ -193,7 +198,7 @@ def soak(folder, *, seconds, seed, shells, fewest):
     with beside.open("w") as out:
         looping = subprocess.Popen([sys.executable, HERE / "growth.py", folder / "loop", str(seed)], stdout=out)
     try:
-        work, own = Soak(folder, seed, shells), []
+        work, own = Soak(folder, seed, shells, server), []
         while time.monotonic() - began < seconds or work.ledgers < fewest:
             work.ledger_life(until=began + seconds)
             own.append(measured())
@@ -233,14 +238,25 @@ def main():
         "--shells", type=float, default=0.2, help="the part of the processes that goes through the command line"
     )
     parser.add_argument("--ledgers", type=int, default=2, help="how many at least, when the time is over before")
+    parser.add_argument("--postgres", action="store_true", help="ledgers in a PostgreSQL server that is started for it")
     chosen = parser.parse_args()
     seed = random.SystemRandom().randrange(2**32) if chosen.seed is None else chosen.seed
     folder = Path(tempfile.mkdtemp(prefix="dpkit-soak-"))
+    server = None
+    if chosen.postgres:
+        sys.path.insert(0, str(HERE.parent))
+        from postgres_server import Server
+
+        server = Server()
+    sizes = {"seconds": 60.0 * chosen.minutes, "shells": chosen.shells, "fewest": chosen.ledgers}
     try:
-        report = soak(folder, seconds=60.0 * chosen.minutes, seed=seed, shells=chosen.shells, fewest=chosen.ledgers)
+        report = soak(folder, seed=seed, server=server, **sizes)
     except BaseException:
         print(f"seed {seed}; what was left is in {folder}", file=sys.stderr)
         raise
+    finally:
+        if server is not None:
+            server.remove()
     shutil.rmtree(folder)
     print(json.dumps(report, indent=2))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from laws import ledger_laws
 from laws.ledger_laws import UNIT, new_ledger, times
+from postgres_server import missing
 
 from dpkit import Ledger
 
@@ -26,10 +28,16 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="memory and open files are read from /proc")
 
 
-@pytest.mark.parametrize("ledgers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_short_soak_finds_nothing(ledgers):
+@pytest.mark.parametrize(
+    ("ledgers", "store"),
+    [(1, ""), pytest.param(2, "", marks=pytest.mark.slow), pytest.param(1, "--postgres", marks=pytest.mark.slow)],
+)
+def test_a_short_soak_finds_nothing(ledgers, store):
+    if store and missing():
+        pytest.skip(missing())
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent.parent)}
     command = [sys.executable, HERE / "soak.py", "--minutes", "0", "--seed", "7", "--shells", "0.1", "--ledgers", str(ledgers)]
+    command += [store] if store else []
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     done = json.loads(run.stdout)
@@ -154,7 +162,9 @@ def test_a_soak_finds_a_value_that_is_not_the_one_in_the_ledger(monkeypatch, tmp
 def test_a_file_that_is_left_open_and_memory_that_is_kept_are_seen(tmp_path):
     memory, files = growth.measured()
     with (tmp_path / "left").open("w"):
-        kept = bytearray(os.urandom(1 << 20) * 32)
+        kept = mmap.mmap(-1, 32 << 20)  # of the system, not of what this process has freed before
+        kept.write(os.urandom(1 << 20) * 32)
         more, open_files = growth.measured()
     assert open_files == files + 1
     assert more - memory > len(kept) // 2
+    kept.close()

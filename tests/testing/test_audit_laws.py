@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit.testing.audit_laws import claims_survive_the_audit
-from dpkit.testing.cases import MechanismCase
+from dpkit.testing.mechanism_cases import MechanismCase
 from dpkit.testing.plugin_laws import MECHANISM_LAWS
 
 

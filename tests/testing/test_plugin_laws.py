@@ -1,7 +1,7 @@
 """The built-in mechanisms pass the kit that third parties' mechanisms must pass."""
 
-from dpkit.testing.conformance import parametrize_with_laws
 from dpkit.testing.plugin_laws import laws_of_installed
+from dpkit.testing.run_laws import parametrize_with_laws
 
 
 @parametrize_with_laws(check for check in laws_of_installed("dpkit") if check.subject.startswith("mechanism"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.testing.conformance import LawNotApplicable, LawUnchecked
+from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
 from dpkit.testing.source_laws import SOURCE_LAWS, SourceCase, a_row_is_read_by_itself
 
 

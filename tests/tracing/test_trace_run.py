@@ -8,8 +8,8 @@ from tracing.trace_run import ROOT, trace_run, tracing
 
 from dpkit.numerics.rounding import next_up, percent_up
 
-MOST_FILES = 87
-MOST_FUNCTIONS = 577
+MOST_FILES = 94
+MOST_FUNCTIONS = 615  # 15 read the trade-off curve, 14 say in epsilon what is left, 18 make tables, 12 are about approval
 
 
 def test_a_run_of_one_mean_passes_few_files_and_functions(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ includes discretisation, truncation, aliasing and rounding (docs/proofs/pld.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkit.accountants.pld.moments import real_moments, saddle_at_delta
+from dpkit.accountants.pld.moments import Terms, real_moments, saddle_at_delta
 from dpkit.accountants.pld.readings import (
     Bounds,
     closed_delta,
@@ -27,12 +27,12 @@ from dpkit.accountants.pld.readings import (
 )
 from dpkit.contracts.accountant import Accountant, Reading, normalised
 from dpkit.errors import UnpricedLossError
-from dpkit.numerics.rounding import exact_sum, format_up
+from dpkit.numerics.rounding import exact_sum, format_up, sqrt_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.checks import checked, positive
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import arrows_to
-from dpkit.privacy.gauges import delta_left, delta_with, log_slack, slack_total
+from dpkit.privacy.filter_amounts import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.loss_pairs import LossPair, SymmetricPair
 from dpkit.privacy.losses import ApproxDP, Loss
 from dpkit.privacy.neighbours import Neighbours
@@ -186,6 +186,24 @@ class LossDistributionAccountant(Accountant[LossState]):
     def delta(self, state: LossState, *, epsilon: float) -> float:
         """The upper bound on delta, with the mass at infinity on top."""
         return delta_with(self._delta(state, epsilon).upper, slack_total(state.log_slack))
+
+    def profiles(self, state: LossState) -> tuple[Callable[[float], float], ...]:
+        """Each direction on its own, where they differ."""
+        directions = loss_directions(state.terms) if closed_delta(state.terms, 0.0) is None else []
+        if len(directions) < 2:
+            return super(LossDistributionAccountant, self).profiles(state)
+        slack = slack_total(state.log_slack)
+        return tuple(partial(self._directed_delta, terms, slack) for terms in directions)
+
+    def _directed_delta(self, terms: Terms, slack: float, epsilon: float) -> float:
+        return delta_with(read_delta(terms, epsilon, width=self.width, both=False).upper, slack)
+
+    def gaussian_bound(self, state: LossState) -> float:
+        """Squares of the mu of each pair add (DRS22, Corollary 2); none with mass at infinity."""
+        bounds = [(pair.gaussian_bound(), n) for pair, n in state.terms]
+        if state.log_slack or any(math.isinf(mu) for mu, _ in bounds):
+            return math.inf
+        return sqrt_up(exact_sum((Fraction(mu) ** 2, n) for mu, n in bounds))
 
     def weight(self, state: LossState, total: LossState, *, delta: float) -> float:
         """The log moment at the tilt that the total is read at."""

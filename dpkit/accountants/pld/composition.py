@@ -14,18 +14,29 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpkit.accountants.pld.lattice import lattice_reader
+from dpkit.accountants.pld.lattice_reader import lattice_reader
 from dpkit.accountants.pld.moments import (
     RealMoments,
     Terms,
     alias_bound,
     alias_period,
     complex_log_moment,
+    lattice_tilt,
     log_kernel_peak,
     real_moments,
     saddle_at_delta,
 )
-from dpkit.accountants.pld.routes import CLOSE, LARGEST_LOSS, WIDE, ErrorTerms, Reader, contour_holds, lattice_holds, scaled
+from dpkit.accountants.pld.pure_contour import pure_contour_reader
+from dpkit.accountants.pld.where_bounds_hold import (
+    CLOSE,
+    LARGEST_LOSS,
+    WIDE,
+    ErrorTerms,
+    Reader,
+    contour_holds,
+    lattice_holds,
+    scaled,
+)
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, exp_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.loss_pairs import LossDirection
@@ -42,12 +53,19 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
         return _chernoff(terms, moments, delta=delta)
     bound = _chernoff_at(moments, tilt)
     period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
-    found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+    found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+    if found is None:
+        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
     if found is None and lattice_holds(terms, tail):
+        steep = tilt
+        tilt, period = lattice_tilt(moments, saddle=steep, epsilon=epsilon, delta=delta)
         # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
-        tilt = min(tilt, LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)))
-        period = alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
-        found = lattice_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, tail=tail, width=width)
+        steepest = LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms))
+        if tilt > steepest:
+            tilt, period = steepest, alias_period(moments, tilt=steepest, epsilon=epsilon, delta=delta)
+        # dots add a variance of at most step^2/4 a release, which moves epsilon by half (saddle + 1) times that
+        step = math.sqrt(4.2 * width / ((steep + 1.0) * max(1, sum(count for _, count in terms))))
+        found = lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width)
     elif found is None:
         found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, wide=True)
     if found is None:
@@ -89,7 +107,7 @@ def _chernoff(terms: Terms, moments: RealMoments, *, delta: float) -> Reader:
     def lower(at: float) -> float:
         profiles = [direction.profile(np.array([at])) for direction in largest]
         found = [float(value[0] - error[0]) for value, error in profiles]
-        return max((value for value in found if math.isfinite(value)), default=0.0)
+        return max((value for value in (*found, _cantelli(terms, at)) if math.isfinite(value)), default=0.0)
 
     return Reader(
         upper=lambda at: (bound(at), ()),
@@ -99,6 +117,25 @@ def _chernoff(terms: Terms, moments: RealMoments, *, delta: float) -> Reader:
         tilt=tilt,
         note="beyond what a lattice can hold: a Chernoff bound, and one release from below",
     )
+
+
+_AWAY = 10.0
+"""A loss so far above epsilon counts fully, but for e^-10."""
+
+
+def _cantelli(terms: Terms, at: float) -> float:
+    """A bound on delta from below: the total loss is seldom far below its mean (Cantelli's inequality)."""
+    mean = variance = 0.0
+    for direction, count in terms:
+        known = direction.mean_and_variance()
+        if known is None:
+            return 0.0
+        mean, variance = mean + count * known[0], variance + count * known[1]
+    gap = mean * (1.0 - 4.0 * len(terms) * UNIT_ROUNDOFF) - at - _AWAY
+    variance *= 1.0 + 4.0 * len(terms) * UNIT_ROUNDOFF
+    if not (gap > 0.0 and math.isfinite(gap) and math.isfinite(variance)):
+        return 0.0
+    return -math.expm1(-_AWAY) / (1.0 + variance / gap / gap) * (1.0 - 1e-12)
 
 
 def _chernoff_at(moments: RealMoments, tilt: float) -> Callable[[float], float]:

@@ -20,7 +20,11 @@ RealMoments = Callable[[Array], Array]
 ALIAS = 3e-9
 """What an alias may add, relatively to delta."""
 
-_STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0])
+_STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
+_TRIED = np.geomspace(1.0 / 32.0, 8.0, 41)
+"""Multiples of the saddle that are tried as tilts of a lattice."""
+_DIGITS = 10.0
+"""How far above delta, in logarithms, what is summed may be: rounding is relative to it."""
 _COARSE = 2000
 _FARTHEST = 2.0**40
 """A lattice point that is more steps away from 0 would be rounded by what a step is made of."""
@@ -141,6 +145,30 @@ def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta:
     with np.errstate(all="ignore"):
         above = (log_moment(tilt * _STEEPER) - tilt * _STEEPER * epsilon + wanted) / (tilt * (_STEEPER - 1.0))
     return max(wanted / tilt, float(np.min(np.where(np.isfinite(above), above, np.inf))), 1e-9)
+
+
+def lattice_tilt(log_moment: RealMoments, *, saddle: float, epsilon: float, delta: float) -> tuple[float, float]:
+    """The tilt, and its period, that make the shortest lattice: any tilt is valid.
+
+    Where large losses are rare, almost all that is summed at the saddle are several of them at once, and periods must be long
+    to keep these apart. A smaller tilt costs digits, which there are enough of.
+    """
+    tilts = saddle * _TRIED
+    wanted = -math.log(delta) - math.log(ALIAS)
+    with np.errstate(all="ignore"):
+        bounds = log_moment(tilts) - tilts * epsilon
+        steeper = np.subtract.outer(tilts, tilts).T  # [i, j]: tilt j less tilt i
+        above = np.where(steeper > 0.0, (bounds[None, :] + wanted) / steeper, np.inf)
+        above = np.min(np.where(np.isfinite(above), above, np.inf), axis=1)
+        over = np.maximum(bounds + log_kernel_peak(tilts) - math.log(delta), 0.0)
+        # what is summed is larger than what is read, and readings begin a tenth of a period on
+        below = (wanted + over) / (0.9 * tilts)
+        periods = np.maximum(np.maximum(below, above), 1e-9)
+        cost = np.where((over < _DIGITS) & np.isfinite(periods), periods, np.inf)
+    best = int(np.argmin(cost))
+    if not math.isfinite(float(cost[best])):
+        return saddle, alias_period(log_moment, tilt=saddle, epsilon=epsilon, delta=delta)
+    return float(tilts[best]), float(periods[best])
 
 
 def alias_bound(log_moment: RealMoments, *, tilt: float, epsilon: float, period: float) -> float:

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 from dpkit.accountants.pld.composition import reader, tuned
 from dpkit.accountants.pld.moments import Terms, chernoff_delta, real_moments
-from dpkit.accountants.pld.routes import ErrorTerms, binomial_holds, profile_holds
+from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, binomial_holds, profile_holds
 from dpkit.numerics.rounding import SMALLEST, exact_sum, format_up, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.compositions import optimal_delta, optimal_delta_below, optimal_epsilon
-from dpkit.privacy.gaussian import GaussianDirection, GaussianPair, gaussian_delta, gaussian_delta_below, gaussian_epsilon
+from dpkit.privacy.gaussian_dp import GaussianDirection, GaussianPair, gaussian_delta, gaussian_delta_below, gaussian_epsilon
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Profile, PurePair
 
 PairTerms = Sequence[tuple[LossPair, int]]

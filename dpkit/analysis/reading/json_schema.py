@@ -66,8 +66,41 @@ def _data(registry: Registry) -> Schema:
             "description": keys.DATA["columns"],
             "additionalProperties": _column(),
         },
+        "join": {"description": keys.DATA["join"], "anyOf": [_join(), {"type": "array", "items": _join()}]},
+        **_expressions(keys.DATA),
     }
     return _object(properties, required=("source", "columns"), doc=keys.ROOT["data"])
+
+
+def _join() -> Schema:
+    properties: Schema = {
+        "table": keys.JOIN_TABLE.json_schema(),
+        "on": {
+            "description": keys.JOIN["on"],
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": {"type": "string"}},
+            ],
+        },
+        "columns": {
+            "type": "object",
+            "minProperties": 1,
+            "description": keys.JOIN["columns"],
+            "additionalProperties": _column(),
+        },
+    }
+    return _object(properties, required=tuple(keys.JOIN))
+
+
+def _expressions(described: Mapping[str, str]) -> Schema:
+    """`let` and `where`; YAML reads an unquoted number or truth value as such, and they are SQL, too."""
+    sql: Schema = {"type": ["string", "number", "boolean"]}
+    bounds = _scalars(keys.LET_LOWER, keys.LET_UPPER)
+    bounded = _object({"sql": {"description": keys.LET["sql"], **sql}, **bounds}, required=("sql",))
+    return {
+        "let": {"type": "object", "description": described["let"], "additionalProperties": {"anyOf": [sql, bounded]}},
+        "where": {"description": described["where"], **sql},
+    }
 
 
 def _column() -> Schema:
@@ -76,18 +109,22 @@ def _column() -> Schema:
         "number": [number],
         "category": [{"type": ["string", "integer", "boolean"]}],
         "boolean": [{"type": "boolean"}],
+        "date": [{"type": "string"}],
+        "time": [{"type": "string"}],
+        "text": [],
     }
     shapes: list[object] = [
         {"type": "array", "minItems": 2, "maxItems": 2, "items": number, "description": "[lower, upper]"},
-        {"const": "boolean"},
+        {"enum": ["boolean", "date", "time", "text", *keys.COLUMN_ALIASES]},
     ]
-    needed = {"number": ("lower", "upper"), "category": ("levels",), "boolean": ("type",)}
+    typed = dict.fromkeys(("boolean", "date", "time", "text"), ("type",))
+    needed: dict[str, tuple[str, ...]] = {"number": ("lower", "upper"), "category": ("levels",), **typed}
     for kind in keys.COLUMN_KINDS:
         properties: dict[str, object] = {}
         for name, doc in keys.COLUMNS[kind].items():
             words = ["drop", "clip"] if name in ("infinite", "outside") else ["drop"]
             properties[name] = {"description": doc, "anyOf": [*standing[kind], {"enum": words}]}
-        properties["type"] = {"const": kind}
+        properties["type"] = {"enum": [kind, *(other for other, same in keys.COLUMN_ALIASES.items() if same == kind)]}
         if kind == "number":
             properties |= {
                 "lower": keys.LOWER.json_schema(),
@@ -139,10 +176,26 @@ def _step(registry: Registry) -> Schema:
         "id": {**keys.STEP_ID.json_schema(), "pattern": f"^{keys.STEP_NAME}$"},
         **_scalars(keys.SHARE),
         "run": {"enum": names, "description": keys.STEP["run"]},
+        "by": {"description": keys.STEP["by"], "anyOf": _groups()},
         "with": {"type": ["object", "null"], "description": keys.STEP["with"]},
+        **_expressions(keys.STEP),
     }
     rules = [_if_run(factory, registry) for factory in registry.algorithms]
     return {**_object(properties, required=("id", "run")), "allOf": rules}
+
+
+def _groups() -> list[object]:
+    """A column, a mapping, a list of these, or nothing."""
+    level: Schema = {"type": ["string", "number", "boolean"]}
+    properties: Schema = {
+        "column": keys.GROUP_COLUMN.json_schema(),
+        "levels": {"type": "array", "minItems": 1, "items": level, "description": keys.GROUP["levels"]},
+        "edges": keys.GROUP_EDGES.json_schema(),
+        "keys": {"const": "private", "description": keys.GROUP["keys"]},
+        "delta": keys.GROUP_DELTA.json_schema(),
+    }
+    one: list[object] = [{"type": "string", "minLength": 1}, _object(properties, required=("column",))]
+    return [*one, {"type": "array", "minItems": 1, "items": {"anyOf": one}}, {"type": "null"}]
 
 
 def _if_run(factory: Factory[Any], registry: Registry) -> Schema:

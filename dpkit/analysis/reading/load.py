@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpkit.analysis.outputs import objection, outputs_of
 from dpkit.analysis.reading import keys
+from dpkit.analysis.reading.expressions import with_expressions
 from dpkit.analysis.reading.nodes import NodeReader, described, joined, nearest, parameters
+from dpkit.analysis.reading.read_data_block import read_data_block
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Scalar, plain, read_yaml, without_end
 from dpkit.analysis.reading.spec import BudgetSpec, DataSpec, EngineSpec, Spec, StepSpec
+from dpkit.contracts.factories import AlgorithmFactory
+from dpkit.contracts.groups import ALLOWED as ALLOWED_GROUPS
+from dpkit.contracts.groups import read_groups, text_twin
+from dpkit.contracts.ledger_store import LedgerAddress
 from dpkit.contracts.registry import Registry
-from dpkit.data.columns.kinds import Boolean, Category, Column, Number
-from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
+from dpkit.data.columns.kinds import Text
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.block_engine import DEFAULT
-from dpkit.errors import DpkitError, InvalidValueError, PluginError, SpecError
+from dpkit.errors import DpkitError, PluginError, SpecError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins
 from dpkit.hooks.specs import PROJECT
-from dpkit.privacy.neighbours import Neighbours
-from dpkit.release.ledger.terms import fingerprint
+from dpkit.release.ledger.budget_terms import fingerprint
+from dpkit.release.ledger.ledger_address import has_password, ledger_place
 
 
 def load(path: str | os.PathLike[str], *, installed: Installed | None = None, outside: bool = False) -> Spec:
@@ -58,7 +63,8 @@ def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | No
     found = _plugins(reading, top, installed)
     folder = file.absolute().parent
     registry = reading.registry = None if found is None else found.registry
-    data = _data(reading, top.entries["data"], registry, folder) if "data" in top.entries else None
+    data = read_data_block(reading, top.entries["data"], registry, folder) if "data" in top.entries else None
+    data = None if data is None else _with_text_twins(data, top.entries.get("steps"))
     budget = _budget(reading, top.entries["budget"], registry, folder) if "budget" in top.entries else None
     engine: EngineSpec | None = DEFAULT_ENGINE
     if "engine" in top.entries:
@@ -66,7 +72,8 @@ def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | No
     steps = None
     if "steps" in top.entries and found is not None:
         setting = None if data is None else data.setting
-        steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries)
+        deltas = (0.0, False) if budget is None else _delta_of_keys(top.entries["steps"], budget, data)
+        steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries, deltas=deltas)
     report = reading.value(top, "", keys.REPORT)
     if reading.problems or found is None or data is None or budget is None or engine is None or steps is None:
         return None
@@ -81,19 +88,26 @@ def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | No
         budget=budget,
         engine=engine,
         steps=steps,
-        report=folder / str(report),
-        fingerprint=fingerprint({key: value for key, value in document.items() if key not in ("report", "engine")}),
+        report=folder / str(report or f"{file.stem}-report.html"),
+        fingerprint=fingerprint(_what_matters(document, data)),
         document=document,
         outside=outside,
         installed=found,
     )
 
 
+def _what_matters(document: Mapping[str, object], data: DataSpec) -> dict[str, object]:
+    """What an analysis is: what is written, and what stands in the public tables that it joins."""
+    found = {key: value for key, value in document.items() if key not in ("report", "engine")}
+    tables = [column.sql for column in data.schema.let if column.joined]
+    return {**found, "joined": tables} if tables else found
+
+
 def _check_report(reading: NodeReader, root: Node, spec: Spec) -> None:
     """Results must not replace what the analysis reads, nor what dpkit did not write, nor leave its folder."""
     place = root.entries.get("report", root) if isinstance(root, Entries) else root
     allowed = "a file in the folder of the analysis, or below it, that is not there or that dpkit wrote"
-    outputs, folder = outputs_of(spec.report), spec.path.absolute().parent.resolve()
+    outputs, folder = outputs_of(spec), spec.path.absolute().parent.resolve()
     for kind, path in outputs.items():
         if not spec.outside and not path.resolve().is_relative_to(folder):  # wherever links lead
             found = f"{str(path)!r} is outside of the folder of the analysis"
@@ -149,147 +163,6 @@ def _restricted(installed: Installed, names: tuple[str, ...]) -> Installed:
     return Installed(plugins=plugins, registry=registry)
 
 
-def _data(reading: NodeReader, node: Node, registry: Registry | None, folder: Path) -> DataSpec | None:
-    data = reading.mapping(node, "data")
-    if data is None:
-        return None
-    reading.keys(data, "data", keys.DATA, required=("source", "columns"))
-    source = _source(reading, data.entries["source"], registry, folder) if "source" in data.entries else None
-    schema = _schema(reading, data.entries["columns"], "data.columns") if "columns" in data.entries else None
-    unit = _unit(reading, data.entries["unit"]) if "unit" in data.entries else ROW
-    relation = reading.value(data, "data", keys.RELATION)
-    rows = reading.value(data, "data", keys.ROWS)
-    name = reading.value(data, "data", keys.NAME)
-    if source is None or schema is None or unit is None or relation is None:
-        return None
-    path, values = source
-    first = path if isinstance(path, str) else path[0]
-    stem = first if values is not None else Path(first).name.split(".")[0]
-    return DataSpec(
-        name=str(name or stem),
-        source=path,
-        source_parameters=values,
-        unit=unit,
-        neighbours=Neighbours(relation),
-        schema=schema,
-        rows=rows if isinstance(rows, int) else None,
-    )
-
-
-_COLUMN = "[lower, upper], `boolean`, or a mapping with `lower` and `upper`, with `levels`, or with `type: boolean`"
-_POLICIES = {
-    "number": ("missing", "nan", "text", "infinite", "outside"),
-    "category": ("missing", "unknown"),
-    "boolean": ("missing", "unknown"),
-}
-
-
-def _schema(reading: NodeReader, node: Node, path: str) -> Schema | None:
-    """The schema; None when any column is wrong."""
-    found = reading.mapping(node, path, "a mapping from the names of columns to what they hold")
-    if found is None:
-        return None
-    if not found.entries:
-        reading.problem(found, path, "no column is declared", "every column that a step reads")
-        return None
-    columns = [_column(reading, name, entry, joined(path, name)) for name, entry in found.entries.items()]
-    good = [column for column in columns if column is not None]
-    return Schema(columns=tuple(good)) if len(good) == len(columns) else None
-
-
-def _column(reading: NodeReader, name: str, node: Node, path: str) -> Column | None:
-    """`[lower, upper]`, `boolean`, or a mapping. Each policy is tried by itself, so that every wrong one is reported."""
-    if isinstance(node, Scalar) and node.value == "boolean":
-        return Boolean(name=name)
-    kind: object = None
-    if isinstance(node, Items) and len(node.items) == 2:
-        ends = dict(zip(("lower", "upper"), node.items, strict=True))
-        node, kind = Entries(entries=ends, keys=dict.fromkeys(ends, node.place), place=node.place), "number"
-    elif isinstance(node, Entries):
-        if "type" in node.entries:
-            kind = plain(node.entries["type"])
-            if kind not in keys.COLUMN_KINDS:
-                allowed, hint = ", ".join(keys.COLUMN_KINDS), nearest(kind, keys.COLUMN_KINDS)
-                reading.problem(node.entries["type"], joined(path, "type"), f"found {kind!r}", allowed, hint)
-                return None
-        else:
-            bounds = "lower" in node.entries or "upper" in node.entries
-            kind = "category" if "levels" in node.entries else "number" if bounds else None
-    if not isinstance(node, Entries) or not isinstance(kind, str):
-        reading.problem(node, path, "a column declares its bounds or its levels", _COLUMN)
-        return None
-    reading.keys(node, path, keys.COLUMNS[kind])
-    declared: dict[str, Any] = {"name": name}
-    make: Callable[..., Column] = Boolean
-    if kind == "number":
-        make = Number
-        for end in ("lower", "upper"):
-            if end not in node.entries:
-                hint = "Bounds are public knowledge about what values can be; they are never read from the data."
-                reading.problem(node, joined(path, end), f"a number needs its {end!r} bound", "a finite number", hint)
-        declared |= {key.name: reading.value(node, path, key) for key in (keys.LOWER, keys.UPPER, keys.WHOLE)}
-    elif kind == "category":
-        make, levels = Category, node.entries.get("levels")
-        if isinstance(levels, Items):
-            declared["levels"] = tuple(plain(level) for level in levels.items)
-        else:
-            reading.problem(
-                levels or node, joined(path, "levels"), "a category needs its levels", "a list of texts that differ"
-            )
-            return None
-    if None in declared.values():
-        return None
-    policies = {name: plain(node.entries[name]) for name in _POLICIES[kind] if name in node.entries}
-    before = len(reading.problems)
-    for given in ({}, *({name: policy} for name, policy in policies.items())):
-        try:
-            make(**declared, **given)
-        except InvalidValueError as error:
-            reading.refusal(error, node, path)
-            if not given:
-                return None
-    return make(**declared, **policies) if len(reading.problems) == before else None
-
-
-def _source(
-    reading: NodeReader, node: Node, registry: Registry | None, folder: Path
-) -> tuple[str | tuple[str, ...], Mapping[str, object] | None] | None:
-    path = "data.source"
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return str(folder / node.value), None
-    if isinstance(node, Items) and node.items:
-        files = reading.checked(node, path, keys.FILES)
-        return (tuple(str(folder / name) for name in files), None) if isinstance(files, tuple) else None
-    if not isinstance(node, Entries):
-        reading.problem(node, path, f"found {described(node)}", "a path, a glob, a list of them, or {run: NAME, with: {...}}")
-        return None
-    reading.keys(node, path, keys.NAMED, required=("run",))
-    name = reading.value(node, path, keys.RUN)
-    if not isinstance(name, str) or registry is None:
-        return None
-    try:
-        factory = registry.source(name)
-    except DpkitError as error:
-        reading.refusal(error, node.entries["run"], joined(path, "run"))
-        return None
-    given = node.entries.get("with")
-    inner = None if given is None else reading.mapping(given, joined(path, "with"))
-    values = parameters(reading, inner, joined(path, "with"), factory, node)
-    return None if values is None else (name, values)
-
-
-def _unit(reading: NodeReader, node: Node) -> PrivacyUnit | None:
-    if isinstance(node, Scalar) and node.value == "row":
-        return ROW
-    if not isinstance(node, Entries):
-        reading.problem(node, "data.unit", f"found {described(node)}", "row, or {column: NAME, at_most: ROWS}")
-        return None
-    reading.keys(node, "data.unit", keys.UNIT, required=("column", "at_most"))
-    column = reading.value(node, "data.unit", keys.UNIT_COLUMN)
-    at_most = reading.value(node, "data.unit", keys.AT_MOST)
-    return PrivacyUnit(column=column, at_most=at_most) if isinstance(column, str) and isinstance(at_most, int) else None
-
-
 def _budget(reading: NodeReader, node: Node, registry: Registry | None, folder: Path) -> BudgetSpec | None:
     budget = reading.mapping(node, "budget")
     if budget is None:
@@ -312,8 +185,18 @@ def _budget(reading: NodeReader, node: Node, registry: Registry | None, folder: 
                 reading.problem(at, "budget.accept", f"there is no loss rule named {name!r}", "", nearest(name, rules))
     if not isinstance(epsilon, float) or not isinstance(delta, float) or not isinstance(accept, tuple):
         return None
-    path = folder / ledger if isinstance(ledger, str) else None
-    return BudgetSpec(epsilon=epsilon, delta=delta, accountant=str(accountant), ledger=path, accept=accept)
+    place = None
+    if isinstance(ledger, str):
+        try:
+            place = ledger_place(ledger, folder)
+            if LedgerAddress.is_in(ledger) and has_password(LedgerAddress(ledger)):
+                found = "an address with a password, which everybody who sees this file would know"
+                allowed = "an address without one (it belongs into ~/.pgpass), or a name of your list of ledgers"
+                reading.problem(budget.entries["ledger"], "budget.ledger", found, allowed)
+        except DpkitError as error:
+            reading.problem(budget.entries["ledger"], "budget.ledger", str(error))
+            return None
+    return BudgetSpec(epsilon=epsilon, delta=delta, accountant=str(accountant), ledger=place, accept=accept)
 
 
 DEFAULT_ENGINE = EngineSpec(name=DEFAULT, parameters={})
@@ -349,7 +232,13 @@ def _engine(reading: NodeReader, node: Node, registry: Registry) -> EngineSpec |
 
 
 def _steps(
-    reading: NodeReader, node: Node, installed: Installed, setting: DeclaredSetting | None, *, listed: bool
+    reading: NodeReader,
+    node: Node,
+    installed: Installed,
+    setting: DeclaredSetting | None,
+    *,
+    listed: bool,
+    deltas: tuple[float, bool],
 ) -> tuple[StepSpec, ...] | None:
     if not isinstance(node, Items) or not node.items:
         reading.problem(node, "steps", f"found {described(node)}", "a list of at least one step")
@@ -371,7 +260,7 @@ def _steps(
                 found = f"the id {name!r} is that of steps[{seen[name]}]"
                 reading.problem(step.entries["id"], joined(path, "id"), found, "ids that differ")
             seen.setdefault(name, number)
-        steps.append(_step(reading, step, path, name, installed, setting, listed=listed))
+        steps.append(_step(reading, step, path, name, installed, setting, listed=listed, deltas=deltas))
     good = [step for step in steps if step is not None]
     return tuple(good) if len(good) == len(node.items) else None
 
@@ -385,6 +274,7 @@ def _step(
     setting: DeclaredSetting | None,
     *,
     listed: bool,
+    deltas: tuple[float, bool],
 ) -> StepSpec | None:
     share = reading.value(node, path, keys.SHARE)
     run = reading.value(node, path, keys.RUN)
@@ -399,14 +289,99 @@ def _step(
         found = f"there is no algorithm named {run!r}"
         reading.problem(node.entries["run"], joined(path, "run"), found, ", ".join(known) or "none is installed", hint)
         return None
+    if setting is not None:
+        schema = with_expressions(reading, node, path, setting.schema)
+        setting = None if schema is None else replace(setting, schema=schema)
     given = node.entries.get("with")
     inner = None if given is None or plain(given) is None else reading.mapping(given, joined(path, "with"))
     values = parameters(reading, inner, joined(path, "with"), known[run], node)
-    if values is None or setting is None or not isinstance(name, str) or not isinstance(share, float):
+    by = _groups(reading, node, path, known[run], setting, deltas)
+    if values is None or by is None or setting is None or not isinstance(name, str) or not isinstance(share, float):
         return None
+    values = {**values, **by}
     try:
         algorithm = known[run].prepare(setting, **values)
     except DpkitError as error:
         reading.refusal(error, inner or node, joined(path, "with"))
         return None
-    return StepSpec(id=name, run=run, share=share, parameters=values, algorithm=algorithm)
+    return StepSpec(id=name, run=run, share=share, parameters=values, setting=setting, algorithm=algorithm)
+
+
+def _groups(
+    reading: NodeReader,
+    node: Entries,
+    path: str,
+    factory: AlgorithmFactory,
+    setting: DeclaredSetting | None,
+    deltas: tuple[float, bool],
+) -> Mapping[str, object] | None:
+    """What a step says under `by`, if anything; None where it is wrong. Each entry is tried by itself, so that all are told."""
+    given = node.entries.get("by")
+    if given is None or plain(given) is None:
+        return {}
+    path = joined(path, "by")
+    if not factory.takes_groups:
+        reading.problem(node.keys["by"], path, f"{factory.name} has no groups", "left out")
+        return None
+    before = len(reading.problems)
+    entries = given.items if isinstance(given, Items) else (given,)
+    if not entries:
+        reading.problem(given, path, "found an empty list", ALLOWED_GROUPS)
+    listed = []
+    for entry in entries:
+        written = plain(entry)
+        if isinstance(entry, Entries):
+            reading.keys(entry, path, keys.GROUP, required=("column",))
+            if isinstance(written, dict) and "keys" in written:
+                delta, alone = deltas
+                written["noise"] = "geometric" if alone else "gaussian"
+                written["delta"] = delta if written.get("delta") is None else written["delta"]
+                if not written["delta"]:
+                    hint = "Keys that nobody declared need one: with `delta: 0` every key would have to come out, or none."
+                    reading.problem(entry, joined(path, "keys"), "the budget has no delta", "a budget with a `delta`", hint)
+        listed.append(written)
+        if setting is not None and len(reading.problems) == before:
+            try:
+                read_groups(setting, written)
+            except DpkitError as error:
+                reading.refusal(error, entry, path)
+    if setting is None or len(reading.problems) > before:
+        return None
+    try:
+        read_groups(setting, listed)
+    except DpkitError as error:
+        reading.refusal(error, given, path)
+        return None
+    return {"by": listed}
+
+
+def _private_keys(steps: Node | None) -> list[tuple[Entries, str]]:
+    """The steps that look for keys that nobody declared, each with the column."""
+    found = []
+    for step in steps.items if isinstance(steps, Items) else ():
+        by = step.entries.get("by") if isinstance(step, Entries) else None
+        for entry in by.items if isinstance(by, Items) else (by,):
+            written = plain(entry) if isinstance(entry, Entries) else None
+            if isinstance(step, Entries) and isinstance(written, dict) and "keys" in written:
+                found.append((step, str(written.get("column"))))
+    return found
+
+
+def _with_text_twins(data: DataSpec, steps: Node | None) -> DataSpec:
+    """With columns read as texts, beside what they are declared as, where a step looks for keys in them."""
+    declared = {column.name: column for column in data.schema.columns}
+    wanted = [name for _, name in _private_keys(steps) if name in declared and not isinstance(declared[name], Text)]
+    twins = tuple(Text(name=text_twin(name), cell=name) for name in dict.fromkeys(wanted) if text_twin(name) not in declared)
+    return replace(data, schema=replace(data.schema, columns=(*data.schema.columns, *twins))) if twins else data
+
+
+def _delta_of_keys(steps: Node, budget: BudgetSpec, data: DataSpec | None) -> tuple[float, bool]:
+    """The delta of each step that looks for keys: together half of the budget's; all of it where nothing else needs any. And
+    whether it is so: every step counts keys of which a person has one.
+    """
+    private = _private_keys(steps)
+    every = steps.items if isinstance(steps, Items) else ()
+    runs = [step.entries.get("run") for step, _ in private]
+    counts = [run for run in runs if isinstance(run, Scalar) and run.value == "count"]
+    alone = data is not None and data.unit.at_most == 1 and len(counts) == len(every)
+    return budget.delta * (0.999 if alone else 0.5) / max(1, len(private)), alone

@@ -10,7 +10,7 @@ import codecs
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -25,11 +25,14 @@ MOST_NODES = 100_000
 
 DEEPEST = 40
 
-_OF_DATA = (".csv", ".tsv", ".parquet", ".pq")
-_OF_AN_ANALYSIS = re.compile(
-    rb"""^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[ \t{]*+["']?(?:dpkit|data|budget|steps)["']?[ \t]*:""", re.MULTILINE
+_OF_DATA = (
+    *(".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".jsonl", ".ndjson", ".xlsx"),
+    *(".gz", ".zip", ".zst", ".db", ".sqlite", ".sqlite3", ".duckdb", ".ledger"),
 )
-"""A line that begins with a key of its root; a file without one is taken for something else."""
+_ROOT_KEY = re.compile(
+    rb"""^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[ \t{]*+["']?(dpkit|data|budget|steps)["']?[ \t]*:""", re.MULTILINE
+)
+"""A line that begins with a key of an analysis."""
 
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
@@ -52,11 +55,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scalar:
-    """One value. `quoted` when it was written with quotes, or as a block of text."""
+    """One value. `quoted` when it was written with quotes, or as a block of text; `written` is how it stands in the file."""
 
     value: Plain
     place: Place
     quoted: bool = False
+    written: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +91,19 @@ def read_yaml(path: Path) -> Node:
     except OSError as error:
         reason = {FileNotFoundError: "there is no such file", IsADirectoryError: "it is a folder"}.get(type(error))
         raise _broken(str(path), Place(line=1, column=1), reason or f"it cannot be read ({error.strerror})") from None
-    plain_content = content.replace(b"\0", b"")  # of UTF-16, too
-    if path.suffix.lower() in _OF_DATA or (plain_content.strip() and not _OF_AN_ANALYSIS.search(plain_content)):
+    if path.suffix.lower() in _OF_DATA or not _looks_like_an_analysis(content):
         allowed = "YAML that begins with `dpkit: 1`; is this the data?"  # which must not be shown
         raise _broken(str(path), Place(line=1, column=1), "it is not an analysis", allowed)
     return parse_yaml(content, file=str(path))
+
+
+def _looks_like_an_analysis(content: bytes) -> bool:
+    """Whether lines begin with `dpkit`, or with two other keys of an analysis. Messages quote what an analysis says, and data
+    that was named in its place must not be quoted. An empty file has nothing to show.
+    """
+    without_zeros = content.replace(b"\0", b"")  # of UTF-16, too
+    found = set(_ROOT_KEY.findall(without_zeros))
+    return not without_zeros.strip() or b"dpkit" in found or len(found) > 1
 
 
 def parse_yaml(content: bytes, *, file: str) -> Node:
@@ -136,6 +148,23 @@ def plain(node: Node) -> object:
     if isinstance(node, Items):
         return [plain(item) for item in node.items]
     return {key: plain(value) for key, value in node.entries.items()}
+
+
+def place_within(node: Scalar, start: int) -> Place:
+    """Where a character of a text stands: quotes, escapes, line ends and indentation are taken into account."""
+    text, written = str(node.value), node.written
+    style = written[:1] if node.quoted else ""
+    at = 1 if style in ("'", '"') else written.find("\n") + 1 if style in ("|", ">") else 0
+    for place, character in enumerate(text[: start + 1]):
+        if not character.isspace():
+            while at < len(written) and written[at] != character:
+                at += 1
+        if place < start:
+            at += 2 if character == style == "'" else 1
+    before = written[: min(at, len(written))]
+    lines = before.count("\n")
+    column = at - (before.rfind("\n") + 1) + 1 if lines else node.place.column + at
+    return Place(line=node.place.line + lines, column=column)
 
 
 def without_end(node: Node) -> Iterator[tuple[Place, float]]:
@@ -186,7 +215,10 @@ class _Conversion:
         quoted = node.style is not None
         # with `!!str` before it, PyYAML itself would have taken it for something else
         called_a_text = node.tag == _TAG + "str" and _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False)) != node.tag
-        return Scalar(value=node.value if quoted or called_a_text else resolve(node.value), place=place, quoted=quoted)
+        value = node.value if quoted or called_a_text else resolve(node.value)
+        start, end = node.start_mark, node.end_mark
+        written = "" if start.buffer is None else start.buffer[start.pointer : end.pointer]
+        return Scalar(value=value, place=place, quoted=quoted, written=written)
 
     def _entries(self, node: yaml.Node, place: Place, depth: int) -> Entries:
         entries: dict[str, Node] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpkit.contracts.algorithm import AnyAlgorithm
+from dpkit.contracts.ledger_store import LedgerPlace
 from dpkit.contracts.registry import Registry
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSpec:
-    """Where the rows are, and everything public about them. `source`: paths or globs, or the name of a plugin's source."""
+    """Where the rows are, and everything public about them. `source`: paths or globs, or the name of a plugin's source.
+
+    `is_named` where `name` was written; else it is read off the source. `joined` are the files of public tables.
+    `form` says how text files are written (`TextForm`).
+    """
 
     name: str
     source: str | tuple[str, ...]
@@ -30,6 +35,9 @@ class DataSpec:
     neighbours: Neighbours
     schema: Schema
     rows: int | None
+    is_named: bool = False
+    joined: tuple[Path, ...] = ()
+    form: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def setting(self) -> DeclaredSetting:
@@ -44,7 +52,7 @@ class BudgetSpec:
     epsilon: float
     delta: float
     accountant: str
-    ledger: Path | None
+    ledger: LedgerPlace | None
     accept: tuple[str, ...]
 
     @property
@@ -63,12 +71,16 @@ class EngineSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSpec:
-    """One step: its name, its algorithm, its relative share, and the algorithm as it was prepared for the data's setting."""
+    """One step: its name, its algorithm, its relative share, and the algorithm as it was prepared for its setting.
+
+    The setting is that of the data, with the columns and the condition that the step itself adds.
+    """
 
     id: str
     run: str
     share: float
     parameters: Mapping[str, object]
+    setting: DeclaredSetting = field(repr=False)
     algorithm: AnyAlgorithm = field(repr=False, compare=False)
 
 

@@ -46,8 +46,8 @@ def jsonable(value: object) -> object:
     return type(value).__name__
 
 
-def plan_document(plan: Plan) -> dict[str, object]:
-    """A plan as JSON."""
+def plan_document(plan: Plan, *, compared: bool = True) -> dict[str, object]:
+    """A plan as JSON; `compared` with what other accountants would charge, which interests before a run."""
     spec, explained, ledger = plan.spec, plan.explanation, plan.ledger
     return {
         "dpkit-plan": 1,
@@ -93,9 +93,10 @@ def plan_document(plan: Plan) -> dict[str, object]:
             {"because": str(claim.because), "status": claim.status, "assuming": list(claim.assuming)} for claim in plan.claims
         ],
         "accountants": {
-            name: jsonable(epsilon) for name, epsilon in ((explained.accountant, explained.epsilon), *explained.others)
+            name: jsonable(epsilon)
+            for name, epsilon in ((explained.accountant, explained.epsilon), *(explained.others if compared else ()))
         },
-        "cannot_price": list(explained.refused),
+        "cannot_price": list(explained.refused) if compared else [],
         "ledger": None
         if ledger is None
         else {
@@ -104,7 +105,9 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "is_paid": ledger.is_paid,
             "price": json.loads(dump(ledger.price)),
             "spent": json.loads(dump(ledger.balance.spent)),
+            "held": json.loads(dump(ledger.balance.reserved)),
             "remaining": json.loads(dump(ledger.balance.remaining)),
+            "epsilon": {"price": ledger.price_epsilon, **ledger.purse.as_json()},
         },
         "plugins": [
             {"name": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
@@ -116,16 +119,21 @@ def plan_document(plan: Plan) -> dict[str, object]:
 
 def result_document(result: Result) -> dict[str, object]:
     """A result as JSON: the plan that was paid for, and the answers."""
+    from dpkit.analysis.showing.notes import answer_notes
+
     return {
         "dpkit-result": 1,
         "run": result.run,
         "simulation": result.simulation,
+        "complete": result.is_complete,
         "earlier": result.earlier,
         "ledger_digest": result.digest or None,
+        "ledger_epsilon": None if result.purse is None else result.purse.as_json(),
         "guarantee": result.sentence,
+        "notes": answer_notes(result),
         "answers": {name: jsonable(outcome.result) for name, outcome in result.outcomes.items()},
         "endings": {name: {"ending": outcome.ending, "steps": outcome.steps} for name, outcome in result.outcomes.items()},
-        "plan": plan_document(result.plan),
+        "plan": plan_document(result.plan, compared=False),
         "declared": result.plan.spec.document,
     }
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from dpkit.analysis.showing.documents import jsonable, split_coefficients
-from dpkit.analysis.showing.text import at_most, coefficients_table, flat, foretold_errors, release_rows
+from dpkit.analysis.showing.notes import answer_notes
+from dpkit.analysis.showing.text import (
+    at_most,
+    coefficients_table,
+    flat,
+    foretold_errors,
+    margin_title,
+    release_rows,
+    shown_tables,
+)
 from dpkit.numerics.rounding import format_down, format_up, in_full
 
 if TYPE_CHECKING:
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
     from dpkit.analysis.run_plan import Result
 
 
-def rendered(template: str, macro: str = "", **values: object) -> Markup:
+def render(template: str, macro: str = "", **values: object) -> Markup:
     """A template of dpkit's, by its path below dpkit/, or one of its macros, with these values."""
     found = environment().get_template(template)
     shown: Markup = getattr(found.module, macro)(**values).strip() if macro else Markup(found.render(**values))
@@ -43,15 +52,22 @@ def environment() -> Environment:
     found.filters |= {"coordinate": "{:.5g}".format, "percent": "{:.1%}".format}
     found.tests["finite"] = math.isfinite
     found.globals |= {"jsonable": jsonable, "split_coefficients": split_coefficients, "coefficients_table": coefficients_table}
-    found.globals |= {"flat": flat, "foretold_errors": foretold_errors, "release_rows": release_rows}
+    found.globals |= {
+        "margin_title": margin_title,
+        "shown_tables": shown_tables,
+        "flat": flat,
+        "foretold_errors": foretold_errors,
+        "release_rows": release_rows,
+    }
+    found.globals["answer_notes"] = answer_notes
     return found
 
 
 def plan_html(plan: Plan) -> str:
     """What a notebook shows of a plan."""
-    return str(rendered("analysis/showing/notebook.html", plan=plan, result=None))
+    return str(render("analysis/showing/notebook.html", plan=plan, result=None))
 
 
 def result_html(result: Result) -> str:
     """What a notebook shows of a result."""
-    return str(rendered("analysis/showing/notebook.html", plan=result.plan, result=result))
+    return str(render("analysis/showing/notebook.html", plan=result.plan, result=result))

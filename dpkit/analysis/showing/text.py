@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dpkit.analysis.showing.documents import Coefficient, accepted_lines, jsonable, split_coefficients
+from dpkit.analysis.showing.notes import answer_notes
+from dpkit.analysis.showing.tables import split_tables
 from dpkit.errors import visible
 from dpkit.numerics.rounding import format_down, format_up, in_full, outward
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.ledger.balance_in_epsilon import loss_text
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan, PlannedStep
@@ -194,12 +197,11 @@ def ledger_lines(plan: Plan) -> list[str]:
     found = plan.ledger
     if found is None:
         return ["ledger      none: nobody adds up this run and others", ""]
-    price = "nothing: this analysis was paid before" if found.is_paid else str(found.price)
+    price = "nothing: this analysis was paid before" if found.is_paid else loss_text(found.price_epsilon, found.price, up=True)
     return [
         f"ledger      {found.path}",
         f"  price     {price}",
-        f"  spent     {found.balance.spent}",
-        f"  left      {found.balance.remaining}",
+        *(f"  {name:<9} {words}" for name, words in found.purse.lines()),
         f"  run       {found.run}",
         "",
     ]
@@ -208,6 +210,7 @@ def ledger_lines(plan: Plan) -> list[str]:
 def result_text(result: Result) -> str:
     """What `dpkit run` prints: answers, then the guarantee."""
     lines = ["SIMULATION: made-up data, seeded noise. These are no answers.", ""] if result.simulation else []
+    notes = answer_notes(result)
     for step in result.plan.steps:
         outcome = result.outcomes.get(step.id)
         if outcome is None:
@@ -217,11 +220,17 @@ def result_text(result: Result) -> str:
         found, rest = split_coefficients(jsonable(outcome.result))
         if found:
             lines += [f"  {line}" for line in table(*coefficients_table(found))]
+        cells, rest = shown_tables(rest)
+        for place, (head, rows) in enumerate(cells):
+            lines += [f"  {margin_title(head)}:"] if place else []
+            lines += [f"  {line}" for line in table(head, rows)]
         lines += [f"  {one_line(name)}: {one_line(shown)}" for name, shown in flat(rest)]
+        lines += [f"  NOTE {text}" for text in notes.get(step.id, ())]
         for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {at_most(error)}")
+    spent = [] if result.purse is None else ["", "ledger", *(f"  {name:<7} {words}" for name, words in result.purse.lines())]
     anchor = [f"Ledger digest {result.digest}: keep it, for `dpkit ledger verify FILE --since`."] if result.digest else []
-    return visible("\n".join([*lines, "", result.sentence, *anchor]))
+    return visible("\n".join([*lines, *spent, "", result.sentence, *anchor]))
 
 
 def foretold_errors(step: PlannedStep, found: Sequence[Coefficient]) -> Mapping[str, float]:
@@ -235,6 +244,23 @@ def coefficients_table(found: Sequence[Coefficient]) -> tuple[tuple[str, ...], l
         return ("coefficient", "value"), [(one.name, number(one.value)) for one in found]
     rows = [(one.name, number(one.value), f"{at_least(one.lower)} to {at_most(one.upper)}") for one in found]
     return ("coefficient", "value", "95% interval"), [tuple(row) for row in rows]
+
+
+def shown_tables(answer: object) -> tuple[list[tuple[tuple[str, ...], list[list[str]]]], object]:
+    """The tables that an answer is, its cells as texts, and what else it says."""
+    tables, rest = split_tables(answer)
+    return [(one.columns, [list(map(_cell, row, one.columns)) for row in one.rows]) for one in tables], rest
+
+
+def margin_title(head: Sequence[str]) -> str:
+    """What a table below that of an answer is: the same by fewer columns, or of all cells together."""
+    told = head[: head.index("estimate")] if "estimate" in head else ()
+    groups = [name for name in told if name not in ("cell", "probability")]
+    return f"by {' and '.join(groups)}" if groups else "all together"
+
+
+def _cell(value: object, name: str) -> str:
+    return "-" if value is None else _short(value, name)
 
 
 def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str, str]]:

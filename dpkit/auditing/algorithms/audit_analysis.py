@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.analysis.plan import Plan
-from dpkit.auditing.algorithms.made_up_rows import RowSpace
-from dpkit.auditing.algorithms.what_is_asked import (
+from dpkit.auditing.algorithms.check_queries import (
     Fault,
     asked_under_scripts,
     equal_answers_equal_runs,
     query_faults,
     unlike_queries,
 )
+from dpkit.auditing.algorithms.made_up_rows import RowSpace
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.campaign import Watch
 from dpkit.auditing.certificates.certificate import AuditCertificate
@@ -25,13 +25,14 @@ from dpkit.auditing.search.metrics import is_measured
 from dpkit.auditing.search.sensitivity import Excess, search_sensitivity
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
+from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
 from dpkit.privacy.neighbours import Distance
 from dpkit.release.curator import planned_event
-from dpkit.release.simulated import Asked
+from dpkit.release.simulated_curator import Asked
 
 TRIES = 2000
 """Pairs of neighbours that are tried on each query."""
@@ -100,11 +101,12 @@ def audit_plan(
 
     `watch` makes what each audit tells how far it is: of its name, its place and how many there are.
     """
-    setting = plan.spec.data.setting
+    neighbours = plan.spec.data.neighbours
+    settings = {step.id: step.setting for step in plan.spec.steps}
     asked = [(step.id, query, mechanism) for step in plan.steps for query, mechanism in step.asked]
     targets: dict[tuple[str, Distance], tuple[str, Mechanism]] = {}
     for step, query, mechanism in asked:
-        at = _distance(setting, query, mechanism)
+        at = _distance(settings[step], query, mechanism)
         if at is not None:
             targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}: {mechanism!r}", mechanism))
     certificates: list[AuditCertificate] = []
@@ -116,21 +118,21 @@ def audit_plan(
             samples=samples,
             rng=seed,
             at=at,
-            neighbours=setting.neighbours,
+            neighbours=neighbours,
             time=time,
             watch=watch(name, place, len(targets)),
             name=name,
             registry=plan.spec.registry,
         )
-    queries = {f"{step}/{query.name}": query for step, query, _ in asked}
+    queries = {f"{step}/{query.name}": (step, query) for step, query, _ in asked}
     found = {
-        name: search_sensitivity(query, setting.neighbours, RowSpace(setting, query), tries=TRIES)
-        for name, query in queries.items()
+        name: search_sensitivity(query, neighbours, RowSpace(settings[step], query), tries=TRIES)
+        for name, (step, query) in queries.items()
     }
     left_out = [
         (name, distance.metric)
-        for name, query in queries.items()
-        for distance in query.sensitivity(setting.neighbours)
+        for name, (_, query) in queries.items()
+        for distance in query.sensitivity(neighbours)
         if not is_measured(distance.metric)
     ]
     excesses = [dataclasses.replace(excess, query=name) for name, excess in found.items() if excess is not None]
@@ -145,8 +147,8 @@ def audit_plan(
 
 def step_faults(plan: Plan, *, seed: int = 0) -> Iterator[Fault]:
     """Promises that the steps break: of each query that one asks, under scripted answers too, and of the runs themselves."""
-    setting = plan.spec.data.setting
     for step, planned in zip(plan.spec.steps, plan.steps, strict=True):
+        setting = step.setting
         rng = np.random.default_rng([seed, 17])
         asked = [*planned.asked, *asked_under_scripts(step.algorithm, setting, planned.noise, rng=rng)]
         found = {
@@ -160,12 +162,12 @@ def step_faults(plan: Plan, *, seed: int = 0) -> Iterator[Fault]:
             steered = equal_answers_equal_runs(step.algorithm, setting, planned.noise, rng=rng)
             if steered is not None:
                 yield dataclasses.replace(steered, subject=f"step {step.id}")
-        yield from _cheap_noise(planned.id, asked, plan)
+        yield from _cheap_noise(planned.id, asked, setting, plan.spec.registry)
 
 
-def _cheap_noise(step: str, asked: Sequence[Asked], plan: Plan) -> Iterator[Fault]:
+def _cheap_noise(step: str, asked: Sequence[Asked], setting: Setting, registry: Registry) -> Iterator[Fault]:
     """Noise whose event, which is charged, is cheaper than all that it claims: a sample that nobody draws, say."""
-    setting, registry, seen = plan.spec.data.setting, plan.spec.registry, set()
+    seen = set()
     for query, mechanism in asked:
         at = _distance(setting, query, mechanism)
         event = planned_event(setting, query, mechanism)

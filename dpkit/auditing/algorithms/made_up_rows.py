@@ -8,6 +8,7 @@ import numpy as np
 
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.setting import Setting
+from dpkit.data.columns.dates import Date, Time
 from dpkit.data.columns.kinds import Boolean, Category, Column
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.block_engine import BlockEngine
@@ -49,7 +50,8 @@ def _cells(column: Column, shares: Sequence[float]) -> list[object]:
         return [column.levels[round(share * upper)] for share in shares]
     if isinstance(column, Boolean):
         return [share > 0.5 for share in shares]
-    return [lower + share * (upper - lower) for share in shares]
+    codes = [lower + share * (upper - lower) for share in shares]
+    return [column.cell(code) for code in codes] if isinstance(column, Date | Time) else list(codes)
 
 
 def _table(setting: DeclaredSetting, cells: Table) -> Table:
@@ -79,7 +81,7 @@ class RowSpace:
         self.lower, self.upper = ranges[:, 0], ranges[:, 1]
         if isinstance(setting, DeclaredSetting):
             columns = setting.schema.select(tuple(names))
-            whole = [hasattr(column, "levels") or getattr(column, "whole", True) for column in columns]
+            whole = [bool(getattr(column, "levels", ())) or getattr(column, "whole", True) for column in columns]
         else:
             whole = [bool(setting.levels(name)) for name in names]
         self.whole = np.array(whole, dtype=np.bool_)

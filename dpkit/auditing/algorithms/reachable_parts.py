@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import math
 import types
 from collections.abc import Iterator, Mapping, Set
+from functools import partial
 
 import numpy as np
 
@@ -47,9 +49,13 @@ def _inside(part: object) -> list[object]:
     if isinstance(part, types.FunctionType):
         cells = [cell.cell_contents for cell in part.__closure__ or () if _is_full(cell)]
         return [*cells, *(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values(), part.__dict__]
+    if isinstance(part, partial):
+        return [part.func, part.args, part.keywords]
     slots = [name for kind in type(part).__mro__ for name in _slots(kind)]
     named = [getattr(part, name) for name in slots if name != "__dict__" and hasattr(part, name)]
-    return [*named, *(vars(part).values() if hasattr(part, "__dict__") else ())]
+    if hasattr(part, "__dict__"):
+        return [*named, *vars(part).values()]
+    return named or gc.get_referents(part)  # a deque, an iterator, a generator: what is written in C tells it there alone
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dpkit.contracts.setting import Setting
 from dpkit.privacy.events import Event, flatten
 from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
-from dpkit.release.simulated import Request, SimulatedCurator, Value
+from dpkit.release.simulated_curator import Request, SimulatedCurator, Value
 
 Script = Callable[[int, Query], Value]
 """What a scripted curator answers to its n-th release."""

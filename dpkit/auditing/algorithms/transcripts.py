@@ -15,20 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.accounting import account
-from dpkit.auditing.arguments import AuditPlan, plan_audit, seed_of
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.bets import OutputEvent as Witnessed
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe, decode, encode
-from dpkit.auditing.falsifiers.records import COVERAGE
+from dpkit.auditing.falsifiers.runs_and_ledgers import COVERAGE
+from dpkit.auditing.plan_audit import AuditPlan, plan_audit, seed_of
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
+from dpkit.data.columns.dates import Date, Time
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number, Policy
 from dpkit.data.columns.schema import PrivacyUnit, Schema
+from dpkit.data.expressions.derived import Derived, derive, require
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.block_engine import BlockEngine
 from dpkit.data.tables.open_source import open_source
@@ -43,13 +45,13 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.curator import Purse
 from dpkit.release.driver import drive
 from dpkit.release.noise import check_delivery, release_exactly
-from dpkit.release.simulated import Request, SimulatedCurator
+from dpkit.release.simulated_curator import Request, SimulatedCurator
 
 SIDES = ("first dataset", "second dataset")
 _DELTA = 1e-3
 Columns = Mapping[str, Sequence[Any]]
 """Named columns of a small, made-up dataset."""
-_KINDS: dict[str, type] = {"Number": Number, "Category": Category, "Boolean": Boolean}
+_KINDS: dict[str, type] = {"Number": Number, "Category": Category, "Boolean": Boolean, "Date": Date, "Time": Time}
 
 
 def audit_algorithm(
@@ -256,18 +258,28 @@ def rerun_algorithm(
 def _encode_setting(setting: DeclaredSetting) -> dict[str, object]:
     return {
         "columns": [_column(column) for column in setting.schema.columns],
+        "let": [_derived(column) for column in setting.schema.let],
+        "where": [condition.sql for condition in setting.schema.where],
         "neighbours": setting.neighbours.value,
         "unit": {"column": setting.unit.column, "at_most": setting.unit.at_most},
         "rows": setting.rows,
     }
 
 
+def _derived(column: Derived) -> list[object]:
+    if column.joined:
+        raise InvalidValueError(field="schema", found="a joined table", allowed="columns that a recipe can hold", where="audit")
+    return [column.name, column.sql, column.lower, column.upper]
+
+
 def _column(column: Column) -> dict[str, object]:
     kind = type(column).__name__
     if _KINDS.get(kind) is not type(column):
-        raise InvalidValueError(field="schema", found=kind, allowed="Number, Category and Boolean columns", where="audit")
+        raise InvalidValueError(field="schema", found=kind, allowed="columns of dpkit's own kinds", where="audit")
     body: dict[str, object] = {"is": kind}
     for part in dataclasses.fields(column):  # type: ignore[arg-type]
+        if not part.init:
+            continue
         value = getattr(column, part.name)
         body[part.name] = {"policy": value.value} if isinstance(value, Policy) else encode(value)
     return body
@@ -285,7 +297,12 @@ def _decode_setting(node: Mapping[str, Any]) -> DeclaredSetting:
             columns.append(_KINDS[column["is"]](**fields))
         unit = PrivacyUnit(column=node["unit"]["column"], at_most=node["unit"]["at_most"])
         neighbours = Neighbours(node["neighbours"])
-        return DeclaredSetting(schema=Schema(columns=tuple(columns)), neighbours=neighbours, unit=unit, rows=node["rows"])
+        schema = Schema(columns=tuple(columns))
+        for name, sql, lower, upper in node.get("let", ()):
+            schema = schema.with_derived(derive(name, sql, schema.facts, lower=lower, upper=upper))
+        for sql in node.get("where", ()):
+            schema = schema.with_condition(require(sql, schema.facts))
+        return DeclaredSetting(schema=schema, neighbours=neighbours, unit=unit, rows=node["rows"])
     except (KeyError, TypeError, ValueError, DpkitError) as error:
         if isinstance(error, SerialisationError):
             raise

@@ -14,8 +14,8 @@ from dpkit.auditing.betting.lower_bound import Bound
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.certificates.certificate import Verdict
-from dpkit.auditing.outputs import Source
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs
 
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""
@@ -62,7 +62,7 @@ class Finding:
 
 
 def investigate(
-    subject: Subject,
+    subject: ClaimAtPair,
     processes: Sequence[Process],
     *,
     alpha: float,
@@ -76,7 +76,7 @@ def investigate(
     The average of e-processes is one, so the hypothesis is wrongly refuted with probability at most alpha over all processes,
     directions, points and looks (Ville). The bound has an error of its own, by a union bound.
     """
-    source = Source(subject.sampler, subject.pair, seed)
+    source = PairOutputs(subject.sampler, subject.pair, seed)
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
@@ -108,7 +108,7 @@ def investigate(
 
 def _report_refuted(
     decisive: Process,
-    source: Source,
+    source: PairOutputs,
     log_e: float,
     bound_alpha: float,
     budget: Budget,
@@ -134,7 +134,7 @@ def _report_refuted(
 
 
 def _report_survived(
-    subject: Subject, processes: Sequence[Process], pairs: int, threshold: float, bound_alpha: float, late: bool
+    subject: ClaimAtPair, processes: Sequence[Process], pairs: int, threshold: float, bound_alpha: float, late: bool
 ) -> Finding:
     leading = max(processes, key=lambda process: process.log_e)
     freezers = [process.freezer for process in processes if process.freezer is not None]

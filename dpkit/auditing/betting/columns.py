@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from dpkit.auditing.outputs import as_value, flat
+from dpkit.auditing.draw_outputs import as_value, flat
 from dpkit.numerics.special import Array, asfloat
 
 _COORDINATES, _COMPARED = 10, 6

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.auditing.betting.columns import Columns
-from dpkit.auditing.outputs import flat
+from dpkit.auditing.draw_outputs import flat
 from dpkit.numerics.special import Array, asfloat
 
 _BINS, _DEPTH, _TREES, _RATE, _RIDGE, _FEATURES = 24, 3, 24, 0.25, 4.0, 48

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet, cuts_of, tail_counts
+from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.profile import Point
-from dpkit.auditing.outputs import Rounder
+from dpkit.auditing.draw_outputs import Rounder
 from dpkit.numerics.special import Array
 
 
@@ -18,7 +18,7 @@ from dpkit.numerics.special import Array
 class TailEvent:
     """A fixed event: the set of a bet on one column of a bank that learns no more."""
 
-    bank: Bank
+    bank: ColumnScores
     bet: Bet
     rounder: Rounder | None = None
 
@@ -72,11 +72,11 @@ class Freezer:
 
     _FIRST, _SHARE, _CHOOSING, _MOST = 256, 0.4, 3, 32_768
 
-    def __init__(self, bank: Bank, *, delta: float) -> None:
+    def __init__(self, bank: ColumnScores, *, delta: float) -> None:
         self._bank, self._delta = bank, delta
         self._next = self._FIRST
         self._seen = 0
-        self._choosing: tuple[Bank, int, list[tuple[Array, Array]]] | None = None
+        self._choosing: tuple[ColumnScores, int, list[tuple[Array, Array]]] | None = None
         self._events: list[tuple[TailEvent, int, list[int]]] = []
 
     def count(self, first: Array, second: Array) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, best_bets
+from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
 from dpkit.auditing.betting.profile import Point
-from dpkit.auditing.outputs import Rounder
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import Rounder
 from dpkit.numerics.special import Array
 
 _CAUTIOUS, _BOLD = 1.0, 0.1
@@ -65,7 +65,7 @@ class Prequential:
     supermartingale under the claim, whatever the columns are.
     """
 
-    def __init__(self, bank: Bank, points: Sequence[Point], *, opening: Sequence[Bet] = ()) -> None:
+    def __init__(self, bank: ColumnScores, points: Sequence[Point], *, opening: Sequence[Bet] = ()) -> None:
         self.bank = bank
         self._points = tuple(points)
         self._opening = tuple(opening)
@@ -125,7 +125,7 @@ class BettingProcess(Process):
     bounds = True
     """Whether its events also bound epsilon from below."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ClaimAtPair) -> None:
         self._subject = subject
         self._inner: Prequential | None = None
 

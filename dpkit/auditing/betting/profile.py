@@ -11,7 +11,7 @@ import numpy as np
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import in_full
 from dpkit.privacy.conversions import mean_cdp_delta, renyi_delta, renyi_epsilon, zcdp_to_renyi
-from dpkit.privacy.gaussian import gaussian_delta
+from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.loss_pairs import LossPair
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
 

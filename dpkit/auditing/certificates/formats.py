@@ -59,9 +59,9 @@ def as_html(certificates: Sequence[AuditCertificate]) -> str:
 
     Nothing is loaded from elsewhere, nothing runs, and every word from outside is escaped.
     """
-    from dpkit.analysis.showing.html import rendered
+    from dpkit.analysis.showing.html import render
 
-    return str(rendered("auditing/certificates/page.html", certificates=certificates, rows_of=rows_of))
+    return str(render("auditing/certificates/page.html", certificates=certificates, rows_of=rows_of))
 
 
 def as_junit(certificates: Sequence[AuditCertificate]) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from dpkit.auditing.audit import audit
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
-from dpkit.auditing.falsifiers.registered import others
-from dpkit.auditing.outputs import Sampler
+from dpkit.auditing.draw_outputs import Sampler
+from dpkit.auditing.falsifiers.builtin_falsifiers import others
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError
@@ -90,7 +90,7 @@ def _rerun(
 
         return rerun_algorithm(described, certificate, samples=samples, registry=registry)
     if certificate.hypothesis == "records":
-        from dpkit.auditing.falsifiers.records import audit_file
+        from dpkit.auditing.falsifiers.runs_and_ledgers import audit_file
 
         kind, _, path = certificate.target.partition(":")
         if kind not in ("ledger", "trace"):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpkit.auditing.betting.bank import Bank, columns_for
+from dpkit.auditing.betting.column_scores import ColumnScores, columns_for
 from dpkit.auditing.betting.processes import BettingProcess, Prequential
-from dpkit.auditing.outputs import Rounder
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import Rounder
 from dpkit.numerics.special import Array
 
 
@@ -18,10 +18,10 @@ class BlackBox(BettingProcess):
 
     name = "black box"
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ClaimAtPair) -> None:
         super().__init__(subject)
         self.rounder = Rounder()
 
     def open(self, outputs: Array) -> Prequential:
         """All columns that suit the outputs."""
-        return Prequential(Bank(columns_for(outputs.shape[1:], self._subject.pair, outputs)), self._subject.points)
+        return Prequential(ColumnScores(columns_for(outputs.shape[1:], self._subject.pair, outputs)), self._subject.points)

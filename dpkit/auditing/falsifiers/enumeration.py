@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpkit.mechanisms.exponential import Exponential
 from dpkit.mechanisms.randomized_response import RandomizedResponse
@@ -26,7 +26,7 @@ class Enumerable(Protocol):
         ...
 
 
-def outcomes_of(subject: Subject) -> Array | None:
+def outcomes_of(subject: ClaimAtPair) -> Array | None:
     """Outcomes along the first axis, shaped as samples are; None where they are not known or too many."""
     law, value = subject.density, np.asarray(subject.pair[0])
     if isinstance(law, Enumerable):

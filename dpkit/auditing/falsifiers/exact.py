@@ -9,8 +9,8 @@ import numpy as np
 from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.betting.profile import implied_delta
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
-from dpkit.auditing.subject import Subject
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
@@ -21,7 +21,7 @@ _TOLERANCE = 1e-9
 _NODES = 200_001
 
 
-def exact_profile(subject: Subject) -> Finding | None:
+def exact_profile(subject: ClaimAtPair) -> Finding | None:
     """delta(epsilon) of the declared density by quadrature, against the claim, for one-dimensional continuous outputs.
 
     It sees a wrong theorem, whatever delta is; it cannot see a sampler that does not follow its density.
@@ -50,7 +50,7 @@ def exact_profile(subject: Subject) -> Finding | None:
     return _compared(subject, "exact profile", masses, margin=1e-9 + 10.0 * gap)
 
 
-def exact_enumeration(subject: Subject) -> Finding | None:
+def exact_enumeration(subject: ClaimAtPair) -> Finding | None:
     """delta(epsilon) summed over all outcomes, where there are finitely many (or all but a negligible tail)."""
     outcomes = None if subject.density is None else outcomes_of(subject)
     if outcomes is None:
@@ -59,7 +59,7 @@ def exact_enumeration(subject: Subject) -> Finding | None:
     return _compared(subject, "exact enumeration", masses, margin=_TOLERANCE)
 
 
-def accountants_agree(subject: Subject) -> Finding | None:
+def accountants_agree(subject: ClaimAtPair) -> Finding | None:
     """Every accountant's epsilon for this event against the lower end that `pld` certifies; none may be below it."""
     from dpkit.accounting import account
     from dpkit.hooks.manager import default_registry
@@ -94,7 +94,7 @@ def accountants_agree(subject: Subject) -> Finding | None:
     return Finding(falsifier="accountant cross-check", verdict="not refuted")
 
 
-def _compared(subject: Subject, name: str, masses: list[Array], *, margin: float) -> Finding:
+def _compared(subject: ClaimAtPair, name: str, masses: list[Array], *, margin: float) -> Finding:
     """The largest excess of delta over what the claim implies, over points and directions."""
     worst: tuple[float, float, float, bool] | None = None
     for point in subject.points:
@@ -122,7 +122,7 @@ def _delta(masses: list[Array], ratio: float, forward: bool) -> float:
     return float(np.sum(np.maximum(p - ratio * q, 0.0)))
 
 
-def _reach(subject: Subject, middle: float) -> float | None:
+def _reach(subject: ClaimAtPair, middle: float) -> float | None:
     """How far from the middle both densities are still worth summing."""
     for power in range(-60, 200):
         reach = 2.0**power

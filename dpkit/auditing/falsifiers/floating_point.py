@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank
+from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.columns import Columns
 from dpkit.auditing.betting.processes import BettingProcess, Prequential
-from dpkit.auditing.outputs import as_value, flat
+from dpkit.auditing.draw_outputs import as_value, flat
 from dpkit.numerics.special import Array
 
 _ENTRIES = 4
@@ -57,4 +57,4 @@ class FloatingPoint(BettingProcess):
 
     def open(self, outputs: Array) -> Prequential:
         """Columns of the last bits alone."""
-        return Prequential(Bank([LastBits(self._subject.pair, outputs.shape[1:])]), self._subject.points)
+        return Prequential(ColumnScores([LastBits(self._subject.pair, outputs.shape[1:])]), self._subject.points)

@@ -10,9 +10,9 @@ import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.processes import Process
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs, as_value, flat
 from dpkit.auditing.falsifiers.enumeration import outcomes_of
-from dpkit.auditing.outputs import Source, as_value, flat
-from dpkit.auditing.subject import Subject
 from dpkit.numerics.special import Array
 
 POWERS = (1.1, 1.4, 2.0, 4.0, 11.0, 100.0)
@@ -26,7 +26,7 @@ _LEAN = 2e-6
 """What each sample is charged, because outputs are rounded to a grid of 2**-20 of the scale and densities are not."""
 
 
-class NoiseLaw(Process):
+class NoiseLawTest(Process):
     """A likelihood-ratio e-process: the declared law against sharper ones, averaged over these.
 
     Each alternative is a distribution, so its ratio to the declared law has mean 1 when the samples follow that. Only less
@@ -37,7 +37,7 @@ class NoiseLaw(Process):
     name = "noise law"
     alternatives: tuple[float, ...]
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ClaimAtPair) -> None:
         self._subject = subject
         self._logs = np.zeros(len(self.alternatives))
 
@@ -61,7 +61,7 @@ class NoiseLaw(Process):
         return self.alternatives[int(np.argmax(self._logs))]
 
 
-class DiscreteNoiseLaw(NoiseLaw):
+class DiscreteNoiseLaw(NoiseLawTest):
     """The declared probabilities f against f^t / sum(f^t), over powers t > 1, which are sharper.
 
     Discrete Laplace and Gaussian noise at a smaller scale, an exponential mechanism or a randomised response at a larger
@@ -70,12 +70,12 @@ class DiscreteNoiseLaw(NoiseLaw):
 
     alternatives = POWERS
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ClaimAtPair) -> None:
         super().__init__(subject)
         self._sums = [_log_sums(subject, side) for side in (0, 1)]
 
     @staticmethod
-    def suits(subject: Subject) -> bool:
+    def suits(subject: ClaimAtPair) -> bool:
         """Whether all outcomes are known, and have the probabilities that are declared."""
         outcomes = None if subject.density is None else outcomes_of(subject)
         if outcomes is None:
@@ -97,7 +97,7 @@ class DiscreteNoiseLaw(NoiseLaw):
         )
 
 
-def _log_sums(subject: Subject, side: int) -> list[float]:
+def _log_sums(subject: ClaimAtPair, side: int) -> list[float]:
     """ln of an upper bound on sum f^t for each power: outcomes beyond the enumerated ones add at most their mass to the t."""
     outcomes = outcomes_of(subject)
     assert outcomes is not None
@@ -107,12 +107,12 @@ def _log_sums(subject: Subject, side: int) -> list[float]:
     return [float(np.logaddexp(found, power * math.log(beyond))) + 1e-12 for found, power in zip(sums, POWERS, strict=True)]
 
 
-class ContinuousNoiseLaw(NoiseLaw):
+class ContinuousNoiseLaw(NoiseLawTest):
     """The declared density against the same one shrunk about the value, in as many dimensions as its noise fills."""
 
     alternatives = SCALES
 
-    def __init__(self, subject: Subject, *, dimension: int) -> None:
+    def __init__(self, subject: ClaimAtPair, *, dimension: int) -> None:
         super().__init__(subject)
         self._dimension = dimension
 
@@ -137,7 +137,7 @@ class ContinuousNoiseLaw(NoiseLaw):
         )
 
 
-def noise_law_of(subject: Subject, source: Source) -> Process | None:
+def noise_law_of(subject: ClaimAtPair, source: PairOutputs) -> Process | None:
     """The noise law that suits a subject: continuous noise about a value, or outcomes that can be enumerated; else None.
 
     Shrinking is a change of variables only where the noise fills a linear space, whose dimension a first draw tells, and the
@@ -157,7 +157,7 @@ def noise_law_of(subject: Subject, source: Source) -> Process | None:
     return ContinuousNoiseLaw(subject, dimension=int(np.linalg.matrix_rank(noise / np.where(widest > 0.0, widest, 1.0))))
 
 
-def _moves_with_the_value(subject: Subject, outputs: Array, shift: Array) -> bool:
+def _moves_with_the_value(subject: ClaimAtPair, outputs: Array, shift: Array) -> bool:
     here, there = subject.log_density(outputs, 0), subject.log_density(outputs + shift, 1)
     with np.errstate(invalid="ignore"):
         return bool(np.all((here == there) | (np.abs(here - there) <= 1e-6 * (1.0 + np.abs(here)))))

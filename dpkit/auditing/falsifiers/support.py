@@ -8,7 +8,7 @@ import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent
 from dpkit.auditing.betting.processes import Process
-from dpkit.auditing.subject import Subject
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.numerics.special import Array, asfloat
 
 _SHARES = (0.5, 0.1, 0.01)
@@ -23,7 +23,7 @@ class Support(Process):
 
     name = "support"
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ClaimAtPair) -> None:
         self._subject = subject
         self._delta = subject.delta
         self._hits, self._misses = [0, 0], [0, 0]

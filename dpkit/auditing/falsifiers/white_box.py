@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank
 from dpkit.auditing.betting.bets import Bet
+from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.columns import Columns
 from dpkit.auditing.betting.processes import BettingProcess, Prequential
 from dpkit.numerics.special import Array
@@ -63,4 +63,4 @@ class LikelihoodRatio(BettingProcess):
             for forward in (True, False)
             for share in (0.4, 0.9)
         ]
-        return Prequential(Bank([LogRatio(subject.log_density)]), subject.points, opening=opening)
+        return Prequential(ColumnScores([LogRatio(subject.log_density)]), subject.points, opening=opening)

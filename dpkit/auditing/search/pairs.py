@@ -14,12 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpkit.auditing.betting.bank import Bank, columns_for
 from dpkit.auditing.betting.bets import best_bets
+from dpkit.auditing.betting.column_scores import ColumnScores, columns_for
 from dpkit.auditing.betting.profile import Point
-from dpkit.auditing.outputs import Rounder, Source
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs, Rounder
 from dpkit.auditing.search.metrics import size_in
-from dpkit.auditing.subject import Subject
 from dpkit.contracts.factories import NeighbourPairs
 from dpkit.contracts.mechanism import Mechanism, Neighbouring
 from dpkit.contracts.registry import Registry
@@ -55,7 +55,7 @@ class PairSource(Protocol):
 
 
 def worst_pair(
-    subject: Subject,
+    subject: ClaimAtPair,
     candidates: PairGenerator | Iterable[Pair],
     *,
     seed: np.random.SeedSequence,
@@ -90,12 +90,12 @@ def worst_pair(
 class _Judge:
     """How badly a claim does at a pair, by the same random numbers at every pair; minus infinity where it cannot be sampled."""
 
-    subject: Subject
+    subject: ClaimAtPair
     entropy: tuple[int, ...]
 
     def __call__(self, pair: Pair) -> float:
         try:
-            source = Source(self.subject.sampler, pair, np.random.SeedSequence(self.entropy))
+            source = PairOutputs(self.subject.sampler, pair, np.random.SeedSequence(self.entropy))
             outputs = source.draw(_PILOT)
             return self._by_density(pair, outputs) if self.subject.density is not None else self._by_bets(pair, outputs)
         except (DpkitError, ValueError, TypeError, ArithmeticError):
@@ -103,7 +103,7 @@ class _Judge:
 
     def _by_density(self, pair: Pair, outputs: tuple[Array, Array]) -> float:
         """The largest delta(epsilon) - delta of the declared law, and a little of that at easier claims."""
-        here = Subject(sampler=self.subject.sampler, claim=self.subject.claim, pair=pair, density=self.subject.density)
+        here = ClaimAtPair(sampler=self.subject.sampler, claim=self.subject.claim, pair=pair, density=self.subject.density)
         with np.errstate(all="ignore"):
             ratios = [here.log_density(outputs[side], side) - here.log_density(outputs[side], 1 - side) for side in (0, 1)]
         clear = [np.nan_to_num(ratio, nan=0.0, posinf=700.0, neginf=-700.0) for ratio in ratios]
@@ -123,7 +123,7 @@ class _Judge:
         rounder = Rounder()
         one, two = rounder(outputs[0]), rounder(outputs[1])
         half = one.shape[0] // 2
-        bank = Bank(columns_for(one.shape[1:], pair, one))
+        bank = ColumnScores(columns_for(one.shape[1:], pair, one))
         bank.take((one[:half], two[:half]), (bank.scores(one[:half]), bank.scores(two[:half])))
         learned, held = (bank.scores(one[:half]), bank.scores(two[:half])), (bank.scores(one[half:]), bank.scores(two[half:]))
         total = 0.0
@@ -221,7 +221,9 @@ def _simplify(judge: _Judge, pair: Pair, score: float, at: Distance) -> Pair:
     return best
 
 
-def search_extremes(subject: Subject, usual: Sequence[Pair], at: Distance, *, seed: np.random.SeedSequence) -> tuple[Pair, ...]:
+def search_extremes(
+    subject: ClaimAtPair, usual: Sequence[Pair], at: Distance, *, seed: np.random.SeedSequence
+) -> tuple[Pair, ...]:
     """A pair at which the claim looks clearly worse than at the usual ones, if there is one among extremes."""
     first, second = seed.spawn(2)
     found = worst_pair(subject, extremes(at), seed=first, at=at)

@@ -17,13 +17,13 @@ from dpkit.hooks.manager import Installed, default_registry, installed_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(ZooEntry):
+class AuditableEntry(ZooEntry):
     """An entry that can be audited. `plugin` names where it is from; dpkit's own are of `dpkit`."""
 
     plugin: str
 
     @classmethod
-    def of(cls, declared: ZooEntry, *, plugin: str = "") -> Entry:
+    def of(cls, declared: ZooEntry, *, plugin: str = "") -> AuditableEntry:
         """The entry that a plugin declares."""
         return cls(plugin=plugin, **{part.name: getattr(declared, part.name) for part in fields(ZooEntry)})
 
@@ -49,11 +49,11 @@ class Entry(ZooEntry):
         return [one for one in found if one.falsifier != "none"]
 
 
-ZOO: tuple[Entry, ...] = tuple(Entry.of(entry, plugin="dpkit") for entry in ENTRIES)
+ZOO: tuple[AuditableEntry, ...] = tuple(AuditableEntry.of(entry, plugin="dpkit") for entry in ENTRIES)
 """dpkit's own entries. They are not registered by the hook: that would load the audit wherever plugins are loaded."""
 
 
-def whole_zoo(installed: Installed | None = None) -> tuple[Entry, ...]:
+def whole_zoo(installed: Installed | None = None) -> tuple[AuditableEntry, ...]:
     """dpkit's own entries, then those of plugins; one that takes the name of dpkit's own is left out, with a warning."""
     found = installed_plugins() if installed is None else installed
     declared = {entry.name: entry for entry in found.registry.zoo}
@@ -65,17 +65,17 @@ def whole_zoo(installed: Installed | None = None) -> tuple[Entry, ...]:
                 message = f"The zoo entry {name!r} of the plugin {plugin.name} was left out: dpkit has one of that name."
                 warnings.warn(message, PluginWarning, stacklevel=2)
             else:
-                added.append(Entry.of(declared[name], plugin=plugin.name))
+                added.append(AuditableEntry.of(declared[name], plugin=plugin.name))
     return (*ZOO, *added)
 
 
-def entry_named(name: str, registry: Registry | None = None) -> Entry:
+def entry_named(name: str, registry: Registry | None = None) -> AuditableEntry:
     """The entry of that name: dpkit's own, else that of an installed plugin."""
     known = (*ZOO, *(default_registry() if registry is None else registry).zoo)
     for entry in known:
         if entry.name == name:
-            return entry if isinstance(entry, Entry) else Entry.of(entry)
+            return entry if isinstance(entry, AuditableEntry) else AuditableEntry.of(entry)
     raise UnknownNameError(kind="zoo entry", name=name, known=[entry.name for entry in known])
 
 
-__all__ = ["ZOO", "Entry", "entry_named", "whole_zoo"]
+__all__ = ["ZOO", "AuditableEntry", "entry_named", "whole_zoo"]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.auditing.outputs import Sampler
+from dpkit.auditing.draw_outputs import Sampler
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace

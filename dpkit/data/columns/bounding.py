@@ -57,7 +57,7 @@ def found_rows(rows: Rows, *, key: bytes) -> Iterator[FoundRows]:
     start = 0
     for names, block in rows():
         owned = np.flatnonzero(np.array([name is not None for name in names], dtype=np.bool_))
-        person, content = _persons(names, key), _contents(block, key)
+        person, content = hashed_persons(names, key), _contents(block, key)
         yield FoundRows(position=owned + start, person=person[owned], content=content[owned])
         start += block.shape[0]
 
@@ -111,7 +111,8 @@ def _ranks(*sorted_keys: WordArray) -> WordArray:
     return (np.arange(size) - np.repeat(starts, np.diff(np.append(starts, size)))).astype(np.uint64)
 
 
-def _persons(names: list[str | None], key: bytes) -> WordArray:
+def hashed_persons(names: list[str | None], key: bytes) -> WordArray:
+    """A keyed 128-bit hash of whose each row is."""
     digests: dict[str | None, bytes] = {None: bytes(16)}
     for name in names:
         if name not in digests and name is not None:

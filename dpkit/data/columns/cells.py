@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 from fractions import Fraction
@@ -41,8 +42,11 @@ class Kind(IntEnum):
     TEXT = 3
 
 
-def read_numbers(cells: Cells) -> tuple[FloatArray, KindArray]:
-    """The number in each cell (possibly infinite; 0 where there is none), and what the cell is."""
+def read_numbers(cells: Cells, *, decimal_comma: bool = False) -> tuple[FloatArray, KindArray]:
+    """The number in each cell (possibly infinite; 0 where there is none), and what the cell is.
+
+    With `decimal_comma`, texts write 1.5 as 1,5; a text with a point is then no number, since nobody knows what it means.
+    """
     values = cells.values
     kinds = np.zeros(values.shape[0], dtype=np.uint8)
     if values.dtype.kind in "fiub":
@@ -52,7 +56,8 @@ def read_numbers(cells: Cells) -> tuple[FloatArray, KindArray]:
         kinds[absent] = Kind.NAN
         found[absent] = 0.0
     elif values.dtype.kind in "OUS":
-        found = _read_objects(values.tolist(), kinds)
+        items = values.tolist()
+        found = _read_objects([_with_point(item) for item in items] if decimal_comma else items, kinds)
     else:  # times, complex numbers, records: nothing that a number column understands
         found = np.zeros(values.shape[0])
         kinds[:] = Kind.TEXT
@@ -115,6 +120,27 @@ def _decimal_text(cell: decimal.Decimal) -> str | None:
         return str(found)
     digits_left = "".join(map(str, cell.as_tuple().digits)).rstrip("0")  # beyond every context
     return f"{'-' if cell.is_signed() else ''}{digits_left}E{cell.adjusted()}"
+
+
+def _with_point(cell: object) -> object:
+    """A cell whose number has a comma, with a point in its place; `.`, which is no number, for a text that has one already."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", errors="replace")
+    if not isinstance(cell, str):
+        return cell
+    text = str.__str__(cell)
+    return "." if "." in text else text.replace(",", ".", 1)
+
+
+_SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
+
+
+def plain_spelling(text: str) -> str:
+    """How a number would be spelt that a text writes with a point or an exponent: 1.0 and 1e0 as 1; any other text as it is."""
+    if len(text) > LONGEST_NUMBER or not any(sign in text for sign in ".eE") or not _SPELT.fullmatch(text):
+        return text
+    number = float(text)
+    return text_of(number) or text if abs(number) < 2.0**53 else text
 
 
 def _read_objects(items: list[object], kinds: KindArray) -> FloatArray:

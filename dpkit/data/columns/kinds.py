@@ -6,19 +6,21 @@ contributes zero to every query that reads the column, and still counts as a row
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as declared
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dpkit.contracts.table import Cells
-from dpkit.data.columns.cells import FloatArray, Kind, read_numbers, read_texts, text_of
+from dpkit.data.columns.cells import FloatArray, Kind, plain_spelling, read_numbers, read_texts, text_of
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
 from dpkit.numerics.rounding import in_full
-from dpkit.privacy.checks import finite_number, nonempty_text, tuple_of
+from dpkit.privacy.checks import finite_number, nonempty_text, one_of, tuple_of
 
 _FLOAT32_WHOLE = 2.0**24
 
@@ -34,8 +36,8 @@ class Policy(Enum):
 
 
 @runtime_checkable
-class Column(Protocol):
-    """What every kind of declared column does."""
+class Coded(Protocol):
+    """What is known of the codes of a column, whether it stands in the table or is derived."""
 
     @property
     def name(self) -> str:
@@ -52,6 +54,11 @@ class Column(Protocol):
         """Whether some cell could make its row contribute zero."""
         ...
 
+
+@runtime_checkable
+class Column(Coded, Protocol):
+    """What every kind of declared column does."""
+
     def encode(self, cells: Cells) -> FloatArray:
         """The code of each cell; NaN where the row is dropped."""
         ...
@@ -62,7 +69,8 @@ class Number:
     """A number between declared, public bounds; with `whole`, rounded to the nearest whole number (halves to even).
 
     Every policy is `Policy.DROP` (the row contributes zero) or a number that stands for the cell; what lies outside the
-    bounds, infinities included, may also be clipped to them. `nan` and `text` are as `missing` unless they are given.
+    bounds, infinities included, may also be clipped to them. `nan` and `text` are as `missing` unless they are given. `decimal`
+    is the sign before the decimals of a number that is written as a text: a point or a comma.
     """
 
     name: str
@@ -74,6 +82,7 @@ class Number:
     text: Policy | float | None = None
     infinite: Policy | float = Policy.CLIP
     outside: Policy | float = Policy.CLIP
+    decimal: str = declared(default=".", repr=False)
 
     def __post_init__(self) -> None:
         where = f"Number({nonempty_text(self.name, field='name', where='Number')})"
@@ -82,6 +91,7 @@ class Number:
         if upper > LARGEST_BOUND or (self.whole and not (lower.is_integer() and upper.is_integer())):
             allowed = "a whole number, as `lower`" if self.whole else "at most 2**400"
             raise InvalidValueError(field="upper", found=self.upper, allowed=allowed, where=where)
+        one_of(self.decimal, (".", ","), field="decimal", where=where)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         for field in ("nan", "text"):
@@ -117,7 +127,7 @@ class Number:
 
     def encode(self, cells: Cells) -> FloatArray:
         """The numbers, clipped and mapped."""
-        found, kinds = read_numbers(cells)
+        found, kinds = read_numbers(cells, decimal_comma=self.decimal == ",")
         codes = np.clip(np.rint(found) if self.whole else found, self.lower, self.upper) + 0.0  # minus zero is zero
         if self.outside is not Policy.CLIP:
             codes[(found < self.lower) | (found > self.upper)] = _code(self.outside)
@@ -139,7 +149,8 @@ _LAST_WHOLE = 2.0**53
 class Category:
     """One of a few declared, public levels; the code of a level is its place in the list.
 
-    Levels are compared as texts: the whole number 3, the text "3" and the float 3.0 are one level. `missing` and `unknown` are
+    Levels are compared as texts: the whole number 3, the float 3.0 and the texts "3" and "3.0" are one level, unless both texts
+    are declared. `missing` and `unknown` are
     `Policy.DROP` or a level; a text too long to be a level is unknown.
     """
 
@@ -183,14 +194,14 @@ class Category:
 
     def encode(self, cells: Cells) -> FloatArray:
         """The place of each level."""
-        places = {level: float(place) for place, level in enumerate(self.levels)}
+        places = _also_plainly_spelt({level: float(place) for place, level in enumerate(self.levels)})
         return _looked_up(read_texts(cells), places, missing=self._place(self.missing), unknown=self._place(self.unknown))
 
     def _place(self, policy: Policy | str) -> float:
         return np.nan if isinstance(policy, Policy) else float(self.levels.index(policy))
 
 
-_TRUTH = {**dict.fromkeys(("true", "t", "yes", "y", "1"), 1.0), **dict.fromkeys(("false", "f", "no", "n", "0"), 0.0)}
+TRUTH = {**dict.fromkeys(("true", "t", "yes", "y", "1"), 1.0), **dict.fromkeys(("false", "f", "no", "n", "0"), 0.0)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,10 +237,56 @@ class Boolean:
     def encode(self, cells: Cells) -> FloatArray:
         """1 for true and 0 for false."""
         texts = [None if text is None else text.strip().casefold() or None for text in read_texts(cells)]
-        return _looked_up(texts, _TRUTH, missing=_code(self.missing), unknown=_code(self.unknown))
+        return _looked_up(texts, TRUTH, missing=_code(self.missing), unknown=_code(self.unknown))
 
 
-def exact_in_float32(column: Column, *, narrow: bool = False) -> bool:
+TEXT_BITS = 52
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Any text: a column without declared levels, whose values come out only where enough people have them.
+
+    The code of a text is a number of 52 bits, made of the text alone. Two texts have the same one with a probability of 2**-52;
+    their rows are then counted together, which changes an answer and no price. A row without a text is dropped.
+    """
+
+    name: str
+    cell: str = ""
+
+    def __post_init__(self) -> None:
+        nonempty_text(self.name, field="name", where="Text")
+        object.__setattr__(self, "cell", self.cell or self.name)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest code."""
+        return 0.0, 2.0**TEXT_BITS - 1.0
+
+    @property
+    def may_drop(self) -> bool:
+        """A row without a text is dropped."""
+        return True
+
+    def encode(self, cells: Cells) -> FloatArray:
+        """The code of each text."""
+        texts = read_texts(cells)
+        known = {text: text_code(text) for text in set(texts) if text is not None}
+        return np.array([np.nan if text is None else known[text] for text in texts], dtype=np.float64)
+
+
+def text_code(text: str) -> float:
+    """A number of 52 bits that stands for a text."""
+    digest = hashlib.blake2b(text.encode("utf-8", errors="surrogatepass"), digest_size=8, person=b"dpkit text").digest()
+    return float(int.from_bytes(digest, "little") >> (64 - TEXT_BITS))
+
+
+def cell_of(column: Coded) -> str:
+    """The column of the table that a declared column is read from."""
+    return column.cell if isinstance(column, Text) else column.name
+
+
+def exact_in_float32(column: Coded, *, narrow: bool = False) -> bool:
     """Whether a float32 holds every code of a column exactly, by its declaration; `narrow`: its cells are float32 or shorter.
 
     Places in a list and truth values do, and whole numbers up to 2**24. Other numbers do where their cells are narrow and
@@ -238,10 +295,10 @@ def exact_in_float32(column: Column, *, narrow: bool = False) -> bool:
     lower, upper = column.range
     if isinstance(column, Category | Boolean):
         return upper < _FLOAT32_WHOLE
+    if getattr(column, "whole", False):
+        return lower >= -_FLOAT32_WHOLE and upper <= _FLOAT32_WHOLE
     if not isinstance(column, Number):
         return False
-    if column.whole:
-        return lower >= -_FLOAT32_WHOLE and upper <= _FLOAT32_WHOLE
     given = (column.missing, column.nan, column.text, column.infinite, column.outside)
     values = [lower, upper, *(value for value in given if isinstance(value, float))]
     with np.errstate(over="ignore"):
@@ -249,7 +306,20 @@ def exact_in_float32(column: Column, *, narrow: bool = False) -> bool:
 
 
 def _looked_up(texts: list[str | None], codes: Mapping[str, float], *, missing: float, unknown: float) -> FloatArray:
-    return np.array([missing if text is None else codes.get(text, unknown) for text in texts], dtype=np.float64)
+    """The code of each text: as it is written, else as the number would be spelt that it writes."""
+    known: dict[str | None, float] = {None: missing}
+    for text in set(texts) - {None}:
+        assert text is not None
+        known[text] = codes[text] if text in codes else codes.get(plain_spelling(text), unknown)
+    return np.array([known[text] for text in texts], dtype=np.float64)
+
+
+def _also_plainly_spelt(codes: Mapping[str, float]) -> Mapping[str, float]:
+    """The codes, also under their plain spelling: 1 for a level that is declared as 1.0. None that is ambiguous."""
+    others: dict[str, set[float]] = {}
+    for text, code in codes.items():
+        others.setdefault(plain_spelling(text), set()).add(code)
+    return {**{text: found.pop() for text, found in others.items() if len(found) == 1}, **codes}
 
 
 def _code(policy: Policy | float | None) -> float:

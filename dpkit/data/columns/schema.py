@@ -2,54 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.contracts.query import Block
 from dpkit.contracts.table import Batch
-from dpkit.data.columns.kinds import Column
+from dpkit.data.columns.cells import FloatArray
+from dpkit.data.columns.kinds import Coded, Column, cell_of
+from dpkit.data.expressions.derived import Condition, Derived, derive, require
+from dpkit.data.expressions.facts import Fact, fact_of
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import nonempty_text, tuple_of, whole_number
 from dpkit.privacy.neighbours import Neighbours
 
+Used = npt.NDArray[np.bool_]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """What the analyst declares of the data, from public knowledge alone: nothing here is ever read from the data."""
+    """What the analyst declares of the data, from public knowledge alone: nothing here is ever read from the data.
+
+    `columns` are those of the table. `let` are computed from them, row by row, each from those before it. Rows for which one
+    of `where` is not true contribute zero to every query. `extended` makes both from SQL.
+    """
 
     columns: tuple[Column, ...]
+    let: tuple[Derived, ...] = ()
+    where: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
-        allowed = "a tuple of Number, Category and Boolean columns, at least one"
+        allowed = "a tuple of Number, Category, Boolean, Date and Time columns, at least one"
         columns = tuple_of(self.columns, Column, field="columns", where="Schema", allowed=allowed)
-        names = [column.name for column in columns if isinstance(column, Column)]
-        if not names:
+        if not columns:
             raise InvalidValueError(field="columns", found=columns, allowed=allowed, where="Schema")
-        if len(set(names)) != len(names):
-            raise InvalidValueError(field="columns", found=tuple(names), allowed="names that differ", where="Schema")
         object.__setattr__(self, "columns", columns)
+        names = self.names
+        if len(set(names)) != len(names):
+            raise InvalidValueError(field="columns", found=names, allowed="names that differ", where="Schema")
+
+    @property
+    def every(self) -> tuple[Coded, ...]:
+        """The columns of the table, then the derived ones."""
+        return (*self.columns, *self.let)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """The names of all columns that queries may read, in order."""
+        return (*self.table_names, *(column.name for column in self.let))
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The names of the columns that the table must have, in order."""
         return tuple(column.name for column in self.columns)
 
-    def select(self, names: Sequence[str]) -> tuple[Column, ...]:
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The columns of the table that the declared ones are read from: one may be read in two ways."""
+        return self.cells_of(self.table_names)
+
+    def cells_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the table that these, declared ones, are read from."""
+        return tuple(dict.fromkeys(cell_of(column) for column in self.columns if column.name in names))
+
+    @property
+    def facts(self) -> Mapping[str, Fact | None]:
+        """What expressions may know of each column."""
+        return {column.name: fact_of(column) for column in self.every}
+
+    def extended(self, *, let: Mapping[str, str] | None = None, where: str | None = None) -> Schema:
+        """With more derived columns and one more condition, in SQL. `ExpressionError` for one that rows cannot answer alone."""
+        found = self
+        for name, sql in (let or {}).items():
+            found = found.with_derived(derive(nonempty_text(name, field="let", where="Schema"), sql, found.facts))
+        return found if where is None else found.with_condition(require(where, found.facts))
+
+    def with_derived(self, column: Derived) -> Schema:
+        """With one more derived column."""
+        return Schema(columns=self.columns, let=(*self.let, column), where=self.where)
+
+    def with_condition(self, condition: Condition) -> Schema:
+        """With one more condition on rows."""
+        return Schema(columns=self.columns, let=self.let, where=(*self.where, condition))
+
+    def select(self, names: Sequence[str]) -> tuple[Coded, ...]:
         """These columns, in this order; all of them when no name is given."""
-        known = {column.name: column for column in self.columns}
+        known = {column.name: column for column in self.every}
         for name in names:
             if name not in known:
                 raise UnknownNameError(kind="declared column", name=name, known=known)
-        return tuple(known[name] for name in names) if names else self.columns
+        return tuple(known[name] for name in names) if names else self.every
 
-    def encode(self, batch: Batch, names: Sequence[str]) -> Block:
-        """The codes of these columns, one row a record."""
-        block = np.empty((batch.rows, len(names)))
-        for place, column in enumerate(self.select(names)):
-            block[:, place] = column.encode(batch.cells[column.name])
+    def reads(self, names: Sequence[str], *, where: bool = True, given: Schema | None = None) -> tuple[str, ...]:
+        """The columns of the table from which these are made; with `where`, also those that decide which rows are used.
+
+        With `given`, which this schema extends: of the columns that it has, and without its conditions, which hold already.
+        """
+        there = self.table_names if given is None else given.names
+        wanted = set(names)
+        if where:
+            more = self.where if given is None else self.where[len(given.where) :]
+            wanted.update(name for condition in more for name in condition.columns)
+        wanted = self._needed(tuple(wanted), there)
+        return tuple(name for name in there if name in wanted)
+
+    def encode(self, batch: Batch, names: Sequence[str], *, used: Used | None = None) -> Block:
+        """The codes of these columns, one row a record that is used: those for which every condition holds, or as given."""
+        wanted = self.reads(names, where=used is None)
+        codes = {column.name: column.encode(batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
+        return self.block(codes, batch.rows, names, used=used)
+
+    def used_rows(self, batch: Batch) -> Used | None:
+        """For which rows every condition holds; None where there is no condition."""
+        if not self.where:
+            return None
+        wanted = self.reads(())
+        codes = {column.name: column.encode(batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
+        return self._used(codes, batch.rows, self.where)
+
+    def block(
+        self,
+        codes: dict[str, FloatArray],
+        rows: int,
+        names: Sequence[str],
+        *,
+        used: Used | None = None,
+        after: int = 0,
+    ) -> Block:
+        """The codes of these columns, from those that are there. The first `after` conditions are known to hold."""
+        if used is None and self.where[after:]:
+            used = self._used(codes, rows, self.where[after:])
+        if used is not None:
+            needed = self._needed(names)
+            codes = {name: found[used] for name, found in codes.items() if name in needed}
+            rows = int(np.count_nonzero(used))
+        self._derive(codes, rows, names)
+        block = np.empty((rows, len(names)))
+        for place, name in enumerate(names):
+            block[:, place] = codes[name]
         return block
+
+    def _used(self, codes: dict[str, FloatArray], rows: int, conditions: Sequence[Condition]) -> Used:
+        self._derive(codes, rows, [name for condition in conditions for name in condition.columns])
+        found = conditions[0].holds(codes, rows)
+        for condition in conditions[1:]:
+            found = found & condition.holds(codes, rows)
+        return found
+
+    def _needed(self, names: Sequence[str], there: Collection[str] = ()) -> set[str]:
+        """These columns, and those that they are made of, unless they are there already."""
+        wanted = set(names)
+        for column in reversed(self.let):
+            if column.name in wanted and column.name not in there:
+                wanted |= column.columns
+        return wanted
+
+    def _derive(self, codes: dict[str, FloatArray], rows: int, names: Sequence[str]) -> None:
+        """Add the derived columns among these, and those that they are made of."""
+        wanted = self._needed(names, there=codes)
+        for column in self.let:
+            if column.name in wanted and column.name not in codes:
+                codes[column.name] = column.codes(codes, rows)
 
     def sample(self, names: Sequence[str]) -> Block:
         """Three made-up rows: every column at its lower bound, in the middle, and at its upper bound."""
@@ -59,7 +174,7 @@ class Schema:
 
     def may_drop(self, names: Sequence[str]) -> bool:
         """Whether some record could contribute zero to a query that reads these columns."""
-        return any(column.may_drop for column in self.select(names))
+        return bool(self.where) or any(column.may_drop for column in self.select(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,13 @@ from dpkit.contracts.factories import EngineFactory
 from dpkit.contracts.parameters import Parameter
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import InMemory, Source
+from dpkit.contracts.undeclared_keys import HoldsKeys, KeyHolders
 from dpkit.data.setting import DeclaredSetting
-from dpkit.data.summing.parallel import mapped, usable_threads
-from dpkit.data.summing.sums import Prepared, QuerySums, Totals, dry_run, plan_sums
+from dpkit.data.summing.parallel import map_on_threads, usable_threads
+from dpkit.data.summing.query_sums import Prepared, QuerySums, Totals, dry_run, plan_sums
 from dpkit.data.tables.cached_source import CachedSource
 from dpkit.data.tables.source import DataSource
-from dpkit.errors import UnknownNameError
+from dpkit.errors import SourceError, UnknownNameError
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.checks import whole_number
 
@@ -77,6 +78,12 @@ class BlockEngine:
         if isinstance(self._source, Closing):
             self._source.close()
 
+    def key_holders(self, column: str) -> KeyHolders:
+        """Which texts a column holds, and how many people hold each."""
+        if not isinstance(self._source, HoldsKeys):
+            raise SourceError(source="the data", reason="this source cannot be looked through for keys.")
+        return self._source.key_holders(column)
+
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse queries of unknown columns, of wrong shapes, and such as fail on made-up rows. Reads no data."""
         self._plan(queries)
@@ -97,7 +104,7 @@ class BlockEngine:
         blocks = self._kept.blocks_of(plan.prepared)
         if blocks is not None:  # of an earlier pass
             totals = plan.zero()
-            for partial in mapped(plan.prepared_partial, blocks, threads=self._threads):
+            for partial in map_on_threads(plan.prepared_partial, blocks, threads=self._threads):
                 if partial is None:  # rows are needed
                     return self._from_source(plan)
                 totals = plan.merge(totals, partial)
@@ -112,11 +119,11 @@ class BlockEngine:
         keeping = self._kept.begin(plan.prepared)
         blocks = self._source.blocks(plan.columns, rows)
         if keeping:
-            for partial, prepared in mapped(plan.partial_and_prepared, blocks, threads=self._threads):
+            for partial, prepared in map_on_threads(plan.partial_and_prepared, blocks, threads=self._threads):
                 keeping = keeping and prepared is not None and self._kept.add(prepared)
                 totals = plan.merge(totals, partial)
         else:
-            for partial in mapped(plan.partial, blocks, threads=self._threads):
+            for partial in map_on_threads(plan.partial, blocks, threads=self._threads):
                 totals = plan.merge(totals, partial)
         self._kept.end(complete=keeping)
         return plan.finish(totals)

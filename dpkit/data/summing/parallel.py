@@ -31,7 +31,7 @@ def usable_threads() -> int:
     return max(1, min(cores, MOST_THREADS))
 
 
-def mapped(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
+def map_on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
     """`function` of each item, in order. At most two items a thread are under way, so memory does not grow."""
     with _controller().limit(limits=1, user_api="blas"):
         rest = iter(items)

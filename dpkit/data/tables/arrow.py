@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.cells import objects
+from dpkit.data.tables.files import no_such_file
 from dpkit.errors import MissingExtraError, SourceError, raise_alone
 
 _NARROW = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
@@ -144,7 +145,7 @@ def _whatever_it_says(source: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise_alone(SourceError(source=source, reason="there is no such file."))
+        raise_alone(no_such_file(source))
     except (pyarrow.ArrowException, OSError):
         raise_alone(SourceError(source=source, reason="it is not readable as what its name or type says."))
 

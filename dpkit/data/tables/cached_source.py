@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.query import Block
+from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.kinds import exact_in_float32
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.read_ahead import read_ahead
@@ -42,7 +43,7 @@ class CachedSource:
         narrow = source.float32_names if cells == "float32" else frozenset()
         self._short = {
             column.name: cells == "float32" and exact_in_float32(column, narrow=column.name in narrow)
-            for column in source.schema.columns
+            for column in source.schema.every
         }
         try:
             tempfile.TemporaryFile(dir=folder).close()  # refused now rather than after a charge
@@ -65,6 +66,10 @@ class CachedSource:
     def setting(self) -> DeclaredSetting:
         """What the source declares."""
         return self._source.setting
+
+    def key_holders(self, column: str) -> KeyHolders:
+        """Which texts a column holds, and how many people hold each: read from the data, since codes are no texts."""
+        return self._source.key_holders(column)
 
     def public_rows(self) -> int:
         """How many rows there are, where that is public."""

@@ -17,6 +17,7 @@ import numpy as np
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.cells import objects
 from dpkit.data.tables.csv_records import BYTE_ORDER_MARK, RecordRun, beginnings, runs_of, split
+from dpkit.data.tables.text_files import TextForm
 from dpkit.errors import SourceError
 
 FEWEST_LINES = 64
@@ -26,13 +27,9 @@ FEWEST_LINES = 64
 class CsvTable:
     """CSV files with a header each; all have the columns of the first."""
 
-    def __init__(self, paths: Sequence[str], *, delimiter: str = ",") -> None:
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-            raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} is not a single character.")
-        if "\ud800" <= delimiter <= "\udfff":
-            raise SourceError(source="CSV", reason=f"the delimiter {delimiter!r} cannot be written in UTF-8.")
+    def __init__(self, paths: Sequence[str], *, delimiter: str = ",", quote: str = '"', encoding: str = "utf-8") -> None:
+        self._form = TextForm(delimiter=delimiter, quote=quote, encoding=encoding)
         self.paths = tuple(paths)
-        self._delimiter = delimiter
         headers = [self._header(path) for path in self.paths]
         first = Counter(headers[0])
         self.names = tuple(name for name in headers[0] if first[name] == 1)
@@ -47,29 +44,31 @@ class CsvTable:
         """The records, in the order of files and of their places there."""
         for path in self.paths:
             header = self._header(path)
-            yield from CsvPiece(path=path, names=header, delimiter=self._delimiter).batches(names, rows)
+            yield from CsvPiece(path=path, names=header, form=self._form).batches(names, rows)
 
     def pieces(self, size: int) -> tuple[CsvPiece, ...]:
-        """Whole records, about `size` bytes of them a piece. Each file is read once, to see where records begin."""
+        """Whole records, about `size` bytes of them a piece. Each file is read once, to see where records begin; a file that is
+        compressed, or in another encoding or quoting, is one piece.
+        """
         found = []
         for path in self.paths:
             header = self._header(path)
-            starts = beginnings(path, self._delimiter, size)
+            starts = beginnings(path, self._form, size) if self._form.is_plain(path) else [0]
             for start, stop in zip(starts, [*starts[1:], None], strict=True):
-                piece = CsvPiece(path=path, names=header, delimiter=self._delimiter, start=start, stop=stop)
+                piece = CsvPiece(path=path, names=header, form=self._form, start=start, stop=stop)
                 found.append(piece)
         return tuple(found)
 
     def _header(self, path: str) -> tuple[str, ...]:
-        first = next(runs_of(path, self._delimiter), None)
+        first = next(runs_of(path, self._form), None)
         record = None if first is None else first.records()[0]
-        names = None if record is None else split(record, self._delimiter)
+        names = None if record is None else split(record, self._form.delimiter)
         if not names or not any(names):
             raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")
         if record is not None and b"\r" in record.replace(b"\r\n", b""):
             fix = "Lines end in LF or CRLF; write it again with one of them."
             raise SourceError(source=path, reason="a carriage return that ends no line is in its header.", fix=fix)
-        return tuple(names)
+        return tuple(self._form.as_written(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,33 +80,33 @@ class CsvPiece:
 
     path: str
     names: tuple[str, ...] = field(repr=False)
-    delimiter: str
+    form: TextForm
     start: int = 0
     stop: int | None = None
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The records, in order."""
         places = [self.names.index(name) for name in names]
-        runs = runs_of(self.path, self.delimiter, self.start, self.stop)
+        runs = runs_of(self.path, self.form, self.start, self.stop)
         for group in _grouped(runs, rows, skipping=1 if self.start == 0 else 0):  # the header
             yield self._batch(group, names, places) if names else Batch(rows=len(group), cells={})
 
     def _batch(self, raw: list[bytes | None], names: Sequence[str], places: list[int]) -> Batch:
         """Records as cells; None stands for one that was too long."""
-        plain = plain_cells(raw, self.delimiter, len(self.names), places)
+        plain = plain_cells(raw, self.form.delimiter, len(self.names), places)
         if plain is not None:
-            found = {name: Cells(values=objects(cells)) for name, cells in zip(names, plain, strict=True)}
+            found = {name: Cells(values=objects(self.form.as_written(cells))) for name, cells in zip(names, plain, strict=True)}
             return Batch(rows=len(raw), cells=found)
         records: list[list[str]] = []
         malformed = np.zeros(len(raw), dtype=np.bool_)
         width = len(self.names)
         empty = [""] * width
         for number, record in enumerate(raw):
-            cells = None if record is None else split(record, self.delimiter)
+            cells = None if record is None else split(record, self.form.delimiter)
             if cells is None or len(cells) != width:
                 malformed[number] = True
                 cells = empty
-            records.append(cells)
+            records.append(self.form.as_written(cells))
         mask = malformed if malformed.any() else None
         columns = {
             name: Cells(values=objects([cells[place] for cells in records]), missing=mask)

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
-from typing import BinaryIO
 
+from dpkit.data.tables.files import no_such_file
+from dpkit.data.tables.text_files import Readable, TextForm
 from dpkit.errors import SourceError, raise_alone
 
 LONGEST_RECORD = 1 << 20
@@ -71,26 +73,26 @@ class RecordRun:
         return self.begins + length if 0 < length < len(self.data) else None
 
 
-def runs_of(path: str, delimiter: str, start: int = 0, stop: int | None = None) -> Iterator[RecordRun]:
+def runs_of(path: str, form: TextForm, start: int = 0, stop: int | None = None) -> Iterator[RecordRun]:
     """Every record of a file that begins in a range of bytes; at `start` and `stop` a record must begin."""
     try:
-        with open(path, "rb") as file:
+        with closing(form.open(path)) as file:
             if start == 0 and file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
                 start = len(BYTE_ORDER_MARK)
-            yield from _runs(file, _grammar(delimiter), start, stop)
+            yield from _runs(file, _grammar(form.delimiter), start, stop)
     except FileNotFoundError:
-        raise_alone(SourceError(source=path, reason="there is no such file."))
+        raise_alone(no_such_file(path))
     except OSError as error:
         raise_alone(SourceError(source=path, reason=f"{error.strerror or 'it cannot be read'}."))
 
 
-def beginnings(path: str, delimiter: str, size: int) -> list[int]:
+def beginnings(path: str, form: TextForm, size: int) -> list[int]:
     """Places at which records begin, the first one 0, the others `size` bytes apart or as little more as records allow.
 
     Only a reading from the start of a file knows whether a line end is within quotes, so the whole file is read.
     """
     found: list[int] = []
-    for run in runs_of(path, delimiter):
+    for run in runs_of(path, form):
         found = found or [run.begins]
         while (place := run.first_from(found[-1] + size)) is not None:
             found.append(place)
@@ -178,7 +180,7 @@ def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     return re.compile(rf'(?:\A|{between})(?:"({body})"(?={between}|\Z)|([^{between}]*+))')
 
 
-def _runs(file: BinaryIO, grammar: _Grammar, start: int, stop: int | None) -> Iterator[RecordRun]:
+def _runs(file: Readable, grammar: _Grammar, start: int, stop: int | None) -> Iterator[RecordRun]:
     file.seek(start)
     data, begins, ended = b"", start, False  # what is read and not yet told, and its place: a record begins there
     while not ended and (stop is None or begins < stop):
@@ -213,7 +215,7 @@ def _shortened(run: RecordRun, stop: int) -> RecordRun:
     return RecordRun(begins=run.begins, data=data, quoted=kept)
 
 
-def _after_long_record(file: BinaryIO, data: bytes, grammar: _Grammar) -> int:
+def _after_long_record(file: Readable, data: bytes, grammar: _Grammar) -> int:
     """Where the next record begins. These are the first bytes of a record, up to where the file was read; they do not end it.
 
     Cells are let go as they are decided. A dot stands for the beginning of one that goes on and can no longer be quoted.
@@ -236,7 +238,7 @@ def _after_long_record(file: BinaryIO, data: bytes, grammar: _Grammar) -> int:
             return file.tell() - len(data) + end
 
 
-def _closed(file: BinaryIO, opened: int, grammar: _Grammar) -> int | None:
+def _closed(file: Readable, opened: int, grammar: _Grammar) -> int | None:
     """The place after the quote that closes the one at `opened`; None where none does."""
     body = re.compile(_BODY)
     file.seek(opened + 1)

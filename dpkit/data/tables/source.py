@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,11 @@ import numpy.typing as npt
 from dpkit.contracts.engine import Closing
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import Batch, DivisibleTable, OfFiles, OfFloat32, Table
+from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.cells import read_texts
+from dpkit.data.columns.held_keys import held_keys
+from dpkit.data.columns.kinds import cell_of
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.read_ahead import read_ahead
@@ -47,25 +51,36 @@ class SourcePart:
     schema: Schema
 
     def blocks(self, columns: Sequence[str], rows: int, *, kept: npt.NDArray[np.bool_] | None = None) -> Iterator[Block]:
-        """Every row, at most `rows` at a time; with `kept`, one truth value a row, only those."""
+        """Every row that is used, from at most `rows` at a time; with `kept`, one truth value a row, only those."""
+        for _, block in self.counted_blocks(columns, rows, kept=kept):
+            yield block
+
+    def counted_blocks(
+        self, columns: Sequence[str], rows: int, *, kept: npt.NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[int, Block]]:
+        """The same, each with the number of rows that were read for it."""
         names = [column.name for column in self.schema.select(columns)]
         start = 0
-        for batch in self._batches(names, rows):
-            block = self.schema.encode(batch, names)
-            yield block if kept is None else block[kept[start : start + batch.rows]]
+        for batch in self.batches(self.schema.cells_of(self.schema.reads(names, where=kept is None)), rows):
+            used = None if kept is None else kept[start : start + batch.rows]
+            yield batch.rows, self.schema.encode(batch, names, used=used)
             start += batch.rows
 
     def count(self) -> int:
         """How many rows there are."""
-        return sum(batch.rows for batch in self._batches((), ROWS_OF_A_SCAN))
+        return sum(batch.rows for batch in self.batches((), ROWS_OF_A_SCAN))
 
     def persons(self, column: str) -> Iterator[tuple[list[str | None], Block]]:
-        """Every row, batch by batch: whose it is, and the codes of all declared columns."""
-        declared = self.schema.names
-        for batch in self._batches(tuple(dict.fromkeys((*declared, column))), ROWS_OF_A_SCAN):
-            yield read_texts(batch.cells[column]), self.schema.encode(batch, declared)
+        """Every row, batch by batch: whose it is, and the codes of all columns of the table. A row that is not used, because
+        a condition does not hold, is nobody's: contributions are bounded among the rows that are.
+        """
+        for batch in self.batches(tuple(dict.fromkeys((*self.schema.cells, column))), ROWS_OF_A_SCAN):
+            names, used = read_texts(batch.cells[column]), self.schema.used_rows(batch)
+            if used is not None:
+                names = [name if there else None for name, there in zip(names, used.tolist(), strict=True)]
+            yield names, np.stack([found.encode(batch.cells[cell_of(found)]) for found in self.schema.columns], axis=1)
 
-    def _batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The table's batches; a reading that is given up is closed here, since Python prints what a forgotten one raises."""
         batches = self.table.batches(names, rows)
         try:
@@ -89,6 +104,7 @@ class DataSource:
         neighbours: Neighbours,
         in_memory: bool = False,
         key: bytes | None = None,
+        root: DataSource | None = None,
     ) -> None:
         self.schema = schema
         self.unit = unit
@@ -96,8 +112,11 @@ class DataSource:
         self.columns = schema.names
         self.setting = DeclaredSetting(schema=schema, neighbours=neighbours, unit=unit)
         """What is declared: a plan for anything else is a plan for other data."""
-        self.is_in_memory = in_memory
+        self.is_in_memory: bool = in_memory or (root is not None and root.is_in_memory)
         """Whether the codes are kept in memory after the first pass."""
+        self._keeps = in_memory
+        self._root = root
+        self._kept_twin: DataSource | None = None
         self._table = table
         self._whole = SourcePart(table=table, schema=schema)
         self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
@@ -115,17 +134,42 @@ class DataSource:
         raise TypeError("a source holds data and does not leave its process")
 
     def in_memory(self) -> DataSource:
-        """The same source, whose codes are kept after the first pass; the same rows of each person are used."""
-        source = DataSource(
+        """The same source, whose codes are kept after the first pass; the same rows of each person are used.
+
+        All views of one source share what is kept.
+        """
+        if self._root is not None:
+            return self._root.in_memory().view(self.schema)
+        if self._kept_twin is None:
+            self._kept_twin = DataSource(
+                table=self._table,
+                schema=self.schema,
+                unit=self.unit,
+                neighbours=self.neighbours,
+                in_memory=True,
+                key=self._key,
+            )
+        self._kept_twin.watch = self.watch
+        return self._kept_twin
+
+    def view(self, schema: Schema) -> DataSource:
+        """The same data with more derived columns, and fewer rows where more conditions must hold.
+
+        Its blocks are computed from those of this source. Only where persons are the unit and there are more conditions, the
+        table is read again: which rows of a person are used is decided among those for which the conditions hold.
+        """
+        shared = self.unit.column is None or schema.where == self.schema.where
+        found = DataSource(
             table=self._table,
-            schema=self.schema,
+            schema=schema,
             unit=self.unit,
             neighbours=self.neighbours,
-            in_memory=True,
+            in_memory=self.is_in_memory and not shared,
             key=self._key,
+            root=self if shared else None,
         )
-        source.watch = self.watch
-        return source
+        found.watch = None if shared else self.watch
+        return found
 
     @property
     def float32_names(self) -> frozenset[str]:
@@ -144,6 +188,34 @@ class DataSource:
             return ""
         return hashlib.sha256(json.dumps(seen).encode("ascii")).hexdigest()
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that are read; none for a table that names none."""
+        found: object = self._table.paths if isinstance(self._table, OfFiles) else ()
+        return tuple(map(os.path.abspath, found)) if isinstance(found, tuple) else ()
+
+    def contents(self) -> bytes:
+        """A digest of everything that a query can see: the codes of every row, and whose row it is.
+
+        It depends on each row. It must not leave this process: it tells the same data from other data, and is not shown.
+        """
+        found, kind = hashlib.sha256(repr((self.schema, self.unit)).encode()), ""
+        try:
+            with quietly():
+                if self.unit.column is None:
+                    for block in self.blocks(self.columns, ROWS_OF_A_SCAN):
+                        found.update(np.ascontiguousarray(block).tobytes())
+                else:
+                    for persons, block in self._whole.persons(self.unit.column):
+                        found.update(json.dumps(persons).encode("ascii"))
+                        found.update(block.tobytes())
+            return found.digest()
+        except (DpkitError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - what a plugin's table raises may quote a row
+            kind = kind_of(error)
+        raise SourceError(source="the data", reason=f"its rows cannot be read ({kind}).")
+
     def sample(self, columns: Sequence[str]) -> Block:
         """Made-up rows within the declared bounds."""
         return self.schema.sample(columns)
@@ -157,6 +229,8 @@ class DataSource:
         if not self.unit.knows_size(self.neighbours):
             unit = "rows of a person are bounded" if self.unit.column is not None else f"neighbours are {self.neighbours}"
             raise PrivateFactError(fact="The number of rows", reason=f"{unit}.", fix="Release a count, and pay for it.")
+        if self._root is not None:
+            return self._root.public_rows()
         stamp, kind = self.stamp, ""
         if self._counted is not None and self._counted[0] == stamp:
             return self._counted[1]
@@ -173,7 +247,10 @@ class DataSource:
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[Block]:
         """Every row that is kept, as codes of these columns."""
         names = [column.name for column in self.schema.select(columns)]
-        if not self.is_in_memory:
+        if self._root is not None:
+            yield from self._of_root(self._root, names, rows)
+            return
+        if not self._keeps:
             yield from self._read(names, rows)
             return
         if self._codes is None:
@@ -185,6 +262,35 @@ class DataSource:
         for start in range(0, self._codes.shape[0], rows):
             part = self._codes[start : start + rows]
             yield part if all_in_order else part[:, places]
+
+    def _of_root(self, root: DataSource, names: Sequence[str], rows: int) -> Iterator[Block]:
+        """Blocks of a view, from those of the source that it is a view of."""
+        wanted = self.schema.reads(names, given=root.schema) or root.columns[:1]
+        for block in root.blocks(wanted, rows):
+            codes = {name: np.ascontiguousarray(block[:, place]) for place, name in enumerate(wanted)}
+            yield self.schema.block(codes, block.shape[0], names, after=len(root.schema.where))
+
+    def key_holders(self, column: str) -> KeyHolders:
+        """Which texts a column holds, and how many people hold each: of the rows that are used."""
+        (declared,) = self.schema.select((column,))
+        return held_keys(self._texts(cell_of(declared)), at_most=self.unit.at_most, key=self._key)
+
+    def _texts(self, cell: str) -> Iterator[tuple[list[str | None] | None, list[str | None]]]:
+        """Whose each row is that is used, and its text."""
+        self.confirm_unchanged()
+        kept, start, person = self._kept_rows(), 0, self.unit.column
+        decides = self.schema.cells_of(self.schema.reads(())) if kept is None else ()
+        needed = tuple(dict.fromkeys((cell, *decides, *(() if person is None else (person,)))))
+        for batch in self._whole.batches(needed, ROWS_OF_A_SCAN):
+            used = self.schema.used_rows(batch) if kept is None else kept[start : start + batch.rows]
+            texts = read_texts(batch.cells[cell])
+            whose = None if person is None else read_texts(batch.cells[person])
+            if used is not None:
+                texts = list(compress(texts, used.tolist()))
+                whose = None if whose is None else list(compress(whose, used.tolist()))
+            yield whose, texts
+            start += batch.rows
+        self.confirm_unchanged()
 
     @property
     def bounding(self) -> Bounding | None:
@@ -208,18 +314,19 @@ class DataSource:
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         self.confirm_unchanged()
-        bounding = self.bounding
-        if bounding is not None and self._kept is None:  # decided once for all passes
-            persons = partial(self._whole.persons, bounding.column)
-            self._kept = kept_rows(persons, self._whole.count(), at_most=bounding.at_most, key=bounding.key)
-        blocks = read_ahead(self._whole.blocks(names, rows, kept=self._kept))
-        yield from blocks if self.watch is None else map(self._told, blocks)
+        for read, block in read_ahead(self._whole.counted_blocks(names, rows, kept=self._kept_rows())):
+            if self.watch is not None:
+                self.watch(read)
+            yield block
         self.confirm_unchanged()
 
-    def _told(self, block: Block) -> Block:
-        assert self.watch is not None
-        self.watch(block.shape[0])
-        return block
+    def _kept_rows(self) -> npt.NDArray[np.bool_] | None:
+        """Which rows are used of each person, decided once for all passes; None when each row stands for itself."""
+        bounding = self.bounding
+        if bounding is not None and self._kept is None:
+            persons = partial(self._whole.persons, bounding.column)
+            self._kept = kept_rows(persons, self._whole.count(), at_most=bounding.at_most, key=bounding.key)
+        return self._kept
 
     def confirm_unchanged(self) -> None:
         """Refuse files that changed since they were first read: which rows of each person are used was chosen by their places

@@ -15,14 +15,17 @@ import numpy as np
 
 from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.numerics.noise.randomness import Simulated
-from dpkit.privacy.gauges import Amounts, larger, minus, plus, within
+from dpkit.privacy.filter_amounts import Amounts, larger, minus, plus, within
+
+APPROVAL = "dpkit/approval"
+"""The key under which the approval of a run is filed."""
 
 START = "0" * 64
 """What stands for the hash before the first entry."""
 
 HEAD_VERSION = 1
 
-Kind = Literal["create", "reserve", "charge", "release", "fail", "close"]
+Kind = Literal["create", "reserve", "approve", "charge", "release", "fail", "close", "write-off", "move", "arrive"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 State = Literal["reserved", "released", "failed"]
@@ -96,6 +99,11 @@ class Entry:
         """The number of the charge that a release or a failure belongs to; a charge's own number; -1 for other kinds."""
         found = self.seq if self.kind == "charge" else self.body.get("charge", -1)
         return found if isinstance(found, int) else -1
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether its event counts as spent: a charge, or what a lost copy of the ledger had charged."""
+        return self.kind in ("charge", "write-off")
 
     @property
     def state(self) -> State | None:

@@ -1,4 +1,4 @@
-"""The ledger: one file for a dataset's budget, shared by many runs and processes. It charges first; then something may go out.
+"""The ledger: a dataset's budget in one place, shared by many runs and processes. It charges first; then something may go out.
 
 The protocol of a run: `reserve` the plan, then for each release `charge`, draw the value, record it by `released`, and only
 then let it out; `close_run` at the end. Every step is one durable transaction. See docs/ledger.md for what this promises.
@@ -6,24 +6,25 @@ then let it out; `close_run` at the end. Every step is one durable transaction. 
 
 from __future__ import annotations
 
-import getpass
 import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from dpkit.contracts.accountant import AnyAccountant
+from dpkit.contracts.ledger_store import Durability, LedgerAddress, LedgerPlace, LedgerStore, author_of
 from dpkit.contracts.registry import Registry
 from dpkit.errors import (
+    ApprovalNeededError,
     BudgetExceededError,
     InvalidValueError,
     LedgerCorruptError,
     LedgerDisagreementError,
+    LedgerMovedError,
     NotALedgerError,
     PlanExceededError,
     RunStateError,
@@ -32,10 +33,12 @@ from dpkit.errors import (
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.checks import finite_number, nonempty_text, one_of
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.gauges import Amounts, plus
+from dpkit.privacy.filter_amounts import Amounts, minus, plus
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.release.ledger.budget_terms import ExpectedTerms, LedgerTerms, Pricer, Unit
 from dpkit.release.ledger.entries import (
+    APPROVAL,
     START,
     Charge,
     Entry,
@@ -51,20 +54,23 @@ from dpkit.release.ledger.entries import (
     value_text,
     written_amounts,
 )
-from dpkit.release.ledger.log import Log, broken, linked_entry, now
-from dpkit.release.ledger.sqlite_store import Durability, SqliteStore, create_file
-from dpkit.release.ledger.terms import ExpectedTerms, LedgerTerms, Pricer, Unit
+from dpkit.release.ledger.ledger_address import ledger_place
+from dpkit.release.ledger.log import Log, broken, linked_entry, now, surroundings
+from dpkit.release.ledger.sqlite_store import SqliteStore, create_file, user
 
 _REASON = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """Where a ledger stands. `limit` is how its filter keeps the `budget`; `held` is `spent` and what open runs reserved."""
+    """Where a ledger stands. `limit` is how its filter keeps the `budget`; `reserved` is what open runs reserved and have not
+    spent; `held` is both, `spent` and `reserved`.
+    """
 
     budget: Loss
     limit: Loss
     spent: Loss
+    reserved: Loss
     held: Loss
     remaining: Loss
 
@@ -72,11 +78,11 @@ class Balance:
 class Ledger:
     """A dataset's budget. Made by `Ledger.create`, used through `Ledger.open`; safe to share among threads and across forks."""
 
-    def __init__(self, store: SqliteStore, *, registry: Registry, who: str | None) -> None:
+    def __init__(self, store: LedgerStore, *, registry: Registry, who: str | None) -> None:
         self.store = store
-        self.path = store.path
-        self._who = who or _user()
+        self.path: LedgerPlace = store.path
         store.prepare()
+        self._who = store.author(who)
         with store.transaction(writes=False) as found:
             row = next(iter(found.rows(most=1)), None)
         if row is None or row[0] != 0:
@@ -89,12 +95,13 @@ class Ledger:
             self.id, self.terms = ledger, LedgerTerms.from_json(terms, registry=registry)
         except SerialisationError as error:
             raise LedgerCorruptError(path=self.path, reason=f"its first entry is not its terms. {error}") from None
+        self.registry = registry
         self.pricer = Pricer(self.terms, registry)
 
     @classmethod
     def create(
         cls,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | LedgerAddress,
         *,
         budget: Loss,
         dataset: str,
@@ -104,6 +111,7 @@ class Ledger:
         schema: str = "",
         slack: float = 0.0,
         order: float | None = None,
+        approval: bool = False,
         who: str | None = None,
         registry: Registry | None = None,
     ) -> Ledger:
@@ -118,24 +126,35 @@ class Ledger:
             schema=schema,
             slack=slack,
             order=order,
+            approval=approval,
         )
         zero = Pricer(terms, known).gauge.zero
         body = {
             "seq": 0,
             "kind": "create",
-            "who": who or _user(),
             "when": now(),
+            **surroundings(),
             "ledger": uuid.uuid4().hex,
             "terms": terms.as_json(),
             "totals": Totals(spent=zero, held=zero).as_json(),
         }
-        create_file(Path(path).absolute(), canonical(body))
-        return cls.open(path, who=who, registry=known)
+
+        def log_by(author: str) -> list[tuple[str, str | None]]:
+            return [(canonical({**body, "who": author}), None)]
+
+        place = ledger_place(path)
+        if isinstance(place, LedgerAddress):
+            known.ledger_store(place.scheme).create(place, dataset, lambda role: log_by(author_of(role, who)))
+            if "dataset" not in place.options:
+                place = place.with_option("dataset", dataset)
+        else:
+            create_file(place.absolute(), log_by(who or user()))
+        return cls.open(place, who=who, registry=known)
 
     @classmethod
     def open(
         cls,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | LedgerAddress,
         *,
         expect: ExpectedTerms | None = None,
         who: str | None = None,
@@ -152,15 +171,21 @@ class Ledger:
         one_of(durability, ("full", "normal"), field="durability", where="ledger")
         finite_number(timeout, field="timeout", where="ledger", minimum=0.0)
         known = default_registry() if registry is None else registry
-        try:  # the file itself, however many links lead to it: everybody must find the same companions beside it
-            real = Path(path).resolve()
-        except (OSError, RuntimeError):
-            raise NotALedgerError(path=path, reason="its symbolic links lead nowhere.", fix="Check the path.") from None
-        store = SqliteStore(real, durability=durability, timeout=timeout, read_only=read_only)
+        place = ledger_place(path)
+        store: LedgerStore
+        if isinstance(place, LedgerAddress):
+            factory = known.ledger_store(place.scheme)
+            store = factory.open(place, durability=durability, timeout=timeout, read_only=read_only)
+        else:
+            try:  # the file itself, however many links lead to it: everybody must find the same companions beside it
+                real = place.resolve()
+            except (OSError, RuntimeError):
+                raise NotALedgerError(path=place, reason="its symbolic links lead nowhere.", fix="Check the path.") from None
+            store = SqliteStore(real, durability=durability, timeout=timeout, read_only=read_only)
         try:
             ledger = cls(store, registry=known, who=who)
             if expect is not None:
-                expect.check(ledger.terms, path=path, registry=known)
+                expect.check(ledger.terms, path=place, registry=known)
         except BaseException:
             store.close()
             raise
@@ -172,9 +197,7 @@ class Ledger:
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its path: elsewhere it is opened again, with what is installed there."""
-        store = self.store
-        options = {"durability": store.durability, "timeout": store.timeout, "read_only": store.read_only, "who": self._who}
-        return _reopen, (type(self), self.path, options)
+        return _reopen, (type(self), self.path, {**self.store.opened_with, "who": self._who})
 
     def reserve(self, run: str, plan: Event | Iterable[Event] | None = None, *, analysis: str = "", data: str = "") -> Run:
         """Begin a run by setting its whole plan aside, or resume it; without a plan, it pays as it goes.
@@ -188,7 +211,7 @@ class Ledger:
             raise InvalidValueError(field="data", found=type(data).__name__, allowed="a stamp, as text", where="reserve")
         priced = None if plan is None else self.pricer.price(as_event(plan))
         plan_hash = "" if priced is None else priced.fingerprint
-        with self._log(writes=True) as log:
+        with self.log(writes=True) as log:
             known = log.account(run)
             if known is not None:
                 first = log.check_since(run)
@@ -209,8 +232,9 @@ class Ledger:
             zero = self.pricer.gauge.zero
             amounts = None if priced is None else priced.amounts
             account = RunAccount(plan_hash=plan_hash, analysis=analysis, plan=amounts, live=zero, lost=zero)
-            totals = self._affordable(log.totals, log.totals.after(None, account))
-            more: dict[str, object] = {"event": None if priced is None else priced.written, "data": data}
+            totals = self.affordable(log.totals, log.totals.after(None, account))
+            written = None if priced is None else priced.written
+            more: dict[str, object] = {"event": written, "data": data, **surroundings()}
             log.append("reserve", run=run, account=account, totals=totals, more=more)
             return replace(_run_of(run, account), resumed=False)
 
@@ -223,8 +247,8 @@ class Ledger:
         """
         nonempty_text(key, field="key", where="charge")
         priced = self.pricer.price(as_event(event))
-        with self._log(writes=True) as log:
-            account, before = self._account(log, run), log.latest(run, key)
+        with self.log(writes=True) as log:
+            account, before = self.account(log, run), log.latest(run, key)
             if before is not None:
                 asked_before = log.entry(before.charge).body.get("event")
                 self._check_same(f"run {run}: event of {key}", asked_before, priced.written)
@@ -233,12 +257,13 @@ class Ledger:
                     return Charge(run=run, key=key, seq=before.charge, is_released=True, value=value)
             if not account.is_open:
                 raise RunStateError(path=self.path, reason=f"the run {run!r} is closed.", fix="Begin another run.")
+            self._check_approved(log, run)
             if before is not None and before.kind == "charge":
                 account = self._give_up(log, account, before, "superseded")
             paid = account.charged(priced.amounts)
             if not account.covers(priced.amounts):
                 raise PlanExceededError(run=run, plan=self._shown(account.plan or ()), asked=self._shown(paid.live))
-            totals = self._affordable(log.totals, log.totals.after(account, paid))
+            totals = self.affordable(log.totals, log.totals.after(account, paid))
             more: dict[str, object] = {"event": priced.written, "price": written_amounts(priced.amounts)}
             log.append("charge", run=run, key=key, account=paid, totals=totals, more=more)
             return Charge(run=run, key=key, seq=log.seq)
@@ -249,8 +274,8 @@ class Ledger:
         `RunStateError` when the charge was already used or given up: then the value must not go out.
         """
         text = value_text(value)
-        with self._log(writes=True) as log:
-            account = self._account(log, charge.run)
+        with self.log(writes=True) as log:
+            account = self.account(log, charge.run)
             self._pending(log, charge)
             more: dict[str, object] = {"charge": charge.seq, "value_sha256": digest(text)}
             log.append("release", run=charge.run, key=charge.key, account=account, totals=log.totals, more=more, value=text)
@@ -261,8 +286,8 @@ class Ledger:
         if not isinstance(reason, str) or not _REASON.fullmatch(reason):
             allowed = "a code of letters, digits, dots, dashes and underscores"
             raise InvalidValueError(field="reason", found=type(reason).__name__, allowed=allowed, where="failed")
-        with self._log(writes=True) as log:
-            self._give_up(log, self._account(log, charge.run), self._pending(log, charge), reason)
+        with self.log(writes=True) as log:
+            self._give_up(log, self.account(log, charge.run), self._pending(log, charge), reason)
 
     def close_run(self, run: str) -> Run:
         """End a run: what it reserved and did not charge is free for others; what was charged stays spent.
@@ -270,8 +295,8 @@ class Ledger:
         Closing twice is fine. Charges that are still pending are given up, so that nothing is released after it. A filter
         theorem composes the charges that were made: the unused part of a plan was never spent.
         """
-        with self._log(writes=True) as log:
-            account = self._account(log, run)
+        with self.log(writes=True) as log:
+            account = self.account(log, run)
             if not account.is_open:
                 return _run_of(run, account)
             for charge in log.pending(run):
@@ -280,15 +305,26 @@ class Ledger:
             log.append("close", run=run, account=closed, totals=log.totals.after(account, closed), more={})
             return _run_of(run, closed)
 
+    def is_approved(self, run: str) -> bool:
+        """Whether a run may charge, as far as approval goes."""
+        with self.log() as log:
+            return self._is_approved(log, run)
+
+    @property
+    def author(self) -> str:
+        """Who writes, as entries say."""
+        return self._who
+
     def balance(self) -> Balance:
         """Budget, limit, spent, held and remaining, at one moment."""
-        with self._log() as log:
+        with self.log() as log:
             totals = log.totals
         gauge = self.pricer.gauge
         return Balance(
             budget=self.terms.budget,
             limit=self.pricer.filter.theorem.limit,
             spent=gauge.spent(totals.spent),
+            reserved=gauge.spent(minus(totals.held, totals.spent)),
             held=gauge.spent(totals.held),
             remaining=gauge.remaining(totals.held),
         )
@@ -308,13 +344,32 @@ class Ledger:
     def fits(self, plan: Event | Iterable[Event]) -> bool:
         """Whether a new run could reserve this plan now. Nothing is set aside, so another run may be quicker."""
         amounts = self.pricer.price(as_event(plan)).amounts
-        with self._log() as log:
+        with self.log() as log:
             return self.pricer.gauge.fits(plus(log.totals.held, amounts))
+
+    def more_runs(self, plan: Event | Iterable[Event]) -> int | None:
+        """How many more runs of such a plan fit beside all that is held, each reserved in full; None where it costs nothing."""
+        return self._more(self.pricer.price(as_event(plan)).amounts)
+
+    def more_runs_like_last(self) -> int | None:
+        """How many more runs fit that reserve as much as the last one that had a plan; None where there was none."""
+        planned = None
+        for entry in self.entries():
+            account = RunAccount.from_json(entry.body) if entry.kind == "reserve" else None
+            planned = planned if account is None or account.plan is None else account.plan
+        return None if planned is None else self._more(planned)
+
+    def _more(self, amounts: Amounts) -> int | None:
+        with self.log() as log:
+            held = log.totals.held
+        limits = self.pricer.gauge.limits
+        fitting = [max(0, (limit - part) // one) for limit, part, one in zip(limits, held, amounts, strict=True) if one]
+        return int(min(fitting)) if fitting else None
 
     def run(self, run: str) -> Run:
         """What is known of a run; `RunStateError` when nothing is."""
-        with self._log() as log:
-            return _run_of(run, self._account(log, run))
+        with self.log() as log:
+            return _run_of(run, self.account(log, run))
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """The log, or one run's part of it, in order."""
@@ -326,7 +381,7 @@ class Ledger:
 
     def head(self) -> Head:
         """Where the log ends now. Keep it elsewhere: `verify` can then tell whether the file was rolled back."""
-        with self._log() as log:
+        with self.log() as log:
             return Head(ledger=self.id, seq=log.seq, hash=log.hash)
 
     def close(self) -> None:
@@ -340,25 +395,47 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def _log(self, *, writes: bool = False) -> Iterator[Log]:
+    def log(self, *, writes: bool = False) -> Iterator[Log]:
         """The log within one transaction; what cannot be read there was not written by dpkit."""
         with self.store.transaction(writes=writes) as found:
             try:
-                yield Log(found, path=self.path, who=self._who)
+                log = Log(found, path=self.path, who=self._who)
+                if writes and log.end.kind == "move":
+                    raise self.moved(log)
+                yield log
             except SerialisationError as error:
                 raise broken(self.path, error.reason) from None
 
-    def _account(self, log: Log, run: str) -> RunAccount:
+    def account(self, log: Log, run: str) -> RunAccount:
+        """What the log says of a run; `RunStateError` where it knows none."""
         account = log.account(run) if run else None  # the entry that creates the ledger has an empty run
         if account is None:
             raise RunStateError(path=self.path, reason=f"it knows no run {run!r}.", fix="Begin it with `reserve`.")
         return account
 
-    def _affordable(self, before: Totals, totals: Totals) -> Totals:
+    def moved(self, log: Log) -> LedgerMovedError:
+        """Why nothing is granted here any more."""
+        reason = f"it was moved to {log.end.body.get('to')!r} on {log.end.when[:19]}, and is closed for good."
+        return LedgerMovedError(path=self.path, reason=reason, fix="Nothing was charged. Use it there.")
+
+    def _is_approved(self, log: Log, run: str) -> bool:
+        if not self.terms.approval:
+            return True
+        found = log.latest(run, APPROVAL)
+        return found is not None and found.kind == "approve"
+
+    def _check_approved(self, log: Log, run: str) -> None:
+        if not self._is_approved(log, run):
+            raise ApprovalNeededError(path=self.path, run=run)
+
+    def affordable(self, before: Totals, totals: Totals) -> Totals:
         """The filter: what is held in all, this included, keeps within the limit."""
         if not self.pricer.gauge.fits(totals.held):
             budget = self.pricer.filter.budget
-            raise BudgetExceededError(budget=budget, spent=self._shown(before.held), asked=self._shown(totals.held))
+            reserved = minus(before.held, before.spent)
+            held = f" and {self._shown(reserved)} held by open runs" if any(reserved) else ""
+            asked = f"{self._shown(minus(totals.held, before.held))} more"
+            raise BudgetExceededError(budget=budget, spent=f"{self._shown(before.spent)}{held}", asked=asked)
         return totals
 
     def _pending(self, log: Log, charge: Charge) -> Entry:
@@ -385,22 +462,17 @@ class Ledger:
             raise LedgerDisagreementError(path=self.path, field=field, ledger=ledger, given=given, fix=fix)
 
     def _shown(self, amounts: Amounts) -> str:
+        from dpkit.release.ledger.balance_in_epsilon import in_words
+
         try:
-            return repr(self.pricer.gauge.spent(amounts))
+            return in_words(self.pricer.gauge.spent(amounts), self)
         except InvalidValueError:
             return "more than any finite loss"
 
 
-def _reopen(kind: type[Ledger], path: Path, options: dict[str, Any]) -> Ledger:
+def _reopen(kind: type[Ledger], path: LedgerPlace, options: dict[str, Any]) -> Ledger:
     return kind.open(path, **options)
 
 
 def _run_of(run: str, account: RunAccount) -> Run:
     return Run(id=run, plan=account.plan_hash, analysis=account.analysis, is_open=account.is_open, resumed=True)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "unknown"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cache
+from importlib.metadata import entry_points
 
+from dpkit._version import __version__
+from dpkit.contracts.ledger_store import LedgerPlace, LedgerTransaction, Row
 from dpkit.errors import LedgerCorruptError
+from dpkit.hooks.specs import PROJECT
 from dpkit.release.ledger.entries import START, Entry, Kind, RunAccount, Totals, canonical, chained, digest, read_entry
-from dpkit.release.ledger.sqlite_store import Row, Transaction
 
 
 class Log:
@@ -17,11 +22,11 @@ class Log:
     might not keep what is written: a few look-ups, however long the log.
     """
 
-    def __init__(self, store: Transaction, *, path: Path, who: str) -> None:
+    def __init__(self, store: LedgerTransaction, *, path: LedgerPlace, who: str) -> None:
         self._store = store
         self._path = path
         self._who = who
-        store.check_tables(path)
+        store.check_tables()
         rows, head = list(store.rows(last=True, most=2)), store.head()
         if not rows or head != (rows[0][0], rows[0][3]):
             raise broken(path, "the log does not end where its head says")
@@ -35,6 +40,11 @@ class Log:
         """What the run's latest entry says of it, before this step appends any; None for a run that the log does not know."""
         latest = self._end if self._end.run == run else self.latest(run)
         return None if latest is None else RunAccount.from_json(latest.body)
+
+    @property
+    def end(self) -> Entry:
+        """The entry at which the log ended when this step began."""
+        return self._end
 
     def latest(self, run: str, key: str | None = None) -> Entry | None:
         """The latest entry of a run, or of one release of it: its charge, its value, or its failure."""
@@ -77,12 +87,15 @@ class Log:
         *,
         run: str,
         key: str = "",
-        account: RunAccount,
+        account: RunAccount | None,
         totals: Totals,
         more: dict[str, object],
         value: str | None = None,
     ) -> None:
-        """One more entry. It states the totals and the run's account after it, so that the chain covers them."""
+        """One more entry. It states the totals and the run's account after it, so that the chain covers them.
+
+        `account` is None for what belongs to no run.
+        """
         body = {
             "seq": self.seq + 1,
             "kind": kind,
@@ -90,7 +103,7 @@ class Log:
             "when": now(),
             "run": run,
             "key": key,
-            **account.as_json(),
+            **({} if account is None else account.as_json()),
             "totals": totals.as_json(),
             **more,
         }
@@ -106,7 +119,7 @@ class Log:
         return linked_entry(START if before is None else before[3], row, self._path)
 
 
-def linked_entry(previous: str, row: Row, path: Path) -> Entry:
+def linked_entry(previous: str, row: Row, path: LedgerPlace) -> Entry:
     """The entry of a row, once its hash follows from the one before, and it is filed and valued as it says."""
     seq, text, value, hash, run, key = row
     if chained(previous, text) != hash:
@@ -119,7 +132,16 @@ def linked_entry(previous: str, row: Row, path: Path) -> Entry:
     return entry
 
 
-def broken(path: Path, reason: str) -> LedgerCorruptError:
+def append_log(store: LedgerTransaction, log: Sequence[tuple[str, str | None]]) -> None:
+    """The entries of a new ledger, chained from the start."""
+    hash = START
+    for seq, (body, value) in enumerate(log):
+        entry = read_entry(seq, body, value, hash)
+        hash = chained(hash, body)
+        store.append(seq=seq, run=entry.run, key=entry.key, body=body, value=value, hash=hash)
+
+
+def broken(path: LedgerPlace, reason: str) -> LedgerCorruptError:
     """The log is not what was written."""
     fix = "Nothing was charged. Run `dpkit ledger verify` to see what else was changed."
     return LedgerCorruptError(path=path, reason=f"{reason.rstrip('.')}.", fix=fix)
@@ -128,3 +150,14 @@ def broken(path: Path, reason: str) -> LedgerCorruptError:
 def now() -> str:
     """The time in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def surroundings() -> dict[str, object]:
+    """Where an entry was written: the machine, and the versions of dpkit and its plugins."""
+    return {"machine": platform.node(), "versions": dict(_versions())}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    points = entry_points(group=PROJECT)
+    return {"dpkit": __version__} | {point.dist.name: point.dist.version for point in points if point.dist is not None}

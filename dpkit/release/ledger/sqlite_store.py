@@ -1,34 +1,25 @@
-"""The store of a ledger in an SQLite file: transactions, the tables and their versions, and all SQL that a ledger needs.
-
-What the log needs of a store is small: begin a transaction (`SqliteStore.transaction`) and, inside it, read the head, read
-entries and append one (`Transaction`). What entries mean, and whether they follow
-from each other, is checked in `log`.
+"""The store of a ledger in an SQLite file: connections, transactions, locks, forks, and how a new file comes to be.
 
 SQLite writes with a rollback journal: what it is about to overwrite goes beside the file first, and is removed by the commit.
-So the file alone holds every charge that was granted, at every moment. The log is the table `entries`: a body and its hash,
-never updated and never deleted. The columns `run` and `key` repeat what the body says, for look-ups; a migration may rebuild
-them, but never touches a body or a hash, so heads exported long ago still verify.
+So the file alone holds every charge that was granted, at every moment.
 """
 
 from __future__ import annotations
 
-import json
+import getpass
 import os
 import random
-import re
 import sqlite3
 import threading
 import time
 import uuid
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
+from dpkit.contracts.ledger_store import Durability
 from dpkit.errors import (
     LedgerBusyError,
     LedgerCorruptError,
@@ -37,8 +28,8 @@ from dpkit.errors import (
     LedgerStorageError,
     NotALedgerError,
 )
-from dpkit.release.ledger.entries import START, chained
-from dpkit.release.ledger.file import (
+from dpkit.release.ledger.log import append_log
+from dpkit.release.ledger.sqlite_file import (
     Identity,
     check_companions,
     check_place,
@@ -48,103 +39,22 @@ from dpkit.release.ledger.file import (
     identity,
     leftovers,
 )
-
-Durability = Literal["full", "normal"]
-"""`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""
-
-Row = tuple[int, str, str | None, str, str, str]
-"""An entry as it is stored: its number, body, released value and hash, and the run and key that it is filed under."""
-
-APPLICATION = 0x64706B4C
-"""`dpkL`, in the header of the file: what tells a ledger from other SQLite files."""
-
-VERSION = 2
-"""The version of the file. 0 had neither the look-up columns nor the guards against change; 1 was kept in a write-ahead log. A
-dpkit that knows 1 alone refuses 2, so it cannot put it back there."""
-
-READABLE = 1
-"""The oldest version whose tables can be read without migrating it."""
-
-_TABLES = """
-CREATE TABLE entries (
-    seq INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    key TEXT NOT NULL,
-    body TEXT NOT NULL,
-    value TEXT,
-    hash TEXT NOT NULL
-);
-CREATE INDEX entries_by_run ON entries (run, seq);
-CREATE INDEX entries_by_key ON entries (run, key, seq);
-CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER entries_are_not_removed BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-"""
-_HEAD = "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL);"
-_BROUGHT_OVER = "CREATE TABLE brought_over (seq INTEGER NOT NULL, with_log INTEGER NOT NULL);"
-"""Where the log ended when a ledger of version 1 was brought over, and whether a write-ahead log lay beside it then."""
-
-_OF_SQLITE = re.compile("sqlite_stat[0-9]")
-"""What `ANALYZE` leaves: hints for the planner of queries, which change no answer."""
+from dpkit.release.ledger.sqlite_tables import (
+    APPLICATION,
+    BROUGHT_OVER,
+    HEAD,
+    MIGRATIONS,
+    READABLE,
+    TABLES,
+    VERSION,
+    SqliteTransaction,
+)
 
 TORN = (
     "Nothing was charged. If it was copied or moved while a process wrote to it, or after one was killed, put it back where "
     "it was, or bring its companion along, the same name with -journal: SQLite then undoes the unfinished write. Otherwise go "
     "back to a copy together with its exported head."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """What a store does inside one transaction."""
-
-    raw: sqlite3.Connection
-
-    def head(self) -> tuple[int, str] | None:
-        """The number and the hash of the last entry, as they are kept apart from it."""
-        found = self.raw.execute("SELECT seq, hash FROM head").fetchone()
-        return None if found is None else (found[0], found[1])
-
-    def rows(
-        self, *, run: str | None = None, key: str | None = None, since: int | None = None, last: bool = False, most: int = -1
-    ) -> Iterator[Row]:
-        """Entries in the order of the log, or, with `last`, from its end; of one run, or of one key of it."""
-        asked = {"run = ?": run, "key = ?": key, "seq >= ?": since}
-        given = {condition: value for condition, value in asked.items() if value is not None}
-        where = f"WHERE {' AND '.join(given)}" if given else ""
-        statement = (
-            f"SELECT seq, body, value, hash, run, key FROM entries {where} ORDER BY seq {'DESC' if last else ''} LIMIT ?"
-        )
-        found = self.raw.execute(statement, (*given.values(), most))
-        return found if most < 0 else iter(found.fetchall())  # where a few are asked for, no statement stays open
-
-    def append(self, *, seq: int, run: str, key: str, body: str, value: str | None, hash: str) -> None:
-        """Write one entry and move the head; the transaction holds the write lock."""
-        self.raw.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (seq, run, key, body, value, hash))
-        self.raw.execute("UPDATE head SET seq = ?, hash = ?", (seq, hash))
-
-    def damages(self) -> int:
-        """How many faults SQLite finds in the file."""
-        return sum(finding != "ok" for (finding,) in self.raw.execute("PRAGMA integrity_check"))
-
-    def check_tables(self, path: Path) -> None:
-        """Refuse a file whose tables, indices and triggers are not exactly those that dpkit made.
-
-        A trigger, a view or another kind of table decides what a write does, so a charge could be granted and not be kept.
-        """
-        version = self.raw.execute("PRAGMA user_version").fetchone()[0]
-        expected = _MADE if version >= VERSION else _MADE - _definitions(_BROUGHT_OVER)
-        listed = self.raw.execute("SELECT name, sql FROM sqlite_schema").fetchall()
-        found = Counter((name, " ".join(str(sql).split())) for name, sql in listed if not _OF_SQLITE.fullmatch(str(name)))
-        odd = sorted({str(name) for name, _ in (found - expected) + (expected - found)})
-        if odd:
-            raise LedgerCorruptError(
-                path=path,
-                reason=f"its tables, indices and triggers are not those that dpkit made ({', '.join(odd)}).",
-                fix="Nothing was charged. What stands there may change or drop what is written. "
-                "Go back to a copy that verifies.",
-            )
 
 
 class SqliteStore:
@@ -168,8 +78,17 @@ class SqliteStore:
         with _CONNECTING:
             _OPEN.add(self)
 
+    @property
+    def opened_with(self) -> dict[str, object]:
+        """The arguments of `Ledger.open` by which another process opens it as this one did."""
+        return {"durability": self.durability, "timeout": self.timeout, "read_only": self.read_only}
+
+    def author(self, who: str | None) -> str:
+        """The user of the operating system, where the caller does not say who it is."""
+        return who or user()
+
     @contextmanager
-    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
+    def transaction(self, *, writes: bool) -> Iterator[SqliteTransaction]:
         """One moment of the ledger. It must be short: no charge is committed while it lasts.
 
         With `writes` it holds the only write lock from its beginning: what is read in it is still true when it commits. Before
@@ -182,7 +101,7 @@ class SqliteStore:
             try:
                 if writes:
                     self.check_writable(raw)
-                yield Transaction(raw)
+                yield SqliteTransaction(raw, self.path, self.found_log)
                 raw.execute("COMMIT")
             except BaseException:
                 # a failed COMMIT may have ended the transaction by itself
@@ -283,7 +202,7 @@ class SqliteStore:
                 )
         if version >= READABLE:
             with self.transaction(writes=False) as found:
-                found.check_tables(self.path)
+                found.check_tables()
         elif self.read_only:
             raise NotALedgerError(
                 path=self.path,
@@ -296,7 +215,7 @@ class SqliteStore:
                 with self.transaction(writes=True) as found:
                     # another process may have migrated it while this one waited
                     for old in range(found.raw.execute("PRAGMA user_version").fetchone()[0], VERSION):
-                        MIGRATIONS[old](found.raw, self)
+                        MIGRATIONS[old](found.raw, self.path, self.found_log)
                         found.raw.execute(f"PRAGMA user_version = {old + 1}")
 
     def leave_write_ahead(self) -> None:
@@ -322,17 +241,9 @@ class SqliteStore:
                 )
             time.sleep(random.uniform(0.001, 0.05))
 
-    def came_without_log(self, within: Transaction) -> int | None:
-        """The entry up to which this ledger was of version 1, if no write-ahead log lay beside it in the end; or None."""
-        if within.raw.execute("PRAGMA user_version").fetchone()[0] < VERSION:
-            found = within.raw.execute("SELECT seq FROM head WHERE NOT ?", (self.found_log,)).fetchone()
-        else:
-            found = within.raw.execute("SELECT seq FROM brought_over WHERE NOT with_log").fetchone()
-        return None if found is None else int(found[0])
 
-
-def create_file(path: Path, first_body: str) -> None:
-    """A new ledger with its first entry. It appears under its name whole or not at all, and replaces nothing."""
+def create_file(path: Path, log: Sequence[tuple[str, str | None]]) -> None:
+    """A new ledger with the entries of its log. It appears under its name whole or not at all, and replaces nothing."""
     taken = LedgerExistsError(
         path=path,
         reason="there is already a file of this name.",
@@ -352,11 +263,10 @@ def create_file(path: Path, first_body: str) -> None:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_HEAD}{_BROUGHT_OVER}COMMIT;")
+            connection.executescript(f"BEGIN IMMEDIATE;{TABLES}{HEAD}{BROUGHT_OVER}COMMIT;")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT INTO head VALUES (1, -1, '')")
-            hash = chained(START, first_body)
-            Transaction(connection).append(seq=0, run="", key="", body=first_body, value=None, hash=hash)
+            append_log(SqliteTransaction(connection, path), log)
             connection.execute("COMMIT")
         os.link(draft, path)
         with suppress(OSError):  # the new name survives a crash of the machine, where the system can do that
@@ -390,6 +300,14 @@ def check_own_log(path: Path) -> None:
         raise foreign_log(path)
 
 
+def user() -> str:
+    """The user of the operating system."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
 def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
     """What an error of SQLite means for a ledger. SQLite's own words hold no values."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
@@ -415,54 +333,6 @@ def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
         )
     return LedgerError(path=path, reason=f"SQLite refused ({name}: {error}).")
 
-
-def _from_0(raw: sqlite3.Connection, store: SqliteStore) -> None:
-    """Add the look-up columns and the guards. The chain is checked first: what is broken is not carried over."""
-    previous, last = START, -1
-    raw.execute("ALTER TABLE entries RENAME TO entries_0")
-    for statement in _statements(_TABLES):
-        raw.execute(statement)
-    for seq, body, value, hash in raw.execute("SELECT seq, body, value, hash FROM entries_0 ORDER BY seq").fetchall():
-        if seq != last + 1 or hash != chained(previous, body):
-            raise LedgerCorruptError(
-                path=store.path,
-                reason=f"it cannot be migrated: the chain is broken at entry {seq}.",
-                fix="Nothing was changed. Go back to a copy that verifies.",
-            )
-        said = json.loads(body)
-        filed = said.get("run", ""), said.get("key", "")
-        raw.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (seq, *filed, body, value, hash))
-        previous, last = hash, seq
-    raw.execute("DROP TABLE entries_0")
-
-
-def _from_1(raw: sqlite3.Connection, store: SqliteStore) -> None:
-    """Remember how it was found: one that comes without its write-ahead log was closed cleanly, or has lost charges."""
-    raw.execute(_BROUGHT_OVER)
-    raw.execute("INSERT INTO brought_over SELECT seq, ? FROM head", (store.found_log,))
-
-
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection, SqliteStore], None]] = {0: _from_0, 1: _from_1}
-"""From each older version to the next one."""
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script, one by one: `executescript` would commit the transaction that it stands in."""
-    found, current = [], ""
-    for line in script.splitlines():
-        current += line + "\n"
-        if sqlite3.complete_statement(current):
-            found.append(current)
-            current = ""
-    return found
-
-
-def _definitions(script: str) -> Counter[tuple[str, str]]:
-    """The things that a script makes, each by its name and its text, as SQLite lists them."""
-    return Counter((text.split()[2], " ".join(text.split()).removesuffix(";")) for text in _statements(script))
-
-
-_MADE = _definitions(_TABLES) + _definitions(_HEAD) + _definitions(_BROUGHT_OVER)
 
 _OPEN: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 _CONNECTING = threading.Lock()

@@ -4,7 +4,6 @@ alone. And its export, by which others can do so."""
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,9 @@ from dpkit.errors import DpkitError, LedgerCorruptError, SerialisationError
 from dpkit.hooks.manager import default_registry
 from dpkit.pricing.serialise import parse
 from dpkit.privacy.events import Event
-from dpkit.privacy.gauges import Amounts, within
+from dpkit.privacy.filter_amounts import Amounts, plus, within
 from dpkit.release.ledger.entries import (
+    APPROVAL,
     START,
     Entry,
     Head,
@@ -30,6 +30,7 @@ from dpkit.release.ledger.entries import (
     read_entry,
 )
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.ledger_address import may_only_read
 
 CANNOT_FIND = (
     "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "
@@ -82,14 +83,14 @@ def verify(
     replay = _Replay(ledger=ledger, registry=default_registry() if registry is None else registry)
     with ledger.store.transaction(writes=False) as found:  # charges wait meanwhile: all is read first, and replayed afterwards
         damages, rows, end = found.damages(), list(found.rows()), found.head()
-        without_log = ledger.store.came_without_log(found)
+        cannot_find = CANNOT_FIND + found.cannot_find()
         try:
-            found.check_tables(ledger.path)
+            found.check_tables()
             tables = ""
         except LedgerCorruptError as error:
             tables = error.reason
-    for _ in range(damages):
-        replay.report(None, "SQLite finds the file damaged.")
+    for damage in damages:
+        replay.report(None, damage)
     if tables:
         replay.report(None, tables)
     for row in rows:
@@ -102,19 +103,8 @@ def verify(
         entries=replay.count,
         head=Head(ledger=ledger.id, seq=replay.expected - 1, hash=replay.previous),
         problems=tuple(replay.problems),
-        cannot_find="" if head is not None or since is not None else CANNOT_FIND + _without_log(without_log),
+        cannot_find="" if head is not None or since is not None else cannot_find,
         since=place,
-    )
-
-
-def _without_log(seq: int | None) -> str:
-    """What nobody can tell of a ledger that an earlier version kept."""
-    if seq is None:
-        return ""
-    return (
-        f" Up to entry {seq} an earlier dpkit kept this ledger with a write-ahead log beside it, FILE-wal, and there was none "
-        "when that ended: as it should be after a clean close. If it was moved or copied without it after a process was "
-        "killed, charges are missing, and only what was kept elsewhere can tell."
     )
 
 
@@ -128,6 +118,7 @@ class _Replay:
     expected: int = 0
     previous: str = START
     totals: Totals | None = None
+    is_moved: bool = False
     runs: dict[str, RunAccount] = field(default_factory=dict)
     latest: dict[tuple[str, str], Entry] = field(default_factory=dict)
     prices: dict[int, Amounts] = field(default_factory=dict)
@@ -165,6 +156,11 @@ class _Replay:
                 self.report(entry.seq, "a ledger begins once, with nothing spent.")
             self.totals = stated
             return
+        if entry.kind in ("move", "arrive", "write-off"):
+            self.replay_of_no_run(entry, stated)
+            return
+        if self.is_moved:
+            self.report(entry.seq, "it follows the entry by which the ledger was closed for good.")
         said, before = RunAccount.from_json(entry.body), self.runs.get(entry.run)
         account = self.account_after(entry, said, before)
         totals = (self.totals or stated).after(before, account)
@@ -182,18 +178,37 @@ class _Replay:
         if entry.key:
             self.latest[entry.run, entry.key] = entry
 
+    def replay_of_no_run(self, entry: Entry, stated: Totals) -> None:
+        """What belongs to the ledger itself: that it moved, where it arrived, and what was written off."""
+        totals = self.totals or stated
+        if (entry.kind == "arrive") != self.is_moved:
+            self.report(entry.seq, "a ledger that was closed for good goes on, or one goes on that was not closed.")
+        self.is_moved = entry.kind == "move"
+        if entry.kind == "write-off":
+            price = self.check_price(entry, read_amounts(entry.body["price"]))
+            totals = Totals(spent=plus(totals.spent, price), held=plus(totals.held, price))
+        if stated != totals:
+            self.report(entry.seq, "the totals are not the sum of what came before.")
+        if not self.ledger.pricer.gauge.fits(totals.held):
+            self.report(entry.seq, "the budget is exceeded.")
+        self.totals = totals
+
     def account_after(self, entry: Entry, said: RunAccount, before: RunAccount | None) -> RunAccount:
         if entry.kind == "reserve":
             if before is not None:
                 raise SerialisationError(reason="its run had begun.")
             zero = self.ledger.pricer.gauge.zero
             written = entry.body["event"]
-            plan = None if written is None else self.priced(entry, None)
+            plan = None if written is None else self.check_price(entry, None)
             return replace(said, plan=plan, live=zero, lost=zero, is_open=True)
         if before is None:
             raise SerialisationError(reason="its run had not begun.")
+        if entry.kind == "approve":
+            return before
         if entry.kind == "charge":
-            price = self.priced(entry, read_amounts(entry.body["price"]))
+            if self.ledger.terms.approval and self.kind_of(entry.run, APPROVAL) != "approve":
+                raise SerialisationError(reason="nobody had approved its run.")
+            price = self.check_price(entry, read_amounts(entry.body["price"]))
             latest = self.latest.get((entry.run, entry.key))
             if not before.is_open or not before.covers(price) or (latest is not None and latest.kind != "fail"):
                 raise SerialisationError(reason="its run had no room for this charge.")
@@ -206,7 +221,12 @@ class _Replay:
             raise SerialisationError(reason="there was no pending charge for it.")
         return before if entry.kind == "release" else before.failed(self.prices[latest.seq])
 
-    def priced(self, entry: Entry, stated: Amounts | None) -> Amounts:
+    def kind_of(self, run: str, key: str) -> str | None:
+        """The kind of the latest entry under a key."""
+        latest = self.latest.get((run, key))
+        return None if latest is None else latest.kind
+
+    def check_price(self, entry: Entry, stated: Amounts | None) -> Amounts:
         """The stated price, once the event was found to cost no more than it today."""
         event = parse(json.dumps(entry.body["event"]), registry=self.registry)
         if not isinstance(event, Event):
@@ -259,7 +279,7 @@ def verify_file(
 ) -> Verification:
     """`verify`, for a file that may be too damaged to open: then that is the problem found."""
     try:
-        with Ledger.open(path, registry=registry, read_only=not os.access(path, os.W_OK)) as ledger:
+        with Ledger.open(path, registry=registry, read_only=may_only_read(path)) as ledger:
             return verify(ledger, head=head, since=since, registry=registry)
     except LedgerCorruptError as error:
         nowhere = Head(ledger="", seq=-1, hash=START)

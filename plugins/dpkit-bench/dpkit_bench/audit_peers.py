@@ -15,7 +15,7 @@ import numpy as np
 
 from dpkit.auditing.betting.lower_bound import epsilon_lower
 from dpkit.auditing.betting.profile import Point
-from dpkit.auditing.outputs import flat
+from dpkit.auditing.draw_outputs import flat
 from dpkit.authoring import Array, asfloat
 from dpkit_bench.networks import logit_networks
 
@@ -123,7 +123,7 @@ class HockeyStick(Peer):
         return kept, np.concatenate([np.zeros(share), np.ones(two.shape[0] - share)])
 
 
-class Histogram(Peer):
+class HistogramTester(Peer):
     """DP-Auditorium's histogram tester (after Gilbert and McMillan 2018): the sum of positive excesses, less its error.
 
     For outputs of one number only. The bins must be given; they are ten between the pooled percentiles 2 and 98, ends open.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit.auditing.betting.profile import points_of
-from dpkit.auditing.outputs import Source, flat
-from dpkit.auditing.zoo import Entry, entry_named
-from dpkit_bench.audit import AuditRow, count
-from dpkit_bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, prepared
+from dpkit.auditing.draw_outputs import PairOutputs, flat
+from dpkit.auditing.zoo import AuditableEntry, entry_named
+from dpkit_bench.audit_peers import DPSniper, HistogramTester, HockeyStick, Peer, prepared
+from dpkit_bench.audit_samples import AuditRow, count
 from dpkit_bench.progress import measured
 
 PUBLISHED = 0.01
@@ -60,12 +60,12 @@ def measure_peers(
 ) -> list[VersusRow]:
     """Every peer that suits, on each broken entry that the rows measured through the black box."""
     found = []
-    asked = (*(DPSniper(c) for c in TAILS), HockeyStick(), Histogram()) if peers is None else peers
+    asked = (*(DPSniper(c) for c in TAILS), HockeyStick(), HistogramTester()) if peers is None else peers
     for row in rows:
         if row.truth == "broken" and row.falsifier == "black box":
             entry = entry_named(row.name)
             chosen = range(first_seed, first_seed + seeds)
-            one, _ = Source(entry.sampler, entry.pair, np.random.SeedSequence(first_seed)).draw(1)
+            one, _ = PairOutputs(entry.sampler, entry.pair, np.random.SeedSequence(first_seed)).draw(1)
             suited = [peer for peer in asked if peer.suits(flat(one))]
             needed = tuple(_needed(peer, entry, chosen, 1.0 - confidence, grid) for peer in suited)
             found.append(VersusRow(name=row.name, ours=row, peers=needed))
@@ -73,7 +73,7 @@ def measure_peers(
     return found
 
 
-def _needed(peer: Peer, entry: Entry, seeds: range, alpha: float, grid: Sequence[int]) -> Needed:
+def _needed(peer: Peer, entry: AuditableEntry, seeds: range, alpha: float, grid: Sequence[int]) -> Needed:
     """Climb by fours until three quarters refute, then look between: more samples are taken to refute at least as often."""
     known: dict[int, float] = {}
 
@@ -104,13 +104,13 @@ def _first(share: Callable[[int], float], known: dict[int, float], level: float,
     return high
 
 
-def _share(peer: Peer, entry: Entry, budget: int, seeds: range, alpha: float) -> float:
+def _share(peer: Peer, entry: AuditableEntry, budget: int, seeds: range, alpha: float) -> float:
     """The share of the seeds that refute with this budget; samples are drawn anew for every budget."""
     flags = FLAGS.get(entry.name, ())
     n = peer.sizes(budget)
     runs = []
     for seed in seeds:
-        one, two = Source(entry.sampler, entry.pair, np.random.SeedSequence([seed, budget])).draw(n)
+        one, two = PairOutputs(entry.sampler, entry.pair, np.random.SeedSequence([seed, budget])).draw(n)
         runs.append((prepared(one, flags), prepared(two, flags)))
     (point,) = points_of(entry.claim)
     return sum(peer.refuted(runs, point, alpha=alpha, seed=seeds[0])) / len(runs)
@@ -131,7 +131,7 @@ def versus_as_markdown(rows: Sequence[VersusRow]) -> str:
         ours = f"{count(row.ours.median)} ({count(row.ours.quarter)} to {count(row.ours.three_quarters)})"
         lines.append(
             f"| {row.name} | {ours} | {_budgets(by_name[sniper])} | {_budgets(tuned)}, c = {best_c} "
-            f"| {_budgets(by_name[HockeyStick.name])} | {_budgets(by_name.get(Histogram.name))} "
+            f"| {_budgets(by_name[HockeyStick.name])} | {_budgets(by_name.get(HistogramTester.name))} "
             f"| {_ratio(row, hindsight=False)} | {_ratio(row, hindsight=True)} |"
         )
     return "\n".join(lines)

@@ -41,7 +41,7 @@ DESIGNS = ("normal", "outliers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sample:
+class FitSample:
     """Rows, and the coefficients (the last is the constant) that they were made with."""
 
     x: Array
@@ -70,10 +70,10 @@ class FitRow:
     ratio: float
 
 
-Method = Callable[[Sample, int], Array]
+Method = Callable[[FitSample, int], Array]
 
 
-def sample(design: str, rows: int, features: int, seed: int) -> Sample:
+def sample(design: str, rows: int, features: int, seed: int) -> FitSample:
     """Normal features and noise; with `outliers`, 5% of the targets are 20 noises off."""
     rng = np.random.default_rng([seed, rows, features, DESIGNS.index(design)])
     x = np.clip(rng.normal(size=(rows, features)), -BOUND, BOUND)
@@ -81,7 +81,7 @@ def sample(design: str, rows: int, features: int, seed: int) -> Sample:
     y = x @ truth[:-1] + truth[-1] + NOISE * rng.normal(size=rows)
     if design == "outliers":
         y = y + np.where(rng.random(rows) < 0.05, 20.0 * NOISE, 0.0)
-    return Sample(x=x, y=np.clip(y, -BOUND, BOUND), truth=truth)
+    return FitSample(x=x, y=np.clip(y, -BOUND, BOUND), truth=truth)
 
 
 def measure_fit(*, rows: int = 100_000, features: int = 10, datasets: int = 7) -> tuple[list[FitRow], tuple[str, ...]]:
@@ -144,12 +144,12 @@ def _methods() -> tuple[dict[str, Method], tuple[str, ...]]:
     return methods, notes + missing
 
 
-def _bounded(data: Sample, seed: int) -> Array:
+def _bounded(data: FitSample, seed: int) -> Array:
     fit = _answer(data, seed, "irls", features=_names(data), target="y")
     return np.array([*fit.coefficients, fit.intercept])
 
 
-def _statistics(data: Sample, seed: int) -> Array:
+def _statistics(data: FitSample, seed: int) -> Array:
     """Least squares from a noisy covariance matrix and noisy means, as they come."""
     found = _answer(data, seed, "covariance", columns=(*_names(data), "y"))
     matrix, means = np.array(found.estimate), np.array(found.means)
@@ -157,7 +157,7 @@ def _statistics(data: Sample, seed: int) -> Array:
     return np.array([*slopes, means[-1] - means[:-1] @ slopes])
 
 
-def _answer(data: Sample, seed: int, algorithm: str, **chosen: object) -> Any:
+def _answer(data: FitSample, seed: int, algorithm: str, **chosen: object) -> Any:
     names = (*_names(data), "y")
     schema = Schema(columns=tuple(Number(name=name, lower=-BOUND, upper=BOUND, missing=0.0) for name in names))
     setting = DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=len(data.y))
@@ -172,7 +172,7 @@ def _answer(data: Sample, seed: int, algorithm: str, **chosen: object) -> Any:
 def _diffprivlib(models: ModuleType) -> Method:
     """At the same epsilon; it has no delta, and adds Laplace noise to the coefficients of its objective."""
 
-    def method(data: Sample, seed: int) -> Array:
+    def method(data: FitSample, seed: int) -> Array:
         ends = (-BOUND, BOUND)
         model = models.LinearRegression(epsilon=BUDGET.epsilon, bounds_X=ends, bounds_y=ends, random_state=seed)
         with warnings.catch_warnings():
@@ -183,7 +183,7 @@ def _diffprivlib(models: ModuleType) -> Method:
     return method
 
 
-def _names(data: Sample) -> tuple[str, ...]:
+def _names(data: FitSample) -> tuple[str, ...]:
     return tuple(f"x{place}" for place in range(data.x.shape[1]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.data.summing.block_engine import BLOCK_BYTES
-from dpkit.data.summing.parallel import mapped
+from dpkit.data.summing.parallel import map_on_threads
 
 Array = npt.NDArray[np.float64]
 Prepared = tuple[Array, Array, Array]
@@ -63,7 +63,7 @@ class PlainPasses:
 
     def _totals_and_rows(self, work: Callable[[Array], tuple[Array, Prepared]]) -> tuple[Array, list[Prepared]]:
         total, kept = np.zeros(()), []
-        for part, rows in mapped(work, self._blocks(), threads=self.threads):
+        for part, rows in map_on_threads(work, self._blocks(), threads=self.threads):
             total = total + part
             kept.append(rows)
         return total, kept
@@ -74,7 +74,7 @@ class PlainPasses:
 
     def _totals(self, work: Callable[..., Array], blocks: list[Array] | list[Prepared]) -> Array:
         total: Array = np.zeros(())
-        for part in mapped(work, blocks, threads=self.threads):
+        for part in map_on_threads(work, blocks, threads=self.threads):
             total = total + part
         return total
 

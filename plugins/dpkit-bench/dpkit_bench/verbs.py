@@ -174,6 +174,22 @@ def accounting(*, repeats: int, quick: bool) -> list[Section]:
 
 
 @measurement(
+    "keys",
+    people=Size(200_000, 2_000, "People, each with keys from a Zipf law."),
+)
+def keys(*, people: int, quick: bool) -> list[Section]:
+    """How many keys that nobody declared come out, beside the thresholds of OpenDP and PipelineDP at an equal (epsilon, delta).
+
+    Example: dpkit bench keys --into docs/benchmarks.md
+    """
+    from dpkit_bench.keys_kept import as_markdown, keys_kept
+    from dpkit_bench.tables import Section
+
+    rows = keys_kept(people)
+    return [Section(name="keys", rows=rows, table=as_markdown(rows))]
+
+
+@measurement(
     "noise",
     draws=Size(1_000_000, 2_000, "Samples of dpkit and numpy in one run."),
     peer_draws=Size(10_000, 20, "Samples of the slower peers."),
@@ -240,10 +256,10 @@ def bench_audit(
 ) -> list[Section]:
     """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
 
-    With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/auditing.md
+    With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/benchmarks.md
     """
     from dpkit.auditing.zoo import entry_named, whole_zoo
-    from dpkit_bench.audit import as_markdown, measure_audit
+    from dpkit_bench.audit_samples import as_markdown, measure_audit
     from dpkit_bench.audit_versus import measure_peers, versus_as_markdown
     from dpkit_bench.tables import Section
 
@@ -266,9 +282,11 @@ def bench_audit(
 def ledger_speed(*, charges: int, processes: int, repeats: int, quick: bool) -> list[Section]:
     """Charges a second against one ledger, beside bare locked inserts into SQLite.
 
+    Where DPKIT_BENCH_POSTGRES names a database, a ledger in it is measured beside one in a file.
+
     Example: dpkit bench ledger --into docs/benchmarks.md
     """
-    from dpkit_bench.ledger import measure_ledger
+    from dpkit_bench.ledger_charges import measure_ledger
     from dpkit_bench.tables import Section, as_markdown
 
     rows = measure_ledger(charges=charges, processes=processes, repeats=repeats)

@@ -7,23 +7,23 @@ import json
 import numpy as np
 import pytest
 from dpkit_bench import audit_versus
-from dpkit_bench.audit import measure_audit
-from dpkit_bench.audit_peers import DPSniper, Histogram, HockeyStick, Peer, logistic, prepared
+from dpkit_bench.audit_peers import DPSniper, HistogramTester, HockeyStick, Peer, logistic, prepared
+from dpkit_bench.audit_samples import measure_audit
 from dpkit_bench.audit_versus import GRID, NEVER, TAILS, measure_peers, versus_as_markdown
 from dpkit_bench.networks import _forward, _slopes, logit_networks
 from dpkit_bench.tables import as_json_text
 
 from dpkit.auditing.betting.profile import Point
-from dpkit.auditing.outputs import Source
+from dpkit.auditing.draw_outputs import PairOutputs
 from dpkit.auditing.zoo import entry_named
 
 ONE = Point(epsilon=1.0, delta=0.0)
-PEERS = (DPSniper(0.01), DPSniper(0.1), HockeyStick(steps=60), Histogram())
+PEERS = (DPSniper(0.01), DPSniper(0.1), HockeyStick(steps=60), HistogramTester())
 
 
 def drawn(name, n, seeds):
     entry = entry_named(name)
-    pairs = [Source(entry.sampler, entry.pair, np.random.SeedSequence(seed)).draw(n) for seed in range(seeds)]
+    pairs = [PairOutputs(entry.sampler, entry.pair, np.random.SeedSequence(seed)).draw(n) for seed in range(seeds)]
     return [(prepared(one, ()), prepared(two, ())) for one, two in pairs]
 
 
@@ -34,7 +34,8 @@ def test_no_peer_refutes_what_is_right(peer):
 
 
 @pytest.mark.parametrize(
-    ("peer", "budget"), [(DPSniper(0.01), 20_000), (DPSniper(0.1), 4_000), (HockeyStick(), 8_000), (Histogram(), 120_000)],
+    ("peer", "budget"),
+    [(DPSniper(0.01), 20_000), (DPSniper(0.1), 4_000), (HockeyStick(), 8_000), (HistogramTester(), 120_000)],
     ids=lambda item: getattr(item, "name", str(item)),
 )  # fmt: skip
 def test_every_peer_refutes_half_of_the_scale(peer, budget):
@@ -117,8 +118,8 @@ def test_the_search_finds_the_smallest_budgets_of_the_grid():
 
 
 def test_the_histogram_is_for_one_number_only():
-    assert Histogram().suits(np.zeros((1, 1)))
-    assert not Histogram().suits(np.zeros((1, 2)))
+    assert HistogramTester().suits(np.zeros((1, 1)))
+    assert not HistogramTester().suits(np.zeros((1, 2)))
     assert audit_versus._budgets(None) == "-"
 
 
@@ -130,7 +131,7 @@ def test_flags_stand_in_for_special_values():
 def test_the_table_holds_medians_quartiles_and_ratios():
     entries = [entry_named("laplace half"), entry_named("numpy laplace")]
     rows = measure_audit(seeds=2, entries=entries, first_seed=5)
-    peers = (*(DPSniper(c) for c in TAILS), HockeyStick(steps=20), Histogram())
+    peers = (*(DPSniper(c) for c in TAILS), HockeyStick(steps=20), HistogramTester())
     (versus,) = measure_peers(rows, seeds=2, first_seed=5, grid=GRID[:13:3], peers=peers)
     assert versus.name == "laplace half"  # what rounding decides is not for these peers
     assert versus.best(hindsight=True).half <= versus.best(hindsight=False).half

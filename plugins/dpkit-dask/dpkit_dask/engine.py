@@ -33,12 +33,14 @@ class DaskEngine:
     No row leaves the workers. With persons as the unit, keyed hashes of persons and rows go from worker to worker, once.
     """
 
-    def __init__(self, source: Source, *, cluster: Cluster, partition_bytes: int) -> None:
+    def __init__(self, source: Source, *, cluster: Cluster, partition_bytes: int, borrowed: bool = False) -> None:
         if not isinstance(source, DataSource):
             allowed = "a source that `open_source` opened over files"
             raise InvalidValueError(field="source", found=type(source).__name__, allowed=allowed, where="DaskEngine")
         self._source = source
         self._cluster = cluster
+        self._partition_bytes = partition_bytes
+        self._borrowed = borrowed
         self._here = BlockEngine(source)
         source.confirm_unchanged()  # parts are places in files: from here on these may not change
         self._parts = source.parts(partition_bytes)
@@ -58,10 +60,15 @@ class DaskEngine:
         """How many rows there are, where that is public."""
         return self._here.public_rows()
 
+    def over(self, source: Source) -> DaskEngine:
+        """An engine over another view of the data, on the same workers."""
+        return DaskEngine(source, cluster=self._cluster, partition_bytes=self._partition_bytes, borrowed=True)
+
     def close(self) -> None:
-        """Leave the cluster."""
+        """Leave the cluster, unless another engine goes on with it."""
         self._masks = None
-        self._cluster.close()
+        if not self._borrowed:
+            self._cluster.close()
 
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse what is publicly wrong, from made-up rows: here first, then on a worker, which must answer."""

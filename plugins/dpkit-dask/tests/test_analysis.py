@@ -57,6 +57,32 @@ def test_a_seeded_simulation_releases_the_same_values(address, tmp_path, unit):
     assert len(one.releases) >= 4
 
 
+def test_steps_with_filters_of_their_own_share_the_cluster(address, files, tmp_path):
+    """The same bits as here, also where persons are the unit and conditions come before contributions are bounded."""
+    text = """\
+dpkit: 1
+data:
+  source: {source}
+  unit: {unit}
+  columns: {{x: [-10000, 10000], y: {{lower: -3, upper: 3}}}}
+  let: {{z: "exp(y) * 2"}}
+  where: x > -9000
+budget: {{epsilon: 10000, delta: 0.001}}
+engine: {engine}
+steps:
+  - {{id: all, run: mean, with: {{column: z}}}}
+  - {{id: few, run: mean, where: "y between 0 and 1 and z > 3", let: {{w: ln(z)}}, with: {{column: w}}}}
+"""
+    for unit in ("row", "{column: who, at_most: 2}"):
+        found = {}
+        for engine in (f"{{dask: {{address: '{address}', partition_bytes: 20000}}}}", "blocks"):
+            (tmp_path / "a.yaml").write_text(text.format(source=files / "one.parquet", unit=unit, engine=engine))
+            result = dpkit.load(tmp_path / "a.yaml").plan().run()
+            found[engine] = [result["all"].count, result["few"].count, result["few"].estimate]
+        one, other = found.values()
+        assert one == pytest.approx(other, rel=2e-2), unit  # the noise differs
+
+
 def test_without_an_address_a_cluster_of_this_machine_is_started_and_ended(tmp_path):
     there = spec(tmp_path, engine="{dask: {workers: 1}}").plan().simulate(seed=1)
     here = spec(tmp_path, engine="blocks").plan().simulate(seed=1)

@@ -17,6 +17,14 @@ def __getattr__(name: str) -> object:
         from dpkit_irls.estimator.estimator import PrivateRobustRegressor
 
         return PrivateRobustRegressor
+    if name == "PrivateLogisticRegression":
+        from dpkit_irls.estimator.classifier import PrivateLogisticRegression
+
+        return PrivateLogisticRegression
+    if name in ("PrivatePoissonRegressor", "PrivateQuantileRegressor"):
+        from dpkit_irls.estimator import regressors
+
+        return getattr(regressors, name)
     if name == "SpendsAgainWarning":
         from dpkit_irls.estimator.spending_again import SpendsAgainWarning
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import numpy.typing as npt
 
-from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.loss import HUBER, LinkScore, ResidualScore
 
 Array = npt.NDArray[np.float64]
 
@@ -17,8 +18,8 @@ class Fit:
     """Coefficients and intercept as tuples of floats; `notes` says what a reader of the report must know.
 
     Standard errors are estimates from released values, of the noise and of sampling together, about the `estimand`, which is a
-    sentence: the value of 1.96 of them either way is a 95% interval. Empty where a form has none. `frame` and `threshold` are
-    the released values that the estimand is made of, for `estimand_of`.
+    sentence: the value of 1.96 of them either way is a 95% interval. Empty where a form has none. `frame`, `threshold`,
+    `link` and `score` are the released values that the estimand is made of, for `estimand_of`.
     """
 
     form: str
@@ -33,14 +34,16 @@ class Fit:
     estimand: str = ""
     threshold: float | None = None
     frame: Frame | None = field(default=None, repr=False, compare=False)
+    link: LinkScore | None = field(default=None, repr=False, compare=False)
+    score: ResidualScore = field(default=HUBER, repr=False, compare=False)
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Post-processing."""
         return np.asarray(np.asarray(rows, dtype=np.float64) @ np.array(self.coefficients) + self.intercept)
 
     def as_json(self) -> dict[str, object]:
-        """Everything but the frame, which is for computing."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "frame"}
+        """Everything but the frame and the scores, which are for computing."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("frame", "link", "score")}
 
 
 def solved(matrix: Array, vector: Array, fallback: Array) -> Array:

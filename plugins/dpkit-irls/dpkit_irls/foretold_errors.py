@@ -19,7 +19,7 @@ from dpkit_irls.rows.dummies import entry_names, levels_of, widened
 from dpkit_irls.simulated_run import last_state
 
 if TYPE_CHECKING:
-    from dpkit_irls.bounded.bounded import BoundedIRLS
+    from dpkit_irls.bounded.bounded_irls import BoundedIRLS
 
 ROWS = 500
 RUNS = 16
@@ -115,7 +115,7 @@ def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) 
     found = []
     for run in range(FITS):
         rng = np.random.default_rng([2026, run])
-        block = made_up(setting, columns, rows, rng, shares=algorithm.shares)
+        block = made_up(setting, columns, rows, rng, shares=algorithm.shares, target=algorithm.family.target)
         found.append(small.known(last_state(small, noise / over, block, rng), rows_over=over).errors)
     widths = float(ndtri(0.5 + confidence / 2.0)) * np.mean(np.array(found), axis=0)
     names = [*algorithm.entries, *(["intercept"] if algorithm.intercept else [])]
@@ -129,9 +129,10 @@ def made_up(
     rng: np.random.Generator,
     *,
     shares: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    target: str = "number",
 ) -> Array:
     """Rows of codes: numbers normal around the middle of their range, levels as these shares say or alike, the target a line
-    plus noise. A rare level moves the target no more than a frequent one.
+    plus noise, or the answer whose log-odds are that line. A rare level moves the target no more than a frequent one.
     """
     features = []
     for name in columns[:-1]:
@@ -147,7 +148,12 @@ def made_up(
     middles = np.mean(x, axis=0) if rows else 0.0
     standard = (x - middles) / _spreads(setting, columns, shares, rare=0.5)
     signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
+    if target == "yes or no":
+        return np.column_stack([block, rng.random(rows) < 1.0 / (1.0 + np.exp(-signal))])
     low, high = setting.range(columns[-1])
+    if target == "count":
+        middle = min(max(0.1 * high, 0.5), 20.0)
+        return np.column_stack([block, np.clip(rng.poisson(middle * np.exp(0.5 * signal)), low, high)])
     half = 0.5 * high - 0.5 * low
     y = low + half + half * PART * (signal + rng.normal(size=rows))
     return np.column_stack([block, np.clip(y, low, high)])

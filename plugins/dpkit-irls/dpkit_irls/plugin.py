@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpkit import AlgorithmFactory, LossRule, MechanismFactory, Parameter, QueryFactory, ZooEntry, hookimpl
-from dpkit_irls import algorithm, queries
+from dpkit_irls import queries, regressions
 from dpkit_irls.paper import published_noise
 from dpkit_irls.wishart import wishart, zoo
 
@@ -80,7 +80,7 @@ def dpkit_queries() -> list[QueryFactory]:
 @hookimpl
 def dpkit_algorithms() -> list[AlgorithmFactory]:
     """`irls`, `irls-moments` and `irls-paper`."""
-    return list(algorithm.FACTORIES)
+    return list(regressions.FACTORIES)
 
 
 @hookimpl

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from dpkit import InvalidValueError, Setting, UnknownNameError
 from dpkit.authoring import in_full
+from dpkit_irls.loss import ROBUST, Family
 from dpkit_irls.moments.moment_query import Scaling
 from dpkit_irls.rows.dummies import entry_names, levels_of
 from dpkit_irls.rows.fixed_point import MOST_COLUMNS
 
 
-def checked_columns(setting: Setting, features: Sequence[str], target: str, *, where: str) -> tuple[str, ...]:
-    """Features, then the target: declared, distinct, and not too many."""
+def checked_columns(
+    setting: Setting, features: Sequence[str], target: str, *, where: str, family: Family = ROBUST
+) -> tuple[str, ...]:
+    """Features, then the target: declared, distinct, and not too many; the target is what the family takes."""
     chosen = (*features, target)
     for name in chosen:
         if name not in setting.columns:
@@ -22,13 +25,28 @@ def checked_columns(setting: Setting, features: Sequence[str], target: str, *, w
         raise InvalidValueError(
             field="features", found=tuple(features), allowed="distinct columns, not the target", where=where
         )
-    if setting.levels(target):
-        raise InvalidValueError(field="target", found=target, allowed="a column of numbers, not a category", where=where)
+    _check_target(setting, target, family, where=where)
     entries = len(entry_names(setting, features))
     if not 1 <= entries < MOST_COLUMNS:
         allowed = f"1 to {MOST_COLUMNS - 1} numbers, truth values and levels beyond each category's first"
         raise InvalidValueError(field="features", found=entries, allowed=allowed, where=where)
     return chosen
+
+
+def _check_target(setting: Setting, target: str, family: Family, *, where: str) -> None:
+    levels, (low, high) = setting.levels(target), setting.range(target)
+    if family.target == "number" and levels:
+        fix = "For a target of two levels run `logistic`." if len(levels) == 2 else ""
+        allowed = "a column of numbers, not a category"
+        raise InvalidValueError(field="target", found=target, allowed=allowed, where=where, fix=fix)
+    if family.target == "count" and (levels or low < 0.0 or high <= 0.0):
+        allowed = "a column of counts: numbers of at least 0"
+        found = f"{target}, of {len(levels)} levels" if levels else f"{target}, from {in_full(low)} to {in_full(high)}"
+        raise InvalidValueError(field="target", found=found, allowed=allowed, where=where)
+    if family.target == "yes or no" and (low, high) != (0.0, 1.0):
+        found = f"{target}, of {len(levels)} levels" if levels else f"{target}, from {in_full(low)} to {in_full(high)}"
+        allowed = "a column that is declared boolean, as a category of two levels, or as a number from 0 to 1"
+        raise InvalidValueError(field="target", found=found, allowed=allowed, where=where)
 
 
 def checked_start(start: Sequence[float], width: int, *, intercept: bool, where: str) -> tuple[float, ...]:

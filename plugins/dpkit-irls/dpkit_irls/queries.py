@@ -9,8 +9,8 @@ import numpy as np
 
 from dpkit import Parameter, Query, QueryFactory
 from dpkit_irls.bounded import influence_query, step_query
-from dpkit_irls.bounded.frame import FAR, Frame
 from dpkit_irls.bounded.influence_query import EqualBins, Octaves
+from dpkit_irls.bounded.scaled_rows import FAR, Frame
 from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried, Mix
 from dpkit_irls.moments import moment_query
 from dpkit_irls.moments.moment_query import Scaling, Weights

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import prepare
 from dpkit_irls.bounded.influence_query import Frame, gradient, scatter
 from dpkit_irls.moments.moment_query import Scaling, Weights, joint_moments
+from dpkit_irls.regressions import prepare
 from dpkit_irls.rows.dummies import entry_names, widened
 
 import dpkit

@@ -47,7 +47,7 @@ def test_without_noise_a_fit_is_its_estimand(name):
 
 def test_a_fit_far_from_its_estimand_is_seen(monkeypatch):
     """A mutant: steps that are far too short."""
-    monkeypatch.setattr("dpkit_irls.bounded.filter._damped", lambda move, *rest: 0.05 * move)
+    monkeypatch.setattr("dpkit_irls.bounded.filter.damped", lambda move, *rest: 0.05 * move)
     assert gap_to_estimand(Case(design="off-centre", rows=8_000, epsilon=5_000.0), 1) > 1.0
 
 

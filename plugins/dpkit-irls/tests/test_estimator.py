@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from dpkit_irls import PrivateRobustRegressor
+from dpkit_irls import PrivateRobustRegressor, estimand_of
 from dpkit_irls.estimator.inputs import checked_rows, checked_targets
 
 import dpkit
@@ -245,3 +245,25 @@ def test_a_wrong_shape_or_kind_is_refused_without_showing_the_data(shape):
     with pytest.raises(ValueError, match=r"Expected 2D array|Complex data not supported") as caught:
         PrivateRobustRegressor(epsilon=1.0, delta=1e-6).fit(*given)
     assert "8765" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("chosen", "said"), [({"epsilon": 0.0}, "above 0"), ({"delta": 0.0}, "no guarantee at delta = 0")])
+def test_budgets_of_nothing_are_refused_by_name(chosen, said):
+    x, y = data(100)
+    with pytest.raises(dpkit.InvalidValueError, match=said):
+        PrivateRobustRegressor(**chosen).fit(x, y)
+
+
+def test_the_fit_is_kept_for_its_estimand():
+    x, y = data()
+    model = PrivateRobustRegressor(random_state=1).fit(x, y)
+    exact = estimand_of(model.fit_, x, y)
+    assert np.abs(model.coef_ - exact.coefficients).max() < 5.0 * model.standard_errors_.max()
+
+
+def test_years_within_bounds_from_zero_have_a_wide_interval_and_a_note():
+    x, y = data()
+    x[:, 2] = np.round(2006.0 + x[:, 2])
+    model = PrivateRobustRegressor(bounds=([-10.0, -10.0, 0.0], [10.0, 10.0, 4000.0]), random_state=1).fit(x, y)
+    assert abs(model.coef_[2] - 0.5) < 2.0 * model.standard_errors_[2]
+    assert any("narrow those of: x2" in note for note in model.notes_)

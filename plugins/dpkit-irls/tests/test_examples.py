@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dpkit_irls import bars
-from dpkit_irls.algorithm import prepare
+from dpkit_irls.measuring import accuracy_tables
 from dpkit_irls.measuring.gaps import fitted, registry
 from dpkit_irls.measuring.generator import sample
+from dpkit_irls.regressions import prepare
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms
@@ -38,10 +38,10 @@ def test_the_attack_succeeds_as_often_as_the_theory_says_and_never_accuses_false
 
 def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
     page = tmp_path / "page.md"
-    marked = [f"{start}\nold\n{end}\n" for start, end in map(bars.marks, bars.TABLES)]
+    marked = [f"{start}\nold\n{end}\n" for start, end in map(accuracy_tables.marks, accuracy_tables.TABLES)]
     page.write_text(f"before\n{''.join(marked)}after\n", encoding="utf-8")
     for _ in range(2):  # the second time nothing is measured again
-        bars.main(["--small", "--datasets", "1", "--into", str(page), "--keep", str(tmp_path / "kept")])
+        accuracy_tables.main(["--small", "--datasets", "1", "--into", str(page), "--keep", str(tmp_path / "kept")])
     made = page.read_text(encoding="utf-8")
     assert "| bounded | the paper's |" in made
     assert "| off-centre |" in made
@@ -51,7 +51,7 @@ def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
     assert made.endswith("after\n")
     page.write_text("no marks", encoding="utf-8")
     with pytest.raises(dpkit.InvalidValueError, match="marks"):
-        bars.between_marks("no marks", "", "needs")
+        accuracy_tables.between_marks("no marks", "", "needs")
 
 
 def test_the_simulated_curator_measures_what_a_run_would_give():

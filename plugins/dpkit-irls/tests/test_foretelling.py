@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import IRLS, MOMENTS, PAPER
 from dpkit_irls.foretold_errors import made_up
 from dpkit_irls.moments.moment_errors import residual_scale, scores
 from dpkit_irls.moments.moment_query import Scaling
+from dpkit_irls.regressions import IRLS, MOMENTS, PAPER
 from dpkit_irls.simulated_run import last_state
 
 import dpkit

@@ -5,8 +5,8 @@ import math
 import dpkit_irls
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import prepare
-from dpkit_irls.paper.paper import published_epsilon
+from dpkit_irls.paper.paper_irls import published_epsilon
+from dpkit_irls.regressions import prepare
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms, solve_noise

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.bounded.frame import FAR, Frame
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.scaled_rows import FAR, Frame
 from dpkit_irls.rows.dummies import predicted
 from dpkit_irls.rows.fixed_point import STEP
 

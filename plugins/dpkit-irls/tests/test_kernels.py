@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 from dpkit_irls.bounded import step_query
-from dpkit_irls.bounded.frame import Frame
 from dpkit_irls.bounded.influence_query import Octaves, column_histograms, gradient
+from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.loss import HUBER, LinkScore, ResidualScore, logistic
 from dpkit_irls.moments import moment_query
 from dpkit_irls.moments.moment_query import Scaling, Weights
 from dpkit_irls.queries import columns_of
@@ -69,6 +70,14 @@ def same_bits(one, other):
     return np.array_equal(np.asarray(one) + 0.0, np.asarray(other) + 0.0)  # zeros of either sign
 
 
+SCORES = (HUBER, ResidualScore(shift=0.4 / 0.9, low=-0.1 / 0.9), logistic())
+
+
+def mixes_of(score, mixes=step_query.FREE):
+    other = step_query.Carried.CURVATURE if isinstance(score, LinkScore) else step_query.Carried.WEIGHTED
+    return [mix for kind, mix in mixes.items() if kind is not other]
+
+
 @pytest.mark.parametrize("kind", ["plain", "hard", "bad"])
 @pytest.mark.parametrize("features", [1, 2, 3, 4, 5, 9, 31])
 @pytest.mark.parametrize("intercept", [False, True])
@@ -83,8 +92,8 @@ def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, in
             assert same_bits(fast, slow)
             for query in (
                 gradient(frame, position, 0.5),
-                *(step_query.step(frame, position, 0.5, mix) for mix in step_query.FREE.values()),
-                *(step_query.step(frame, position, 1e-150, mix) for mix in step_query.CHEAP.values()),
+                *(step_query.step(frame, position, 0.5, mix, score) for score in SCORES for mix in mixes_of(score)),
+                *(step_query.step(frame, position, 1e-150, mix) for mix in mixes_of(HUBER, step_query.CHEAP)),
                 column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(features)),
             ):
                 if query.preparation is None:
@@ -155,7 +164,7 @@ def test_it_is_loaded_when_enough_was_done(monkeypatch):
     monkeypatch.setattr(kernels, "_done", [0])
     monkeypatch.setattr(kernels, "_worth", [2_000])
     for _ in range(3):
-        assert kernels.gradient(np.zeros((5, 200)), np.zeros(3), 1.0, 1.0) is None
+        assert kernels.gradient(np.zeros((5, 200)), HUBER.at(np.zeros(3), 1.0)) is None
     assert len(asked) == 1
 
 
@@ -194,6 +203,6 @@ def test_without_numba_nothing_is_compiled(monkeypatch):
     try:
         assert not kernels.can_compile()
         with kernels.compiled_passes(wanted=True):
-            assert kernels.gradient(np.zeros((5, 200)), np.zeros(3), 1.0, 1.0) is None
+            assert kernels.gradient(np.zeros((5, 200)), HUBER.at(np.zeros(3), 1.0)) is None
     finally:
         kernels._compiled.cache_clear()

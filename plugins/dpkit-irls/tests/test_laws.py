@@ -9,12 +9,13 @@ import pytest
 from dpkit.testing import laws_of_plugin, parametrize_with_laws
 
 CHECKS = laws_of_plugin(dpkit_irls, name="irls")
-LONG = [check for check in CHECKS if check.subject in ("algorithm irls", "algorithm irls-moments")]
+FAMILIES = ("irls", "irls-moments", "logistic", "poisson", "quantile-regression")
+LONG = [check for check in CHECKS if check.subject in {f"algorithm {name}" for name in FAMILIES}]
 """Hundreds of fits each."""
 
 
 def each_setting_once(check):
-    """The same law with one choice of parameters in each setting, by turns."""
+    """The same law with one choice of parameters in each setting, by turns, and each choice at least once."""
     law, (case,) = check.run.func, check.run.args
     whole = type(case)
 
@@ -23,7 +24,10 @@ def each_setting_once(check):
         settings = {id(subject.setting): [] for subject in found}
         for subject in found:
             settings[id(subject.setting)].append(subject)
-        return [choices[turn % len(choices)] for turn, choices in enumerate(settings.values())]
+        chosen = [choices[turn % len(choices)] for turn, choices in enumerate(settings.values())]
+        met = {str(subject.parameters) for subject in chosen}
+        others = {str(subject.parameters): subject for subject in found if str(subject.parameters) not in met}
+        return [*chosen, *others.values()]
 
     fewer = type("EachSettingOnce", (whole,), {"__slots__": (), "subjects": subjects})
     return replace(check, run=partial(law, fewer(factory=case.factory, registry=case.registry, seed=case.seed)))

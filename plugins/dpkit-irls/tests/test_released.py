@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.covariance import Covariances
-from dpkit_irls.bounded.frame import Frame
-from dpkit_irls.bounded.places import level_shares, located, shows_ties
 from dpkit_irls.bounded.priors import inverse, moderated
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import schedule_for, step_shares
 from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, whitening
 from dpkit_irls.bounded.step_query import Carried
@@ -98,17 +98,17 @@ def test_errors_of_a_mixture_lie_between_its_own_and_hold_95_percent():
     rng = np.random.default_rng(5)
     parts = np.array([[[1.0]], [[9.0]]])
     zero = np.zeros((2, 1, 1))
-    error = Covariances(noise=parts, sampling=zero, start=zero).errors(np.eye(1))[0]
+    error = Covariances(noise=parts, sampling=zero, start=zero, apart=np.zeros((2, 1))).errors(np.eye(1))[0]
     draws = rng.normal(size=400_000) * rng.choice([1.0, 3.0], size=400_000)
     assert np.mean(np.abs(draws) < 1.96 * error) == pytest.approx(0.95, abs=0.002)
-    alike = Covariances(noise=zero, sampling=np.full((2, 1, 1), 4.0), start=zero)
+    alike = Covariances(noise=zero, sampling=np.full((2, 1, 1), 4.0), start=zero, apart=np.zeros((2, 1)))
     assert alike.errors(np.eye(1), rows_over=16.0) == pytest.approx([0.5])
 
 
 def test_beliefs_move_what_the_noise_hides_and_nothing_else():
     frame = Frame(columns=("a", "b", "y"), units=(1.0, 1.0), intercept=False, preconditioner=np.eye(2))
     noise = np.array([np.diag([1e-6, 100.0])])
-    found = Covariances(noise=noise, sampling=np.array([np.eye(2)]), start=np.zeros((1, 2, 2)))
+    found = Covariances(noise=noise, sampling=np.array([np.eye(2)]), start=np.zeros((1, 2, 2)), apart=np.zeros((1, 2)))
     position, after = moderated(np.array([3.0, 30.0]), found, frame, np.array([1.0, 1.0]))
     assert position == pytest.approx([3.0, 30.0 / 101.0], rel=1e-4)
     assert after.left(np.eye(2))[0] < 1e-4
@@ -119,7 +119,8 @@ def test_beliefs_move_what_the_noise_hides_and_nothing_else():
 def test_the_threshold_grows_to_hubers_and_the_shares_of_steps_add_up():
     few, many = schedule_for(1.0, 16, TUNING), schedule_for(40.0, 16, TUNING)
     assert set(few.carried) == {Carried.SCATTER}
-    assert set(many.carried) == set(Carried)
+    assert set(many.carried) == set(Carried) - {Carried.WEIGHTED}
+    assert set(schedule_for(40.0, 16, TUNING, linked=True).carried) == set(Carried) - {Carried.CURVATURE}
     assert (few.threshold, many.threshold) == pytest.approx((0.45, 1.345))
     for iterations in (1, 2, 5, 16, 40):
         for plenty in (0.5, 40.0, np.inf):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dpkit_irls.algorithm import prepare
+from dpkit_irls.regressions import prepare
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dpkit
 from dpkit_stats import factories
 from dpkit_stats.one_release import OneRelease
-from dpkit_stats.results import Average, Covariance, Histogram, Number, Quantiles
+from dpkit_stats.results import Average, Covariance, GroupTable, Histogram, Quantiles, Total
 
-__all__ = ["Average", "Covariance", "Histogram", "Number", "OneRelease", "Quantiles"]
+__all__ = ["Average", "Covariance", "GroupTable", "Histogram", "OneRelease", "Quantiles", "Total"]
 
 
 @dpkit.hookimpl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dpkit
+from dpkit.authoring import kind_of
 from dpkit_stats.counting import count_query
 from dpkit_stats.scaling import Interval
 
@@ -14,17 +15,22 @@ def known_column(setting: dpkit.Setting, column: str) -> str:
     return column
 
 
-def number_range(setting: dpkit.Setting, column: str, *, where: str) -> Interval:
+def number_range(setting: dpkit.Setting, column: str, *, where: str, field: str = "column") -> Interval:
     """The declared bounds of a column of numbers."""
-    if setting.levels(known_column(setting, column)):
-        numbers = [name for name in setting.columns if not setting.levels(name)]
+    if kind_of(setting, known_column(setting, column)) not in ("number", "boolean"):
+        numbers = [name for name in setting.columns if kind_of(setting, name) in ("number", "boolean")]
         allowed = f"a column of numbers ({', '.join(numbers) or 'none is declared'})"
-        raise dpkit.InvalidValueError(field="column", found=column, allowed=allowed, where=where)
+        raise dpkit.InvalidValueError(field=field, found=column, allowed=allowed, where=where)
     lower, upper = setting.range(column)
     if not lower < upper:
         allowed = "a column whose bounds differ"
-        raise dpkit.InvalidValueError(field="column", found=column, allowed=allowed, where=where)
+        raise dpkit.InvalidValueError(field=field, found=column, allowed=allowed, where=where)
     return Interval(lower=lower, upper=upper)
+
+
+def truth_values(setting: dpkit.Setting, column: str) -> tuple[str, ...]:
+    """The names of the codes 0 and 1 of a boolean column; none for others."""
+    return ("false", "true") if kind_of(setting, column) == "boolean" else ()
 
 
 def count_is_free(setting: dpkit.Setting, columns: tuple[str, ...]) -> bool:

@@ -71,6 +71,15 @@ def categories_query(column: str, levels: int) -> dpkit.Query:
     return _one_of_cells("categories", column, cells, levels)
 
 
+def share_query(column: str, code: float, *, with_others: bool = True) -> dpkit.Query:
+    """How many rows have this code and, with others, how many another."""
+
+    def cells(block: Array) -> npt.NDArray[np.int64]:
+        return np.where(block[:, 0] == code, 0, 1 if with_others else -1)
+
+    return _one_of_cells("proportion", column, cells, 2 if with_others else 1)
+
+
 def _one_of_cells(name: str, column: str, cells: Callable[[Array], npt.NDArray[np.int64]], count: int) -> dpkit.Query:
     def rows(block: Array) -> Array:
         return (cells(block)[:, None] == np.arange(count)).astype(np.float64)

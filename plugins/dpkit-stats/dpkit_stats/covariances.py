@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,16 @@ import numpy as np
 import dpkit
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
+from dpkit_stats.noise_errors import NoiseErrors
 from dpkit_stats.one_release import OneRelease
-from dpkit_stats.results import Covariance
+from dpkit_stats.results import Average, Covariance
 from dpkit_stats.scaling import Array, Interval
 
 MOST_COLUMNS = 100
 _CUTTING = 8.0 * sums.FACTOR
 _HUGE = 1e100
+_DRAWS = 4000
+"""How often the noise is drawn again for the interval of a correlation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ class CovarianceOfMoments:
     bounds: tuple[Interval, ...]
     size: int | None
 
-    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Covariance:
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Covariance:
         """From the noisy moments, with the count floored at 1."""
         moments = _symmetric(np.asarray(released, dtype=np.float64), len(self.bounds) + 1)
         count = float(moments[0, 0]) if self.size is None else float(self.size)
@@ -43,23 +47,77 @@ class CovarianceOfMoments:
             columns=self.query.columns,
             estimate=tuple(tuple(row) for row in matrix.tolist()),
             means=tuple(interval.value(float(mean)) for interval, mean in zip(self.bounds, means, strict=True)),
-            error=self._error(noise, confidence, count),
+            error=self._error(errors, confidence, count),
             confidence=confidence,
             count=count,
         )
 
-    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
+    def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
         """With this number of rows; a noisy count may fall short of them by the error of an entry."""
         if self.size is not None or rows is None:
-            return self._error(noise, confidence, 0.0 if self.size is None else self.size)
-        return self._error(noise, confidence, rows - dpkit.expected_error(noise, self.query.shape, confidence))
+            return self._error(errors, confidence, 0.0 if self.size is None else self.size)
+        return self._error(errors, confidence, rows - errors.all_of(self.query.shape[0], confidence))
 
-    def _error(self, noise: dpkit.Mechanism, confidence: float, count: float) -> float:
+    def _error(self, errors: NoiseErrors, confidence: float, count: float) -> float:
         entry = 2.0
         if count >= 1.0:
-            ratio = dpkit.expected_error(noise, self.query.shape, confidence) / count
+            ratio = errors.all_of(self.query.shape[0], confidence) / count
             entry = min(entry, 4.0 * ratio + 4.0 * ratio * ratio + _CUTTING)
         return entry * float(np.sum(np.square([interval.half for interval in self.bounds])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelationOfMoments:
+    """The correlation of two columns, from the same moments as their covariance.
+
+    Its interval comes from drawing the noise again, whose law is public: the middle of what correlations the released moments
+    would have had without their noise. Nothing of the data is read for it.
+    """
+
+    query: dpkit.Query
+    size: int | None
+
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Average:
+        """The ratio, between -1 and 1; no interval but the whole where a variance may be zero."""
+        moments = np.asarray(released, dtype=np.float64)
+        count = float(moments[0]) if self.size is None else float(self.size)
+        draws = np.asarray(errors.noise.release_many(np.zeros(moments.shape), _DRAWS, np.random.default_rng(_DRAWS)))
+        around = self._correlations(moments[None, :] - np.asarray(draws, dtype=np.float64))
+        estimate = float(self._correlations(moments[None, :])[0])
+        lower, upper = -1.0, 1.0
+        if np.isfinite(estimate) and np.isfinite(around).mean() > confidence:
+            tail = (1.0 - confidence) / 2.0
+            found = np.sort(np.where(np.isfinite(around), around, 1.0))
+            lower, upper = float(np.quantile(found, tail)), float(np.quantile(found, 1.0 - tail))
+        estimate = float(np.clip(estimate, -1.0, 1.0)) if np.isfinite(estimate) else 0.0
+        lower, upper = max(-1.0, min(lower, estimate)), min(1.0, max(upper, estimate))
+        error = max(upper - estimate, estimate - lower)
+        return Average(estimate=estimate, lower=lower, upper=upper, error=error, confidence=confidence, count=count)
+
+    def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
+        """Nobody can say before the variances are known."""
+        return math.inf
+
+    def _correlations(self, moments: Array) -> Array:
+        """Of many released moments at once: (n, x, y, xx, xy, yy). NaN where a variance is not above zero."""
+        count = moments[:, 0] if self.size is None else np.full(moments.shape[0], float(self.size))
+        ratios = moments / np.where(count >= 1.0, count, np.nan)[:, None]
+        x, y, xx, xy, yy = (ratios[:, place] for place in range(1, 6))
+        with np.errstate(all="ignore"):
+            spread = (xx - x * x) * (yy - y * y)
+            found = (xy - x * y) / np.sqrt(np.where((xx > x * x) & (yy > y * y), spread, np.nan))
+        return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def correlation(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: dpkit.Choice) -> OneRelease:
+    """The correlation of two columns, over the rows that have a value in both."""
+    if len(columns) != 2 or len(set(columns)) != 2:
+        allowed = "two columns that differ"
+        raise dpkit.InvalidValueError(field="columns", found=columns, allowed=allowed, where="correlation")
+    bounds = tuple(number_range(setting, column, where="correlation") for column in columns)
+    query = sums.covariance_query(columns, bounds)
+    statistic = CorrelationOfMoments(query=query, size=public_count(setting, columns))
+    return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
 
 
 def covariance(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: dpkit.Choice) -> OneRelease:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dpkit
-from dpkit_stats import averages, counting, covariances, quantiles, simple, sums, totals, tree
+from dpkit_stats import averages, count_tree, counting, covariances, quantiles, sums, totals
+from dpkit_stats.count_and_histogram import count, histogram
 from dpkit_stats.scaling import Interval
 
 Parameter = dpkit.Parameter
@@ -46,7 +47,9 @@ def queries() -> list[dpkit.QueryFactory]:
         chosen = (_column(), *parameters)
         return dpkit.QueryFactory(name=name, doc=doc, make=make, parameters=chosen, width=lambda query: 1)  # type: ignore[arg-type]
 
-    depth = Parameter(name="depth", kind="integer", doc="Levels of the tree.", minimum=1, maximum=tree.DEEPEST, examples=(3, 6))
+    depth = Parameter(
+        name="depth", kind="integer", doc="Levels of the tree.", minimum=1, maximum=count_tree.DEEPEST, examples=(3, 6)
+    )
     edges = Parameter(name="edges", kind="numbers", doc=_EDGES, examples=((0.0, 0.5, 1.0), (-3.0, 0.1, 0.2, 8.0)))
     levels = Parameter(
         name="levels", kind="integer", doc="How many levels there are.", minimum=1, maximum=10_000, examples=(3,)
@@ -61,7 +64,7 @@ def queries() -> list[dpkit.QueryFactory]:
         one_column("variance", "First two moments and count.", _bounded(sums.variance_query), *_BOUNDS, _WITH_COUNT),
         one_column("histogram", "Counts between edges.", counting.histogram_query, edges),
         one_column("categories", "Counts of the levels of a category.", counting.categories_query, levels),
-        one_column("quantiles", "A binary tree of counts.", _bounded(tree.tree_query), *_BOUNDS, depth),
+        one_column("quantiles", "A binary tree of counts.", _bounded(count_tree.tree_query), *_BOUNDS, depth),
         dpkit.QueryFactory(
             name="covariance",
             doc="Count, sums and products of several columns.",
@@ -76,7 +79,8 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
     """The statistics."""
 
     def statistic(name: str, doc: str, make: object, *parameters: Parameter) -> dpkit.AlgorithmFactory:
-        return dpkit.AlgorithmFactory(name=name, doc=doc, make=make, parameters=parameters)  # type: ignore[arg-type]
+        grouped = name not in ("covariance", "correlation")
+        return dpkit.AlgorithmFactory(name=name, doc=doc, make=make, parameters=parameters, takes_groups=grouped)  # type: ignore[arg-type]
 
     continuous = _noise("gaussian", "laplace")
     any_noise = _noise("gaussian", "laplace", "discrete-gaussian", "discrete-laplace")
@@ -84,7 +88,7 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
     probabilities = Parameter(
         name="probabilities",
         kind="numbers",
-        doc="Which quantiles, in increasing order.",
+        doc="Which quantiles. Answers come in this order.",
         minimum=0.0,
         maximum=1.0,
         default=(0.25, 0.5, 0.75),
@@ -94,18 +98,36 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
         kind="integer",
         doc="The range is cut into 2**depth equal cells. More of them cost a little accuracy and give a finer answer.",
         minimum=1,
-        maximum=tree.DEEPEST,
+        maximum=count_tree.DEEPEST,
         default=10,
     )
     columns = Parameter(name="columns", kind="texts", doc="Declared columns of numbers.", examples=(("x", "y"),))
+    category_column = Parameter(name="column", kind="text", doc="A declared category, or a boolean.", examples=("c",))
+    level = Parameter(
+        name="level", kind="text", doc="Which level. May be left out for a boolean: true.", default=None, examples=("a",)
+    )
+    weight = Parameter(
+        name="weight",
+        kind="text",
+        doc="A declared column of numbers from 0 on: how much a row counts. Without it, each counts 1.",
+        default=None,
+    )
     return [
         statistic(
-            "count", "How many rows have a value, in a column or in all.", simple.count, _column(default=None), any_noise
+            "count",
+            "How many rows have a value, in a column or in all.",
+            count,
+            _column(default=None),
+            weight,
+            any_noise,
         ),
         statistic("sum", "The sum of a column.", totals.total, _column(), continuous),
-        statistic("mean", "The mean of a column.", averages.mean, _column(), continuous),
+        statistic("mean", "The mean of a column.", averages.mean, _column(), weight, continuous),
         statistic("variance", "The variance of a column.", averages.variance, _column(), continuous),
-        statistic("histogram", "Counts by level, or between edges.", simple.histogram, _column(), edges, any_noise),
+        statistic("proportion", "The share of a level, or of true.", averages.proportion, category_column, level, any_noise),
+        statistic("median", "The median of a column.", quantiles.median, _column(), depth, any_noise),
+        statistic("correlation", "The correlation of two columns.", covariances.correlation, columns, continuous),
+        statistic("histogram", "Counts by level, or between edges.", histogram, _column(), edges, any_noise),
         statistic("quantiles", "Several quantiles.", quantiles.quantiles, _column(), probabilities, depth, any_noise),
         statistic("covariance", "A covariance matrix.", covariances.covariance, columns, continuous),
     ]

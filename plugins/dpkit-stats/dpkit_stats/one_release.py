@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 import dpkit
 from dpkit.authoring import finite_number
-from dpkit_stats.results import Result
+from dpkit_stats.noise_errors import NoiseErrors
+from dpkit_stats.results import Answer
 from dpkit_stats.scaling import Array
 
 CONFIDENCE = 0.95
@@ -23,17 +24,17 @@ class Statistic(Protocol):
         """What is released."""
         ...
 
-    def answer(self, released: Array, noise: dpkit.Mechanism, confidence: float) -> Result:
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Any:
         """The answer, from the released value, with an error that holds with this confidence."""
         ...
 
-    def error(self, noise: dpkit.Mechanism, confidence: float, rows: int | None) -> float:
-        """The same error before anything is released, for a number of rows; the worst where it matters and is unknown."""
+    def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
+        """The error to expect before anything is released, for a number of rows; infinity where that matters and is unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class StatisticState:
     """The noise multiplier, and what was released, if anything."""
 
     noise: float
@@ -62,37 +63,43 @@ class OneRelease:
         events = tuple(dpkit.planned_event(self.setting, query, mechanism) for query, mechanism in self._pairs(noise))
         return events[0] if len(events) == 1 else dpkit.Compose(events=events)
 
-    def init(self, noise: float) -> State:
+    def init(self, noise: float) -> StatisticState:
         """Nothing released yet."""
-        return State(noise=finite_number(noise, field="noise", where="statistic", minimum=0.0, strict=True))
+        return StatisticState(noise=finite_number(noise, field="noise", where="statistic", minimum=0.0, strict=True))
 
-    def step(self, state: State, curator: dpkit.Curator) -> State:
+    def step(self, state: StatisticState, curator: dpkit.Curator) -> StatisticState:
         """The release."""
         found = curator.release_all(self._pairs(state.noise))
         return replace(state, released=found[0] if self.beside is None else np.stack([np.asarray(one) for one in found]))
 
-    def finished(self, state: State) -> bool:
+    def finished(self, state: StatisticState) -> bool:
         """After one step."""
         return state.released is not None
 
-    def result(self, state: State) -> Result | None:
+    def result(self, state: StatisticState) -> Answer | None:
         """The answer; None where nothing was released."""
         if state.released is None:
             return None
-        return self.statistic.answer(state.released, self._noise(state.noise), CONFIDENCE)
+        found: Answer = self.statistic.answer(state.released, NoiseErrors(noise=self._noise(state.noise)), CONFIDENCE)
+        return found
 
     def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float:
-        """A bound on the error that holds with this confidence, before anything is spent and without a look at the data.
+        """The error to expect of the noise with this confidence, before anything is spent and without a look at the data.
 
-        Where the number of rows matters, it is `rows`, or the declared size; without either, the bound is the worst there is.
+        Where the number of rows matters, it is `rows`, or the declared size; without either nobody can say: infinity.
         """
-        return self.statistic.error(self._noise(noise), confidence, self.setting.size if rows is None else rows)
+        known = self.setting.size if rows is None else rows
+        return self.statistic.error(NoiseErrors(noise=self._noise(noise)), confidence, known)
 
     def _queries(self) -> list[dpkit.Query]:
         return [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]
 
     def _pairs(self, multiplier: float) -> list[tuple[dpkit.Query, dpkit.Mechanism]]:
         return [(query, scaled.at(multiplier)) for query, scaled in zip(self._queries(), self._scaled, strict=True)]
+
+    def noise(self, multiplier: float) -> dpkit.Mechanism:
+        """The noise of the statistic at this multiplier."""
+        return self._noise(multiplier)
 
     def _noise(self, multiplier: float) -> dpkit.Mechanism:
         return self._scaled[0].at(multiplier)

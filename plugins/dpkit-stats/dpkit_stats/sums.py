@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 import dpkit
-from dpkit.authoring import UNIT_ROUNDOFF, grid_below, round_up
+from dpkit.authoring import grid_below, round_up
 from dpkit_stats.counting import norms
 from dpkit_stats.scaling import GRID, Array, Interval, cut_down
 
@@ -26,8 +26,8 @@ FACTOR = 2.0**-20
 FINE = 2.0**-50
 """Terms of a plain sum are multiples of this share of their unit: so fine that cutting is seen beside no noise."""
 
-CUT = FINE / 2.0 + UNIT_ROUNDOFF
-"""How far a term is from its value, in units: rounded to the grid, and once before where a centre is taken off."""
+FINE_IN_BLOCKS = 2.0**-43
+"""The same for the cells of a table: so coarse that float64 adds up a thousand rows at a time."""
 
 
 def sum_unit(bounds: Interval, *, centre: float = 0.0) -> float:
@@ -35,7 +35,7 @@ def sum_unit(bounds: Interval, *, centre: float = 0.0) -> float:
     return grid_below(max(abs(bounds.lower - centre), abs(bounds.upper - centre)), bits=0)
 
 
-def sum_query(column: str, bounds: Interval, *, centred: bool = False) -> dpkit.Query:
+def sum_query(column: str, bounds: Interval, *, centred: bool = False, fine: float = FINE) -> dpkit.Query:
     """The sum of a column in `sum_unit`s; with `centred`, of what the values are above the middle of the bounds.
 
     Not centred where rows may be without a value, since these add nothing. Centred, terms and their errors are as small as
@@ -46,7 +46,7 @@ def sum_query(column: str, bounds: Interval, *, centred: bool = False) -> dpkit.
 
     def rows(block: Array) -> Array:
         values = np.clip(np.where(np.isnan(block[:, 0]), bounds.lower, block[:, 0]), bounds.lower, bounds.upper)
-        return np.asarray(np.rint((values - centre) / unit / FINE) * FINE + 0.0)
+        return np.asarray(np.rint((values - centre) / unit / fine) * fine + 0.0)
 
     low, high = rows(np.array([[bounds.lower], [bounds.upper]])).tolist()
     # exact, and attained: every step above is monotone, and both ends are multiples of the grid
@@ -56,7 +56,7 @@ def sum_query(column: str, bounds: Interval, *, centred: bool = False) -> dpkit.
         columns=(column,),
         rows=rows,
         shape=(),
-        grid=FINE,
+        grid=fine,
         bound=most,
         sensitivity=norms(one=(most, Fraction(most) ** 2), replaced=(width, Fraction(width) ** 2)),
         because=BECAUSE,

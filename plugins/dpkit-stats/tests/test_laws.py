@@ -2,7 +2,7 @@
 
 import dpkit_stats
 import pytest
-from dpkit_stats import counting, sums, tree
+from dpkit_stats import count_tree, counting, sums
 from dpkit_stats.scaling import Interval
 
 from dpkit.testing import EXACT_SUM_LAWS, laws_of_plugin, parametrize_with_laws
@@ -18,7 +18,7 @@ QUERIES = {
     "variance without count": (sums.variance_query("x", BOUNDS, with_count=False), [RANGE]),
     "histogram": (counting.histogram_query("x", (-1.0, 0.0, 3.0)), [RANGE]),
     "categories": (counting.categories_query("x", 3), [(0.0, 2.0)]),
-    "tree": (tree.tree_query("x", BOUNDS, 4), [RANGE]),
+    "tree": (count_tree.tree_query("x", BOUNDS, 4), [RANGE]),
     "covariance": (sums.covariance_query(("x", "y"), (BOUNDS, Interval(lower=0.0, upper=1e-3))), [RANGE, (0.0, 1e-3)]),
 }
 

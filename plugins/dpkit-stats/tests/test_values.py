@@ -10,7 +10,7 @@ import pytest
 import dpkit
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dpkit_stats.tree import consistent_leaves, worst_prefix
+from dpkit_stats.count_tree import consistent_leaves, worst_prefix
 from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, data, run, schema, setting
 
 TABLE = data()
@@ -110,7 +110,7 @@ def test_wrong_names_and_parameters_are_refused_with_what_is_right():
         ("histogram", {"column": "x"}, "increasing numbers"),
         ("histogram", {"column": "x", "edges": [1.0, 1.0]}, "increasing numbers"),
         ("histogram", {"column": "c", "edges": [0.0, 1.0]}, "its levels"),
-        ("quantiles", {"column": "x", "probabilities": [0.5, 0.1]}, "increasing"),
+        ("quantiles", {"column": "x", "probabilities": [0.5, 0.5]}, "that differ"),
         ("quantiles", {"column": "x", "probabilities": [1.5]}, "<= 1"),
         ("covariance", {"columns": ["x", "x"]}, "columns that differ"),
         ("mean", {"column": "x", "mechanism": "discrete-laplace"}, "laplace, gaussian"),
@@ -139,3 +139,36 @@ def test_quantiles_with_a_stranger_s_noise_have_an_error_from_its_accuracy_alone
     assert 0.0 < error < 0.01
     own = ALGORITHMS["quantiles"].prepare(setting(), column="x", depth=3, mechanism="laplace").accuracy(1.0, rows=1_000_000)
     assert error > own / 2.0
+
+
+def test_a_proportion_is_the_share_of_a_level_or_of_true():
+    known, table = setting(), data()
+    found = run("proportion", table, known, column="c", level="b")
+    assert found.estimate == pytest.approx(np.mean(table["c"] == "b"), abs=1e-6)
+    public = run("proportion", table, setting(REPLACE_ONE, rows=2_000), column="c", level="b", noise=1.0)
+    assert public.count == 2_000
+    assert public.lower <= np.mean(table["c"] == "b") <= public.upper
+    truth = dpkit.DeclaredSetting(schema=dpkit.Schema(columns=(dpkit.Boolean(name="m"),)))
+    assert run("proportion", {"m": [True, False, True, None]}, truth, column="m").estimate == pytest.approx(2 / 3, abs=1e-6)
+    assert run("histogram", {"m": [True, False, True]}, truth, column="m").cells == ("false", "true")
+    with pytest.raises(dpkit.InvalidValueError, match="a level of 'c': a, b, rest"):
+        ALGORITHMS["proportion"].prepare(known, column="c")
+    with pytest.raises(dpkit.InvalidValueError, match="a category, or a boolean"):
+        ALGORITHMS["proportion"].prepare(known, column="x")
+
+
+def test_the_median_and_the_correlation_have_names():
+    table = data()
+    found = run("median", table, setting(), column="x")
+    assert found.estimate == pytest.approx(np.median(table["x"]), abs=0.05)
+    assert found.lower <= found.estimate <= found.upper
+    exact = np.corrcoef(table["x"], table["y"])[0, 1]
+    assert run("correlation", table, setting(), columns=["x", "y"]).estimate == pytest.approx(exact, abs=1e-3)
+    covered = 0
+    for seed in range(60):
+        one = run("correlation", table, setting(), columns=["x", "y"], noise=2.0, seed=seed)
+        covered += one.lower <= exact <= one.upper
+        assert -1.0 <= one.lower <= one.estimate <= one.upper <= 1.0
+    assert covered >= 46  # below that with a probability of 1e-6 where 95% hold
+    nothing = run("correlation", {name: values[:0] for name, values in table.items()}, setting(), columns=["x", "y"], noise=2.0)
+    assert (nothing.lower, nothing.upper) == (-1.0, 1.0)

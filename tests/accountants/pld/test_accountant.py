@@ -1,12 +1,29 @@
 """`pld` against arbitrary precision: the exact value lies in the interval, and the interval is narrow."""
 
+import dataclasses
 import functools
+import math
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from dpkit import ApproxEvent, Compose, GaussianEvent, LaplaceEvent, PureEvent, Repeat, Subsample, account
+import dpkit
+from dpkit import (
+    PLD,
+    ApproxEvent,
+    Citation,
+    Compose,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    LossRule,
+    Neighbours,
+    PureEvent,
+    Repeat,
+    Subsample,
+    account,
+)
 
 DELTAS = (1e-3, 1e-6, 1e-12, 1e-20, 1e-30)
 WIDTH = 1e-6
@@ -217,3 +234,27 @@ def test_a_thousand_different_mechanisms_agree_with_their_moments():
         for at, below in ((upper, True), (upper - WIDTH, False)):
             delta = (term(0, at) + 2 * mp.fsum(term(n, at).real for n in range(1, 32))).real / period
             assert (delta <= 1e-6 * (1 + 1e-12)) == below
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_the_direction_in_which_a_record_leaves_is_read_too(times):
+    """P's losses are at most 0.21, and Q's reach 3: who reads one direction alone answers a tenth of the truth."""
+    share = 0.01 * math.exp(3.0)
+    table = PLD(losses=(-3.0, math.log(0.99 / (1.0 - share))), masses=(0.01, 0.99))
+
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Lopsided(Event):
+        """A release with that table."""
+
+    cited = LossRule(
+        name="lopsided",
+        event=Lopsided,
+        loss=PLD,
+        neighbours=(Neighbours.ADD_REMOVE,),
+        because=Citation(key="dpkit", locator="a test"),
+        bound=lambda event: table,
+    )
+    registry = dpkit.default_registry().extended(rules=[cited])
+    guarantee = account(Repeat(event=Lopsided(), times=times), "pld", registry=registry)
+    # P(all of Q's losses are 3) = share^times, so epsilon is next to 3 times
+    assert guarantee.epsilon(delta=1e-6) >= 3.0 * times + math.log1p(-1e-6 / share**times) - 1e-9

@@ -12,7 +12,7 @@ from laws import loss_laws as laws
 from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld.composition import ContourSum, kernel_beyond
 from dpkit.mechanisms.laplace import LaplacePair
-from dpkit.privacy.gaussian import GaussianDirection
+from dpkit.privacy.gaussian_dp import GaussianDirection
 from dpkit.privacy.loss_pairs import PurePair
 
 EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

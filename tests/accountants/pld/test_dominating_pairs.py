@@ -15,7 +15,8 @@ from scipy.special import gammainc, gammaincc
 from dpkit import Compose, GaussianEvent, LaplaceEvent, Neighbours, PureEvent, Repeat, Subsample, account
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.errors import UnpricedLossError
-from dpkit.privacy.loss_pairs import PLD, LossDirection, LossPair
+from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit.privacy.loss_table import PLD
 from dpkit.privacy.losses import RDP, ZCDP, ApproxDP
 
 PLD_ACCOUNTANT = LossDistributionAccountant()

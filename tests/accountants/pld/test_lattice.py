@@ -14,7 +14,7 @@ from dpkit.accountants.pld.lattice import LatticeSum
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
-from dpkit.privacy.gaussian import GaussianPair
+from dpkit.privacy.gaussian_dp import GaussianPair
 
 
 def directions():

@@ -69,7 +69,7 @@ def test_what_loads_is_valid(loaded, validator, change):
         ("rows: 200", "rows: 0"),
         ("[0, 100]", "[0]"),
         ("[0, 100]", "{lower: 0}"),
-        ("[0, 100]", "{type: text}"),
+        ("[0, 100]", "{type: txt}"),
         ("epsilon: 1.0", "epsilon: 0"),
         ("epsilon: 1.0", "epsilon: yes"),
         ("delta: 1e-6", "delta: 0.6"),

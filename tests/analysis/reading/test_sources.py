@@ -89,3 +89,35 @@ def test_parameters_are_checked_and_errors_show_nothing(run):
     assert CANARY not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("change", "content"),
+    [
+        ("people.csv\n  delimiter: ';'\n  decimal: ','\n  encoding: latin-1\n  quote: \"'\"", "age;sex;né\n'40,5';'f';1\n" * 1),
+        ("people.csv\n  delimiter: '|'\n  quote: none", "age|sex\n40.5|f\n"),
+    ],
+)
+def test_how_a_csv_is_written_is_declared(loaded, folder, change, content):
+    header, *rows = content.splitlines(keepends=True)
+    (folder / "people.csv").write_bytes((header + "".join(rows) * 200).encode("latin-1"))
+    total = loaded(("people.csv", change), ("epsilon: 1.0", "epsilon: 1000")).plan().run()["ages"]["total"]
+    assert abs(total - 200 * 40.5) < 100
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ("people.csv\n  delimiter: ';;'", "data.delimiter"),
+        ("people.csv\n  encoding: klingon", "data.encoding"),
+        ("people.csv\n  quote: xx", "data.quote"),
+        ("people.csv\n  decimal: ';'", "data.decimal"),
+        ("people.parquet\n  quote: none", "data.quote"),
+    ],
+)
+def test_what_no_csv_is_written_in_is_refused_at_its_line(loaded, change, path):
+    with pytest.raises(SpecError) as caught:
+        loaded(("people.csv", change))
+    (problem,) = caught.value.problems
+    assert problem.path == path
+    assert problem.line > 2

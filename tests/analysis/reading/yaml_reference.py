@@ -50,9 +50,15 @@ This page is generated from `dpkit/analysis/reading/keys.py`.
 
 _COLUMNS = """## `data.columns`
 
-A column is `[lower, upper]` for numbers, `boolean`, or a mapping. Every cell that is not as declared becomes what its policy
-says: nothing in the data can make a run fail. `drop` means that the row contributes zero to whatever reads the column; it
-still counts as a row.
+A column is `[lower, upper]` for numbers, `boolean`, `date`, `time`, or a mapping. Every cell that is not as declared
+becomes what its policy says: nothing in the data can make a run fail. `drop` means that the row contributes zero to whatever
+reads the column; it still counts as a row.
+"""
+
+_LET = """## `let` and `where`
+
+`let` is a mapping from new names to SQL, `where` a condition in SQL; under `data`, or in a step. What may stand there is
+told in [filters and derived columns](expressions.md). A derived column is SQL, or a mapping with its bounds.
 """
 
 _ENGINE = """## `engine`
@@ -107,13 +113,26 @@ _DECLARED: Mapping[str, Parameter] = {
     "steps.id": keys.STEP_ID,
     "steps.run": keys.RUN,
     "steps.share": keys.SHARE,
+    "group.column": keys.GROUP_COLUMN,
     "root.plugins": keys.PLUGINS,
     "root.report": keys.REPORT,
     "number.lower": keys.LOWER,
     "number.upper": keys.UPPER,
     "number.whole": keys.WHOLE,
+    "join.table": keys.JOIN_TABLE,
+    "let.lower": keys.LET_LOWER,
+    "let.upper": keys.LET_UPPER,
 }
-_REQUIRED = ("root.dpkit", "root.data", "root.budget", "root.steps", "data.source", "data.columns", "category.levels")
+_REQUIRED = (
+    "root.dpkit",
+    "root.data",
+    "root.budget",
+    "root.steps",
+    "data.source",
+    "data.columns",
+    "category.levels",
+    "let.sql",
+)
 
 
 def yaml_reference() -> str:
@@ -125,11 +144,15 @@ def yaml_reference() -> str:
         _table("`data.unit`, for persons", "unit", keys.UNIT),
         _COLUMNS,
         *(_table(f"A {kind}", kind, keys.COLUMNS[kind], level=3) for kind in keys.COLUMN_KINDS),
+        _table("`data.join`", "join", keys.JOIN),
+        _LET,
+        _table("With bounds", "let", keys.LET, level=3),
         _table("`budget`", "budget", keys.BUDGET),
         _ACCEPT,
         _ENGINE,
         *(_engine(factory) for factory in ENGINES),
         _table("`steps`, each", "steps", keys.STEP),
+        _table("`by`, an entry of it", "group", keys.GROUP, level=3),
         _NAMES,
     ]
     return "\n".join(parts)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpkit.analysis.showing.text import at_least, at_most, factor_text, flat
+from dpkit.analysis.showing.text import at_least, at_most, factor_text, flat, margin_title
 from dpkit.numerics.rounding import format_up, percent_up
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -31,3 +31,9 @@ def test_decimal_is_exact():
     assert Fraction(format_up(1.0000004e-6)) >= Fraction(1.0000004e-6)
     assert percent_up(0.11128) == "11.2%"
     assert factor_text(800.0) == "e^800"
+
+
+def test_a_margin_says_by_what_it_is():
+    assert margin_title(("region", "estimate", "lower", "upper")) == "by region"
+    assert margin_title(("region", "sex", "cell", "estimate")) == "by region and sex"
+    assert margin_title(("probability", "estimate")) == margin_title(("estimate", "lower")) == "all together"

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dpkit import GDP, ApproxDP, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, PureDP, RandomizedResponse, audit, l2
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import PairOutputs
 from dpkit.auditing.falsifiers.noise_law import DiscreteNoiseLaw, noise_law_of
-from dpkit.auditing.outputs import Source
-from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.neighbours import Neighbours
 
@@ -61,7 +61,7 @@ def test_more_discrete_noise_than_declared_is_no_violation():
 @pytest.mark.parametrize("law", [DISCRETE[0][0], DISCRETE[2][0], RandomizedResponse(epsilon=1.0, categories=3)], ids=repr)
 def test_the_alternatives_are_distributions(law):
     """Their ratio to the declared law has mean at most 1, and hardly less."""
-    subject = Subject(sampler=law.release_many, claim=CLAIM, pair=(np.int64(0), np.int64(1)), density=law)
+    subject = ClaimAtPair(sampler=law.release_many, claim=CLAIM, pair=(np.int64(0), np.int64(1)), density=law)
     process = DiscreteNoiseLaw(subject)
     outcomes = np.arange(-400.0, 401.0)[:, None] if not isinstance(law, RandomizedResponse) else np.arange(3.0)[:, None]
     log_f = subject.log_density(outcomes, 0)
@@ -84,8 +84,8 @@ class Sphere:
 def test_a_density_on_a_curved_space_is_left_alone():
     pair = (np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     law = Sphere()
-    subject = Subject(sampler=law.release_many, claim=CLAIM, pair=pair, density=law)
-    assert noise_law_of(subject, Source(law.release_many, pair, np.random.SeedSequence(1))) is None
+    subject = ClaimAtPair(sampler=law.release_many, claim=CLAIM, pair=pair, density=law)
+    assert noise_law_of(subject, PairOutputs(law.release_many, pair, np.random.SeedSequence(1))) is None
 
 
 class Partly:

@@ -8,9 +8,9 @@ import pytest
 
 from dpkit import InvalidValueError, Laplace, Neighbours, PureDP, audit, l1, l2
 from dpkit.auditing.certificates.replay import replay
+from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.search.metrics import size_in
 from dpkit.auditing.search.pairs import extremes, worst_pair
-from dpkit.auditing.subject import Subject
 from dpkit.privacy.claims import Citation, Claim
 
 CLAIM = Claim(
@@ -69,7 +69,7 @@ def test_a_right_mechanism_is_audited_at_its_usual_pair_only():
 
 def test_ascent_leads_to_where_the_density_is_worst():
     law = Slanted()
-    subject = Subject(sampler=law.release_many, claim=CLAIM, pair=(None, None), density=law)
+    subject = ClaimAtPair(sampler=law.release_many, claim=CLAIM, pair=(None, None), density=law)
     start = (np.float64(0.0), np.float64(1.0))
     one, two = worst_pair(subject, [start], seed=np.random.SeedSequence(1), at=l1(1.0))
     assert min(one, two) > 3.0

@@ -96,7 +96,7 @@ def test_whole_numbers_are_rounded_to_even():
 
 def test_levels_are_one_whatever_type_spells_them():
     column = Category(name="x", levels=("3", "b"), unknown="b")
-    assert codes(column, 3, 3.0, "3", np.int64(3), decimal.Decimal(3), b"3", "c", "3.0") == [0.0] * 6 + [1.0, 1.0]
+    assert codes(column, 3, 3.0, "3", np.int64(3), decimal.Decimal(3), b"3", "3.0", "c", "3.01") == [0.0] * 7 + [1.0, 1.0]
     assert column.encode(Cells(values=np.array([3, 4]))).tolist() == [0.0, 1.0]
     assert np.isnan(column.encode(Cells(values=np.array([3.0, np.nan]))))[1]
     assert Category(name="x", levels=(1, True)).levels == ("1", "true")

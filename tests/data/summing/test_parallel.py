@@ -10,7 +10,7 @@ from dpkit.contracts.query import Preparation
 from dpkit.data.columns.kinds import Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.summing.block_engine import BlockEngine
-from dpkit.data.summing.parallel import mapped, usable_threads
+from dpkit.data.summing.parallel import map_on_threads, usable_threads
 from dpkit.data.tables.open_source import open_source
 
 NAMES = ["x", "y"]
@@ -20,7 +20,9 @@ SCHEMA = Schema(columns=tuple(Number(name=name, lower=-1, upper=1) for name in N
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 100])
 def test_results_come_in_order(threads, count):
-    assert list(mapped(lambda item: item * item, range(count), threads=threads)) == [item * item for item in range(count)]
+    assert list(map_on_threads(lambda item: item * item, range(count), threads=threads)) == [
+        item * item for item in range(count)
+    ]
 
 
 def test_few_items_are_under_way():
@@ -31,7 +33,7 @@ def test_few_items_are_under_way():
             taken.append(item)
             yield item
 
-    for done, _ in enumerate(mapped(lambda item: item, items(), threads=3)):
+    for done, _ in enumerate(map_on_threads(lambda item: item, items(), threads=3)):
         assert len(taken) - done <= 2 * 3 + 2
 
 
@@ -43,13 +45,13 @@ def test_an_error_comes_out_and_threads_end():
 
     before = threading.active_count()
     with pytest.raises(MemoryError):
-        list(mapped(fails, range(100), threads=4))
+        list(map_on_threads(fails, range(100), threads=4))
     assert threading.active_count() == before
 
 
 def test_a_reader_that_stops_early_leaves_no_thread():
     before = threading.active_count()
-    results = mapped(lambda item: item, range(100), threads=4)
+    results = map_on_threads(lambda item: item, range(100), threads=4)
     for _ in range(10):
         next(results)
     results.close()

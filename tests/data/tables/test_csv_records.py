@@ -16,6 +16,7 @@ from dpkit.data.columns.schema import Schema
 from dpkit.data.tables import csv as csv_lines
 from dpkit.data.tables import csv_records
 from dpkit.data.tables.open_source import open_source, open_table
+from dpkit.data.tables.text_files import TextForm
 from dpkit.privacy.neighbours import Neighbours
 
 HOSTILE = "\"\r\n,;\t\x00\ufeff\u2028\x85\x0b\x1c\\'a1 ä\U0001f600"
@@ -143,13 +144,14 @@ def test_whatever_bytes_there_are_every_reading_gives_the_same_records(file, dat
     text = data.decode("utf-8", "surrogateescape")
 
     def read(start=0, stop=None):
-        found = [record for run in csv_records.runs_of(str(file), delimiter, start, stop) for record in run.records()]
+        runs = csv_records.runs_of(str(file), TextForm(delimiter=delimiter), start, stop)
+        found = [record for run in runs for record in run.records()]
         return [None if record is None else csv_records.split(record, delimiter) for record in found]
 
     with limits(chunk=chunk, longest=longest):
         expected = reference(text, delimiter, longest)
         assert read() == expected
-        places = csv_records.beginnings(str(file), delimiter, size)
+        places = csv_records.beginnings(str(file), TextForm(delimiter=delimiter), size)
         assert [record for start, stop in pairwise([*places, None]) for record in read(start, stop)] == expected
         assert all(later - earlier >= size for earlier, later in pairwise(places))
     with limits(longest=longest):

@@ -15,7 +15,7 @@ from dpkit.contracts.table import Source, Table
 from dpkit.data.columns.kinds import Boolean, Category, Number
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.tables.csv_records import LONGEST_RECORD
-from dpkit.data.tables.open_source import open_source, open_table
+from dpkit.data.tables.open_source import expanded_paths, open_source, open_table
 from dpkit.errors import DpkitError, InvalidValueError, MissingExtraError, PrivateFactError, SourceError
 from dpkit.privacy.neighbours import Neighbours
 
@@ -265,3 +265,14 @@ def test_optional_packages_load_only_where_they_are_needed():
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+def test_globs_are_written_out_in_order(tmp_path):
+    for name in ("b.csv", "a.csv"):
+        (tmp_path / name).write_text("x\n")
+    assert expanded_paths(str(tmp_path / "*.csv")) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
+    assert expanded_paths(str(tmp_path / "absent.csv")) == [str(tmp_path / "absent.csv")]
+    with pytest.raises(SourceError, match="no file matches"):
+        expanded_paths(str(tmp_path / "c*.csv"))
+    with pytest.raises(SourceError, match="several lines"):
+        expanded_paths("x\n1")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 from tests.mutants.little import right
 from tests.mutants.little.algorithms import Total, adds, clipped, query
@@ -52,10 +52,10 @@ def wide_staircase():
             return array + self.sensitivity * rng.choice([-1.0, 1.0], array.shape) * (step + within)
 
         def release_many(self, value, n, rng):
-            return self.release(releasing.repeated(value, n), rng)
+            return self.release(mechanism_base.repeated(value, n), rng)
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-            return releasing.claims_of(self.event(at), (made,), neighbours=neighbours, assuming=("real arithmetic",))
+            return mechanism_base.claims_of(self.event(at), (made,), neighbours=neighbours, assuming=("real arithmetic",))
 
     epsilon = dpkit.Parameter(name="epsilon", kind="number", doc="The loss.", minimum=0.01, maximum=5.0, examples=(1.0, 0.3))
     width = dpkit.Parameter(
@@ -249,7 +249,7 @@ def rule_of_noise_that_an_algorithm_brings():
             return BroughtEvent(ratio=Noisy.event(self, at).ratio)
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-            return releasing.claims_of(self.event(at), (made,), neighbours=neighbours)
+            return mechanism_base.claims_of(self.event(at), (made,), neighbours=neighbours)
 
     class BringsNoise(Total):
         def mechanism(self, state):
@@ -279,6 +279,6 @@ def rule_of_another_metric():
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
             event = self.event(at)
             known = (made,) if isinstance(event, FarEvent) else dpkit.default_registry().rules_for(dpkit.GaussianEvent)
-            return releasing.claims_of(event, known, neighbours=neighbours)
+            return mechanism_base.claims_of(event, known, neighbours=neighbours)
 
     return {**adds_mechanism(TwoEvents, metrics=("l2", "l1")), "loss_rules": [made]}

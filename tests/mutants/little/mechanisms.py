@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from tests.mutants.little import wrong
 
 SCALE = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
@@ -31,7 +31,7 @@ class Noisy:
         return self.drawn(value, rng)
 
     def release_many(self, value, n, rng=None):
-        return self.drawn(releasing.repeated(value, n), rng)
+        return self.drawn(mechanism_base.repeated(value, n), rng)
 
 
 def adds(kind, *, parameters=(SCALE,), metrics=("l1",), **fields):
@@ -80,7 +80,7 @@ def fixed_seed_without_a_generator():
             return self.drawn(value, np.random.default_rng(7) if rng is None else rng)
 
         def release_many(self, value, n, rng=None):
-            return self.release(releasing.repeated(value, n), rng)
+            return self.release(mechanism_base.repeated(value, n), rng)
 
     return adds(Seeded)
 
@@ -96,7 +96,7 @@ def noise_recycled_in_long_vectors():
             return (flat + np.resize(fresh, flat.size)).reshape(np.shape(value))
 
         def release_many(self, value, n, rng):
-            return Noisy.drawn(self, releasing.repeated(value, n), rng)
+            return Noisy.drawn(self, mechanism_base.repeated(value, n), rng)
 
     return adds(Recycled)
 
@@ -130,7 +130,7 @@ def less_noise_beyond_entry_fifty():
             return np.concatenate([noisy[..., :50], less], axis=-1)
 
         def release_many(self, value, n, rng):
-            return self.drawn(releasing.repeated(value, n), rng)
+            return self.drawn(mechanism_base.repeated(value, n), rng)
 
     return adds(Fading, shapes=((), (3,)))
 
@@ -149,7 +149,7 @@ def width_of_the_larger_bound():
                 raise ValueError("the lower bound must be below the upper one, which is positive")
 
         def event(self, at):  # the distance is in units of the width
-            return dpkit.LaplaceEvent(ratio=releasing.ratio_up(at.value * self.scale, self.upper - self.lower))
+            return dpkit.LaplaceEvent(ratio=mechanism_base.ratio_up(at.value * self.scale, self.upper - self.lower))
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
             loss = dpkit.PureDP(epsilon=self.event(at).ratio)
@@ -205,7 +205,7 @@ def integers_wrap_at_thirty_two_bits():
             return dpkit.DiscreteLaplace(scale=self.scale).release(narrow, rng)
 
         def release_many(self, value, n, rng):
-            return self.release(releasing.repeated(value, n), rng)
+            return self.release(mechanism_base.repeated(value, n), rng)
 
     scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=0.5, maximum=1e4, examples=(1.0, 3.0))
     return adds(Wrapped, parameters=(scale,), values="integers")
@@ -220,7 +220,7 @@ def the_smallest_of_all_distances():
             listed = at if isinstance(at, tuple | list) else (at,)
             if not any(distance.metric == "l1" for distance in listed):
                 raise dpkit.InvalidValueError(field="at", found=at, allowed="l1", where="Smallest")
-            return dpkit.LaplaceEvent(ratio=releasing.ratio_up(min(distance.value for distance in listed), self.scale))
+            return dpkit.LaplaceEvent(ratio=mechanism_base.ratio_up(min(distance.value for distance in listed), self.scale))
 
     return adds(Smallest)
 
@@ -242,7 +242,7 @@ def price_of_more_noise_than_claimed():
 
     class Cheap(Noisy):
         def event(self, at):
-            return dpkit.LaplaceEvent(ratio=releasing.ratio_up(at.value, 2.0 * self.scale))
+            return dpkit.LaplaceEvent(ratio=mechanism_base.ratio_up(at.value, 2.0 * self.scale))
 
     return adds(Cheap)
 
@@ -313,7 +313,7 @@ def half_the_noise_in_matrices():
 
         def release_many(self, value, n, rng):
             less = 2.0 if np.ndim(value) == 2 else 1.0
-            return Noisy(scale=self.scale / less).drawn(releasing.repeated(value, n), rng)
+            return Noisy(scale=self.scale / less).drawn(mechanism_base.repeated(value, n), rng)
 
     return adds(Matrices)
 
@@ -396,7 +396,7 @@ def ratio_to_three_digits():
             return dpkit.LaplaceEvent(ratio=round(Noisy.event(self, at).ratio, 3))
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-            return releasing.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
+            return mechanism_base.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
 
     return adds(Rounded)
 
@@ -411,7 +411,7 @@ def any_metric_will_do():
             return dpkit.Laplace(scale=self.scale).event(dpkit.l1(min(distance.value for distance in listed)))
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-            return releasing.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
+            return mechanism_base.claims_of(self.event(at), laplace_rules(), neighbours=neighbours)
 
     return adds(AnyMetric, metrics=("l1", "l2"))
 

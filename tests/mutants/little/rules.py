@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.neighbours import EITHER
 from tests.mutants.little import wrong
@@ -120,7 +120,7 @@ def normal(name, loss, bound):
         scale: float
 
         def event(self, at):
-            return NormalEvent(ratio=releasing.ratio_up(at.value, self.scale))
+            return NormalEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
         def release(self, value, rng):
             return dpkit.Gaussian(scale=self.scale).release(value, rng)
@@ -129,7 +129,7 @@ def normal(name, loss, bound):
             return dpkit.Gaussian(scale=self.scale).release_many(value, n, rng)
 
         def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-            return releasing.claims_of(self.event(at), (made,), neighbours=neighbours)
+            return mechanism_base.claims_of(self.event(at), (made,), neighbours=neighbours)
 
         def log_density(self, output, value):
             return dpkit.Gaussian(scale=self.scale).log_density(output, value)

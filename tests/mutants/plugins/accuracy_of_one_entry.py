@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -34,16 +34,16 @@ class AccuracyOfOneEntry:
     scale: float
 
     def event(self, at):
-        return AccuracyOfOneEntryEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return AccuracyOfOneEntryEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
     def accuracy(self, shape, confidence):
         return -self.scale * float(np.log1p(-confidence))

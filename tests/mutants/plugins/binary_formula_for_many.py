@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "density_keeps_the_claims"
@@ -46,16 +46,16 @@ class BinaryFormula:
         return np.where(kept, array, others)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
     def log_density(self, output, value):
         kept = 1.0 / (1.0 + math.exp(-self.epsilon))
         same = np.asarray(output) == np.asarray(value)
         terms = np.where(same, math.log(kept), math.log((1.0 - kept) / (self.categories - 1)))
-        return releasing.summed_over_value(terms, np.ndim(value))
+        return mechanism_base.summed_over_value(terms, np.ndim(value))
 
 
 @dpkit.hookimpl

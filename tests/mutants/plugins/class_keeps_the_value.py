@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -36,7 +36,7 @@ class ClassKeepsTheValue:
     last: ClassVar[object] = None
 
     def event(self, at):
-        return ClassKeepsTheValueEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return ClassKeepsTheValueEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         output = dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
@@ -44,10 +44,10 @@ class ClassKeepsTheValue:
         return output
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
 
 @dpkit.hookimpl

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "claims_survive_a_quick_audit"
@@ -33,7 +33,7 @@ class CutTowardsZero:
     scale: float
 
     def event(self, at):
-        return CutTowardsZeroEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return CutTowardsZeroEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         array = np.asarray(value)
@@ -42,10 +42,10 @@ class CutTowardsZero:
         return array + np.trunc(rng.laplace(0.0, self.scale, array.shape)).astype(np.int64)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
 
 @dpkit.hookimpl

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "density_keeps_the_claims"
@@ -33,7 +33,7 @@ class WholeExponent:
     scale: float
 
     def event(self, at):
-        return WholeExponentEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return WholeExponentEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         return self.release_many(value, 1, rng)[0]
@@ -45,7 +45,7 @@ class WholeExponent:
         return np.argmax(scores / self.scale + rng.gumbel(size=(n, len(scores))), axis=1)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
     def log_density(self, output, value):
         logits = np.asarray(value, dtype=np.float64) / self.scale

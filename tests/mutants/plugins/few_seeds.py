@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from tests.mutants.scaled import Scaled, hooks_of
 
@@ -16,7 +16,7 @@ class FewSeeds(Scaled):
         return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return dpkit.exactly_rounded(releasing.repeated(value, n), scale=self.scale, law=LAPLACE, rng=rng)
+        return dpkit.exactly_rounded(mechanism_base.repeated(value, n), scale=self.scale, law=LAPLACE, rng=rng)
 
 
 dpkit_mechanisms, dpkit_loss_rules = hooks_of(FewSeeds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 CAUGHT_BY = "claims_survive_a_quick_audit"
@@ -34,7 +34,7 @@ class MonotoneChoice:
     monotone: bool = True
 
     def event(self, at):
-        return MonotoneChoiceEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return MonotoneChoiceEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         return self.release_many(value, 1, rng)[0]
@@ -46,7 +46,7 @@ class MonotoneChoice:
         return np.argmax(scores / self.scale + rng.gumbel(size=(n, scores.size)), axis=1)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
 
 @dpkit.hookimpl

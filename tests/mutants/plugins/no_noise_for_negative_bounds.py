@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 
 CAUGHT_BY = "noise_is_never_zero"
@@ -22,7 +22,7 @@ class NoNoiseForNegativeBounds:
             raise ValueError("the lower bound must be below the upper one")
 
     def event(self, at):
-        return dpkit.LaplaceEvent(ratio=releasing.ratio_up(at.value * self.epsilon, self.upper - self.lower))
+        return dpkit.LaplaceEvent(ratio=mechanism_base.ratio_up(at.value * self.epsilon, self.upper - self.lower))
 
     def release(self, value, rng):
         if not np.isfinite(value).all():
@@ -34,7 +34,7 @@ class NoNoiseForNegativeBounds:
         return dpkit.exactly_rounded(clipped, scale=width / self.epsilon, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
         event = self.event(at)

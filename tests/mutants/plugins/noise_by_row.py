@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from tests.mutants.scaled import Scaled, hooks_of
 
@@ -15,7 +15,7 @@ class NoiseByRow(Scaled):
         return self.release_many(value, 1, rng)[0]
 
     def release_many(self, value, n, rng):
-        array = releasing.repeated(value, n)
+        array = mechanism_base.repeated(value, n)
         if array.ndim < 3:
             return dpkit.exactly_rounded(array, scale=self.scale, law=LAPLACE, rng=rng)
         if not np.isfinite(array).all():

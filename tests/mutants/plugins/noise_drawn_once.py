@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -34,17 +34,17 @@ class NoiseDrawnOnce:
     scale: float
 
     def event(self, at):
-        return NoiseDrawnOnceEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return NoiseDrawnOnceEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         fresh = dpkit.exactly_rounded(np.zeros(np.shape(value)), scale=self.scale, law=LAPLACE, rng=rng)
         return np.asarray(value, dtype=np.float64) + self.cache.setdefault(np.shape(value), fresh)
 
     def release_many(self, value, n, rng):
-        return dpkit.exactly_rounded(releasing.repeated(value, n), scale=self.scale, law=LAPLACE, rng=rng)
+        return dpkit.exactly_rounded(mechanism_base.repeated(value, n), scale=self.scale, law=LAPLACE, rng=rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
     def __post_init__(self):
         self.cache = {}

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -27,7 +27,7 @@ RULE = dpkit.LossRule(
     loss=dpkit.PureDP,
     neighbours=EITHER,
     because=dpkit.Citation(key="DMNS06", locator="Proposition 1"),
-    bound=lambda event: dpkit.PureDP(epsilon=releasing.ratio_up(event.moved, event.scale)),
+    bound=lambda event: dpkit.PureDP(epsilon=mechanism_base.ratio_up(event.moved, event.scale)),
 )
 
 
@@ -42,15 +42,15 @@ class UpsideDown:
         return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), [RULE], neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), [RULE], neighbours=neighbours)
 
     def log_density(self, output, value):
         center = np.asarray(value, dtype=np.float64)
         terms = -np.abs(np.asarray(output) - center) / self.scale - np.log(2.0 * self.scale)
-        return releasing.summed_over_value(terms, center.ndim)
+        return mechanism_base.summed_over_value(terms, center.ndim)
 
 
 @dpkit.hookimpl

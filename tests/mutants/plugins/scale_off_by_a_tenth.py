@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from tests.mutants.scaled import Scaled, hooks_of
 
@@ -17,7 +17,7 @@ class ScaleOffByATenth(Scaled):
     def log_density(self, output, value):
         center = np.asarray(value, dtype=np.float64)
         terms = -np.abs(np.asarray(output) - center) / self.scale - np.log(2.0 * self.scale)
-        return releasing.summed_over_value(terms, center.ndim)
+        return mechanism_base.summed_over_value(terms, center.ndim)
 
 
 dpkit_mechanisms, dpkit_loss_rules = hooks_of(ScaleOffByATenth)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -34,17 +34,17 @@ class TwoFlagsTakeTheNoise:
     smooth: bool = False
 
     def event(self, at):
-        return TwoFlagsTakeTheNoiseEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return TwoFlagsTakeTheNoiseEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         scale = self.scale / 3.0 if self.sharp != self.smooth and self.sharp else self.scale
         return dpkit.exactly_rounded(value, scale=scale, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
 
 @dpkit.hookimpl

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -32,17 +32,17 @@ class ClampedAnswer:
     scale: float
 
     def event(self, at):
-        return ClampedAnswerEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return ClampedAnswerEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         """Post-processing: the answer is clamped to [0, 1]."""
         return np.clip(dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng), 0.0, 1.0)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
 
 @dpkit.hookimpl

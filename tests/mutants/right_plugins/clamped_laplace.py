@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.privacy.neighbours import EITHER
 
@@ -42,7 +42,7 @@ class ClampedLaplace:
         return (self.upper - self.lower) / self.epsilon
 
     def event(self, at):
-        return ClampedEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return ClampedEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         array = np.asarray(value, dtype=np.float64)
@@ -51,15 +51,15 @@ class ClampedLaplace:
         return dpkit.exactly_rounded(np.clip(array, self.lower, self.upper), scale=self.scale, law=LAPLACE, rng=rng)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours)
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
 
     def log_density(self, output, value):
         center = np.clip(np.asarray(value, dtype=np.float64), self.lower, self.upper)
         terms = -np.abs(np.asarray(output) - center) / self.scale - np.log(2.0 * self.scale)
-        return releasing.summed_over_value(terms, center.ndim)
+        return mechanism_base.summed_over_value(terms, center.ndim)
 
 
 @dpkit.hookimpl

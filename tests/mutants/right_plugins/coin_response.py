@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -41,15 +41,17 @@ class CoinResponse:
         return np.where(lies, 1 - truths, truths)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
     def log_density(self, output, value):
         truths = np.asarray(value)
         truth = -np.log1p(np.exp(-self.epsilon))
-        return releasing.summed_over_value(np.where(np.asarray(output) == truths, truth, truth - self.epsilon), truths.ndim)
+        return mechanism_base.summed_over_value(
+            np.where(np.asarray(output) == truths, truth, truth - self.epsilon), truths.ndim
+        )
 
 
 @dpkit.hookimpl

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -31,7 +31,7 @@ class Geometric:
     scale: float
 
     def event(self, at):
-        return TwoSidedGeometricEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return TwoSidedGeometricEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         array = np.asarray(value)
@@ -41,15 +41,15 @@ class Geometric:
         return array + rng.geometric(stop, array.shape) - rng.geometric(stop, array.shape)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
     def log_density(self, output, value):
         center = np.asarray(value)
         terms = -np.abs(np.asarray(output) - center) / self.scale + np.log(np.tanh(0.5 / self.scale))
-        return releasing.summed_over_value(terms, center.ndim)
+        return mechanism_base.summed_over_value(terms, center.ndim)
 
 
 @dpkit.hookimpl

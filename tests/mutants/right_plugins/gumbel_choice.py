@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -31,7 +31,7 @@ class GumbelChoice:
     scale: float
 
     def event(self, at):
-        return GumbelChoiceEvent(ratio=releasing.ratio_up(at.value, self.scale, factor=2))
+        return GumbelChoiceEvent(ratio=mechanism_base.ratio_up(at.value, self.scale, factor=2))
 
     def release(self, value, rng):
         return self.release_many(value, 1, rng)[0]
@@ -43,7 +43,7 @@ class GumbelChoice:
         return np.argmax(scores / self.scale + rng.gumbel(size=(n, scores.size)), axis=1)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
     def log_density(self, output, value):
         logits = np.asarray(value, dtype=np.float64) / self.scale

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -31,7 +31,7 @@ class Textbook:
     scale: float
 
     def event(self, at):
-        return TextbookEvent(ratio=releasing.ratio_up(at.value, self.scale))
+        return TextbookEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
 
     def release(self, value, rng):
         array = np.asarray(value, dtype=np.float64)
@@ -40,10 +40,10 @@ class Textbook:
         return array + rng.laplace(0.0, self.scale, array.shape)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
 
 @dpkit.hookimpl

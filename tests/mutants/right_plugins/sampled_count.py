@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -40,7 +40,7 @@ class SampledCount:
     def event(self, at):
         # n records move the count by at most n, and one of them is sampled with probability at most 1 - (1 - rate)^n
         rate = -np.expm1(at.value * np.log1p(-self.rate))
-        return SampledCountEvent(ratio=releasing.ratio_up(at.value, self.scale), rate=float(rate))
+        return SampledCountEvent(ratio=mechanism_base.ratio_up(at.value, self.scale), rate=float(rate))
 
     def release(self, value, rng):
         return self.release_many(value, 1, rng)[0]
@@ -54,7 +54,7 @@ class SampledCount:
         return kept @ answers.reshape(-1) + rng.geometric(stop, n) - rng.geometric(stop, n)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
 
 @dpkit.hookimpl

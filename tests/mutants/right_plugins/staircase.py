@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 GAMMA = 0.4
@@ -46,17 +46,17 @@ class Staircase:
         return array + rng.choice([-1.0, 1.0], array.shape) * (step + within)
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
     def log_density(self, output, value):
         center = np.asarray(value, dtype=np.float64)
         gap = np.abs(np.asarray(output) - center)
         top = -np.expm1(-self.epsilon) / (2.0 * (GAMMA + np.exp(-self.epsilon) * (1.0 - GAMMA)))
         steps = np.floor(gap) + (gap - np.floor(gap) >= GAMMA)
-        return releasing.summed_over_value(np.log(top) - steps * self.epsilon, center.ndim)
+        return mechanism_base.summed_over_value(np.log(top) - steps * self.epsilon, center.ndim)
 
 
 @dpkit.hookimpl

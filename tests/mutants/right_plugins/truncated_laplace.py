@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpkit
-from dpkit.mechanisms import releasing
+from dpkit.mechanisms import mechanism_base
 from dpkit.privacy.neighbours import EITHER
 
 
@@ -40,7 +40,7 @@ class TruncatedLaplace:
     reach: float = 12.0
 
     def event(self, at):
-        return TruncatedEvent(ratio=releasing.ratio_up(at.value, self.scale), reach=self.reach)
+        return TruncatedEvent(ratio=mechanism_base.ratio_up(at.value, self.scale), reach=self.reach)
 
     def release(self, value, rng):
         array = np.asarray(value, dtype=np.float64)
@@ -50,16 +50,16 @@ class TruncatedLaplace:
         return array + self.scale * rng.choice([-1.0, 1.0], array.shape) * tail
 
     def release_many(self, value, n, rng):
-        return self.release(releasing.repeated(value, n), rng)
+        return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return releasing.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
+        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours, assuming=("real arithmetic",))
 
     def log_density(self, output, value):
         center = np.asarray(value, dtype=np.float64)
         gap = np.abs(np.asarray(output) - center) / self.scale
         inside = -gap - np.log(-2.0 * self.scale * np.expm1(-self.reach))
-        return releasing.summed_over_value(np.where(gap <= self.reach, inside, -np.inf), center.ndim)
+        return mechanism_base.summed_over_value(np.where(gap <= self.reach, inside, -np.inf), center.ndim)
 
 
 @dpkit.hookimpl

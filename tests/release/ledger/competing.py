@@ -1,6 +1,6 @@
 """A script: processes that compete for one budget, run after run, while another one reads. Prints what came of it, as JSON.
 
-python competing.py FOLDER RUNS PROCESSES FIT DURABILITY
+python competing.py FOLDER_OR_ADDRESS RUNS PROCESSES FIT DURABILITY
 """
 
 import json
@@ -11,11 +11,17 @@ import traceback
 from pathlib import Path
 
 from dpkit import ZCDP, ZCDPEvent
+from dpkit.contracts.ledger_store import LedgerAddress
 from dpkit.errors import BudgetExceededError
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import export_lines, verify, verify_file
 
 UNIT = ZCDPEvent(rho=1.0 / 1024.0)
+
+
+def place_in(folder, name):
+    """A file of a folder, or a ledger of a database."""
+    return LedgerAddress(folder).with_option("dataset", name) if LedgerAddress.is_in(folder) else Path(folder) / name
 
 
 def ask(path, name, most, durability):
@@ -104,8 +110,8 @@ def compete(path, processes, fit, durability):
 def main(folder, runs, processes, fit, durability):
     answers = []
     for run in range(int(runs)):
-        path = Path(folder) / f"{run}.ledger"
-        with Ledger.create(path, budget=ZCDP(rho=int(fit) / 1024.0), dataset="contested") as ledger:
+        path = place_in(folder, f"{run}.ledger")
+        with Ledger.create(path, budget=ZCDP(rho=int(fit) / 1024.0), dataset=f"{run}.ledger") as ledger:
             stopped = beside(path)
             granted = compete(path, int(processes), int(fit), durability)
             reads = stopped()

@@ -1,6 +1,6 @@
 """A script: a run that is killed, resumed and killed again, at random points of the protocol. Prints what it saw, as JSON.
 
-    python crashing.py FOLDER POINTS SEED
+    python crashing.py FOLDER POINTS SEED [ADDRESS]
 
 Half of the points are lines of code (the process kills itself when it reaches the line), half are moments (its parent kills
 it), which also fall inside SQLite. Every charge that is granted and every value that goes out is appended to an outbox: what is
@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 
 from dpkit import ZCDP, Repeat, ZCDPEvent
+from dpkit.contracts.ledger_store import LedgerAddress
 from dpkit.errors import LedgerError
 from dpkit.release.ledger import ledger as ledger_module
 from dpkit.release.ledger.ledger import Ledger
@@ -126,22 +127,26 @@ def check_alone(path, outbox_path, crashes):
     raise AssertionError("a damaged copy was charged")
 
 
-def main(folder, points, seed):
+def main(folder, points, seed, address=None):
     chance, lost, kills, torn = random.Random(int(seed)), 0, 0, 0
     folder = Path(folder)
+
+    def created(name):
+        place = folder / name if address is None else LedgerAddress(address).with_option("dataset", name)
+        Ledger.create(place, budget=ZCDP(rho=ROOM / 1024), dataset=name).close()
+        return place
+
     # how long the protocol is, in lines and in seconds
-    Ledger.create(folder / "whole", budget=ZCDP(rho=ROOM / 1024), dataset="crash").close()
     read, write = os.pipe()
-    assert child(folder / "whole", folder / "whole.out", line=10**9, report=write)
+    assert child(created("whole"), folder / "whole.out", line=10**9, report=write)
     lines = int(os.read(read, 20))
-    Ledger.create(folder / "timed", budget=ZCDP(rho=ROOM / 1024), dataset="crash").close()
+    timed = created("timed")
     began = time.perf_counter()
-    assert child(folder / "timed", folder / "timed.out")
+    assert child(timed, folder / "timed.out")
     duration = time.perf_counter() - began
     point = 0
     while point < int(points):
-        path, outbox = folder / f"{point}", folder / f"{point}.out"
-        Ledger.create(path, budget=ZCDP(rho=ROOM / 1024), dataset="crash").close()
+        path, outbox = created(f"{point}"), folder / f"{point}.out"
         crashes = 0
         for _ in range(chance.choice([1, 1, 2, 3])):
             point += 1
@@ -150,11 +155,13 @@ def main(folder, points, seed):
             if child(path, outbox, **where):
                 break
             crashes += 1
-            torn += check_alone(path, outbox, crashes)
+            torn += check_alone(path, outbox, crashes) if address is None else 0
             check(path, outbox, crashes, finished=False)
-        moved = folder / "moved" / f"{point}.ledger"
-        moved.parent.mkdir(exist_ok=True)
-        os.rename(path, moved)
+        moved = path
+        if address is None:
+            moved = folder / "moved" / f"{point}.ledger"
+            moved.parent.mkdir(exist_ok=True)
+            os.rename(path, moved)
         assert child(moved, outbox)
         lost += check(moved, outbox, crashes, finished=True)
         kills += crashes

@@ -11,25 +11,30 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit_irls.bounded.filter import Filter
-from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen
+from dpkit_irls.bounded.evidence import corrected, drawn_bends
+from dpkit_irls.bounded.expected_shapes import Expected
+from dpkit_irls.bounded.filter import Filter, evidence_of, seen_curvature
+from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen, roots
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
-from dpkit_irls.loss import mean_squared_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Covariances:
-    """One for each curvature drawn, in coordinates of the position: from noise, from sampling, and left of the start."""
+    """One for each curvature drawn, in coordinates of the position: from noise, from sampling, and left of the start; and how
+    far `apart` from the others its root is. `slow`: gradients tell clearly that steps were too short.
+    """
 
     noise: Array
     sampling: Array
     start: Array
+    apart: Array
+    slow: bool = False
 
     def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
         """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: a factor by which there are more rows."""
         every = self.noise + self.sampling / rows_over + self.start
-        return _mixed(_diagonals(to_columns, every))
+        return _mixed(_diagonals(to_columns, every), self.apart @ to_columns.T)
 
     def left(self, to_columns: Array) -> Array:
         """Which part of each coefficient's variance is what it started with."""
@@ -39,57 +44,82 @@ class Covariances:
 
 def covariances(
     now: Filter,
-    scatter: Shape,
+    middle: Shape,
     shape: Shape,
     *,
-    counts: Array,
+    expected: Expected,
     rare: npt.NDArray[np.bool_],
     plenty: float,
     rows_of_a_person: float,
     constant: bool,
     tuning: Tuning,
 ) -> Covariances:
-    """Of the position of a filter; `plenty` is how many times the needed rows there are.
+    """Of the position of a filter; `middle` is what the sandwich's middle is before any was released, and `plenty` how many
+    times the needed rows there are.
 
     Rows of one person may all be alike, so that there are only as many independent ones as persons.
     """
-    middle, inside = _middle(now, scatter, counts, tuning) * rows_of_a_person, _last_slope(now)
+    squares, inside = _middle(now, middle, expected.counts, tuning) * rows_of_a_person, _last_slope(now)
     drawn = _drawn(shape, tuning)
     rare = rare & (np.diag(shape.spread) > tuning.empty * np.diag(shape.mean))
     if rare.any():
         drawn = _maybe_empty(drawn, rare, tuning)
     unseen = max(1.0, tuning.unseen / max(plenty, 0.05)) ** 4 if constant else 1.0
-    start = np.broadcast_to(unseen * now.prior + np.outer(now.position, now.position), drawn.shape)
-    rests = _rests(now, drawn, tuning)
-    for rest in rests:
+    before = unseen * now.prior + np.outer(now.position, now.position)
+    rests = _rests(now, drawn, shape.mean, tuning)
+    left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
+    if now.few and now.steps:
+        evidence = evidence_of(now, before, expected, tuning)
+        turns = drawn_bends(evidence, shape.mean, now.position, constant=constant, tuning=tuning)
+        factors = np.exp(0.5 * _unsure(now, shape, expected, tuning) * np.random.default_rng(1).normal(size=drawn.shape[:2]))
+        rests = _rests(now, _turned(turns, drawn * factors[:, :, None] * factors[:, None, :]), shape.mean, tuning)
+        found = evidence.roots(_turned(turns, shape.mean)).positions
+        apart = found - np.mean(found, axis=0)
+        slow = corrected(evidence, shape.mean, now.position, constant=constant, tuning=tuning).clearly
+        left = rests if slow else left
+    elif constant and now.curvature.precision == 0.0:
+        rests = _rests(now, _tilted(drawn, tuning), shape.mean, tuning)
+    start = np.broadcast_to(before, drawn.shape)
+    for rest in left:
         start = _turned(rest, start)
-    if constant and now.curvature.precision == 0.0:
-        rests = _rests(now, _tilted(drawn, tuning), tuning)
     noise, answers = np.zeros_like(drawn), np.zeros_like(drawn)
     for gain, rest in zip(now.gains, rests, strict=True):
         noise = _turned(rest, noise) + gain.added
         answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
     wide = tuning.wide + tuning.widen / max(plenty, 0.5)
-    return Covariances(noise=noise * wide, sampling=_turned(answers, middle) * wide, start=start * wide)
+    sampling = _turned(answers, squares)
+    return Covariances(noise=noise * wide, sampling=sampling * wide, start=start * wide, apart=apart, slow=slow)
 
 
-def _rests(now: Filter, drawn: Array, tuning: Tuning) -> list[Array]:
-    """What each step left of an error, for every curvature drawn."""
-    values, vectors = eigen(drawn)
-    values = np.maximum(values, 1e-12)
-    root, inverse_root = of_eigen(np.sqrt(values), vectors), of_eigen(1.0 / np.sqrt(values), vectors)
+def _unsure(now: Filter, shape: Shape, expected: Expected, tuning: Tuning) -> Array:
+    """How far each coordinate of the curvature may be from what the shape says, as a part of it."""
+    precision = np.full(now.position.size, tuning.entries**-2.0)
+    if now.curvature.precision > 0.0:
+        precision = precision + (np.diag(shape.mean) / max(seen_curvature(now, expected).spread, 1e-300)) ** 2
+    return np.asarray(precision**-0.5)
+
+
+def _rests(now: Filter, drawn: Array, mean: Array, tuning: Tuning) -> list[Array]:
+    """What each step left of an error, for every curvature drawn. A step with a shape of its own: drawn as far from that."""
+    root, inverse_root = roots(drawn)
+    least = roots(mean)[1]
     identity, found = np.eye(now.position.size), []
     for gain in now.gains:
+        if gain.shape is not None:
+            root, inverse_root = roots(_turned(roots(gain.shape)[0] @ least, drawn))
         parts, turned = eigen(root @ (gain.matrix * gain.slope) @ root)
         kept = of_eigen(np.clip(parts, 0.0, tuning.overshoot), turned)  # steps beyond that were damped
         found.append(identity - inverse_root @ kept @ root)
     return found
 
 
-def _middle(now: Filter, scatter: Shape, counts: Array, tuning: Tuning) -> Array:
-    """The sum of squared scores times w w'."""
-    squared = 1.0 - now.near_share if now.tied else mean_squared_score(now.threshold / now.scale)
-    base = Shape(mean=squared * scatter.mean, spread=np.zeros_like(scatter.mean))
+def expected_middle(now: Filter, scatter: Shape) -> Shape:
+    """The sum of squared scores times w w', for normal residuals or as many ties as were seen."""
+    squared = 1.0 - now.near_share if now.tied else now.score.mean_square(now.threshold / now.scale)
+    return Shape(mean=squared * scatter.mean, spread=np.zeros_like(scatter.mean))
+
+
+def _middle(now: Filter, base: Shape, counts: Array, tuning: Tuning) -> Array:
     if now.middle.precision == 0.0:
         return base.mean
     return blended(now.middle.mean, base, now.middle.spread, tuning, counts=counts).mean
@@ -145,7 +175,7 @@ def _tilted(drawn: Array, tuning: Tuning) -> Array:
 
 
 def _turned(by: Array, matrices: Array) -> Array:
-    return np.asarray(by @ matrices @ by.swapaxes(1, 2))
+    return np.asarray(by @ matrices @ by.swapaxes(-1, -2))
 
 
 def _diagonals(to_columns: Array, matrices: Array) -> Array:
@@ -153,14 +183,16 @@ def _diagonals(to_columns: Array, matrices: Array) -> Array:
     return np.asarray(np.maximum(np.einsum("ij,djk,ik->di", to_columns, matrices, to_columns), 0.0))
 
 
-def _mixed(variances: Array) -> Array:
-    """For each coefficient the error with which 1.96 of them hold 95% of a mixture of normals: one row of variances a draw."""
+def _mixed(variances: Array, centres: Array) -> Array:
+    """For each coefficient the error with which 1.96 of them hold 95% of a mixture of normals: one row a draw."""
     from scipy.special import ndtr
 
-    spreads = np.sqrt(np.minimum(variances, 1e200))
-    low, high = np.min(spreads, axis=0), np.max(spreads, axis=0)
-    for _ in range(40):
+    spreads = np.sqrt(np.clip(variances, 1e-300, 1e200))
+    centres = np.nan_to_num(np.clip(centres, -1e100, 1e100), nan=0.0)
+    low, high = np.zeros(spreads.shape[1]), np.max(np.abs(centres) + 2.5 * spreads, axis=0)
+    wanted = 2.0 * float(ndtr(1.96)) - 1.0
+    for _ in range(48):
         middle = (low + high) / 2.0
-        held = np.mean(2.0 * ndtr(1.96 * middle / np.maximum(spreads, 1e-300)) - 1.0, axis=0) > 0.95
+        held = np.mean(ndtr((middle - centres) / spreads) - ndtr((-middle - centres) / spreads), axis=0) > wanted
         low, high = np.where(held, low, middle), np.where(held, middle, high)
-    return np.asarray(high)
+    return np.asarray(high / 1.96)

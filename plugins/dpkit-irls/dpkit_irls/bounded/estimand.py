@@ -10,6 +10,7 @@ import numpy.typing as npt
 from dpkit import InvalidValueError
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.fit import Array, Fit
+from dpkit_irls.loss import LinkScore, ResidualScore
 from dpkit_irls.rows.fixed_point import STEP
 
 
@@ -24,24 +25,26 @@ class Estimand:
 
 
 def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Estimand:
-    """The root of sum g(x)/|z| clip((y - x'b)/k, -1, 1) x = 0 over these rows, for the weights and threshold of the fit.
+    """The root of sum g(x)/|z| s x = 0 over these rows, for the weights and the score s of the fit.
 
     NOT private. `features` has a column a feature, in the order of the fit's columns; a category holds codes, in the order of
     its declared levels. On the rows of the fit it is what the fit would be without noise.
     """
-    if fit.frame is None or fit.threshold is None:
+    if fit.frame is None or (fit.threshold is None and fit.link is None):
         raise InvalidValueError(
             field="fit", found="a fit without a frame", allowed="a fit of `irls` that made its steps", where="estimand_of"
         )
-    frame, threshold = fit.frame, fit.threshold
+    frame, threshold = fit.frame, fit.threshold or 1.0
     block = np.column_stack([np.asarray(features, dtype=np.float64), np.asarray(target, dtype=np.float64)])
     prepared = frame.prepared(block)
     w, y = prepared[:, :-2] * STEP, prepared[:, -1]
     z = w * prepared[:, -2:-1]
-    position = _root(w, z, y, threshold)
+    link = fit.link
+    position = _root(w, z, y, threshold, fit.score) if link is None else _link_root(w, z, y, link)
+    covariance = _sandwich(w, z, y, position, threshold, fit.score) if link is None else _link_sandwich(w, z, y, position, link)
     layout = Layout(levels=frame.levels, intercept=frame.intercept)
     to_columns = layout.to_columns(frame)
-    found, errors = to_columns @ position, np.sqrt(np.diag(to_columns @ _sandwich(w, z, y, position, threshold) @ to_columns.T))
+    found, errors = to_columns @ position, np.sqrt(np.diag(to_columns @ covariance @ to_columns.T))
     slopes = found[: layout.entries] + np.array(frame.start or 0.0)
     return Estimand(
         coefficients=tuple(map(float, slopes)),
@@ -51,13 +54,15 @@ def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Est
     )
 
 
-def _root(w: Array, z: Array, y: Array, threshold: float) -> Array:
+def _root(w: Array, z: Array, y: Array, threshold: float, score: ResidualScore) -> Array:
     """By reweighted least squares, which falls to the one root."""
     position: Array = np.zeros(z.shape[1])
-    for _ in range(500):
-        residuals = np.maximum(np.abs(y - z @ position), 1e-300)
-        weighted = w * np.minimum(1.0, threshold / residuals)[:, None]
-        following = np.asarray(np.linalg.lstsq(weighted.T @ z, weighted.T @ y, rcond=None)[0], dtype=np.float64)
+    moved = score.shift * threshold
+    for _ in range(2_000):
+        residuals = y - z @ position + moved
+        residuals = np.where(np.abs(residuals) < 1e-300, 1e-300, residuals)
+        weighted = w * (np.clip(residuals / threshold, score.low, score.high) * threshold / residuals)[:, None]
+        following = np.asarray(np.linalg.lstsq(weighted.T @ z, weighted.T @ (y + moved), rcond=None)[0], dtype=np.float64)
         still = float(np.max(np.abs(following - position))) <= 1e-10 * (1.0 + float(np.max(np.abs(following))))
         position = following
         if still:
@@ -65,9 +70,44 @@ def _root(w: Array, z: Array, y: Array, threshold: float) -> Array:
     return np.asarray(position)
 
 
-def _sandwich(w: Array, z: Array, y: Array, position: Array, threshold: float) -> Array:
-    residuals = y - z @ position
-    scores, inside = np.clip(residuals / threshold, -1.0, 1.0), np.abs(residuals) < threshold
+def _sandwich(w: Array, z: Array, y: Array, position: Array, threshold: float, score: ResidualScore) -> Array:
+    scores = score.of(y - z @ position, threshold)
+    inside = (scores > score.low) & (scores < score.high)
     bread = np.linalg.pinv((w * (inside / threshold)[:, None]).T @ z)
     scored = w * scores[:, None]
     return np.asarray(bread @ (scored.T @ scored) @ bread.T)
+
+
+def _link_root(w: Array, z: Array, y: Array, link: LinkScore) -> Array:
+    """By Newton's steps on the mean slopes, which are halved while the sum of scores does not fall."""
+    position: Array = np.zeros(z.shape[1])
+    left = np.inf
+    move: Array = position
+    for _ in range(500):
+        scores, slopes = _link_scores(z @ position, y, link)
+        gradient = w.T @ scores
+        size = float(np.linalg.norm(gradient))
+        if size > left:
+            move = move / 2.0
+            position = position - move
+            if float(np.max(np.abs(move))) <= 1e-12:
+                break
+            continue
+        left = size
+        move = np.asarray(np.linalg.lstsq((w * slopes[:, None]).T @ z, gradient, rcond=None)[0], dtype=np.float64)
+        position = position + move
+        if float(np.max(np.abs(move))) <= 1e-10 * (1.0 + float(np.max(np.abs(position)))):
+            break
+    return position
+
+
+def _link_sandwich(w: Array, z: Array, y: Array, position: Array, link: LinkScore) -> Array:
+    scores, slopes = _link_scores(z @ position, y, link)
+    bread = np.linalg.pinv((w * slopes[:, None]).T @ z)
+    scored = w * scores[:, None]
+    return np.asarray(bread @ (scored.T @ scored) @ bread.T)
+
+
+def _link_scores(predictors: Array, y: Array, link: LinkScore) -> tuple[Array, Array]:
+    middles, widths, slopes = (link.looked_up(values, predictors) for values in (link.middles, link.widths, link.slopes))
+    return np.clip((y - middles) / widths, -1.0, 1.0), slopes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit_irls.bounded.frame import Frame
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Shape
 from dpkit_irls.rows.fixed_point import Array
 

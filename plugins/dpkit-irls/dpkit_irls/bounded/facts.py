@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpkit import Setting
-from dpkit_irls.bounded.frame import Frame
 from dpkit_irls.bounded.influence_query import Octaves
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import Carried, mix_for, step
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning, needed
+from dpkit_irls.loss import ROBUST, Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +22,12 @@ class Range:
 
     low: float
     high: float
-    middle: float
+    anchor: float
 
     @property
     def reach(self) -> float:
-        """How far it goes from the middle; 1 where it goes nowhere."""
-        return max(self.high - self.middle, self.middle - self.low) or 1.0
+        """How far it goes from the anchor; 1 where it goes nowhere."""
+        return max(self.high - self.anchor, self.anchor - self.low) or 1.0
 
     @property
     def unit(self) -> float:
@@ -34,34 +35,38 @@ class Range:
         return math.ldexp(1.0, math.frexp(self.reach)[1])
 
     def window(self, unit: float) -> tuple[float, float]:
-        """What lies within four units of the middle, as distances from there."""
-        return max(self.low - self.middle, -4.0 * unit), min(self.high - self.middle, 4.0 * unit)
+        """What lies within four units of the anchor, as distances from there."""
+        return max(self.low - self.anchor, -4.0 * unit), min(self.high - self.anchor, 4.0 * unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Columns (the target last), where entries lie, public coefficients to start from (the constant last), the entries whose
-    unit is released, how many steps and rounds there are, how the budget is divided, and constants.
+    """Columns (the target last), where entries lie, the family, public coefficients to start from (the constant last), the
+    entries whose unit is released, how many steps and rounds there are, how the budget is divided, and constants.
     """
 
     setting: Setting
     columns: tuple[str, ...]
     layout: Layout
+    family: Family = ROBUST
     start: tuple[float, ...] = ()
     released_units: tuple[int, ...] = ()
     iterations: int = 16
     rounds: int = 2
     parts: Shares = SHARES
     tuning: Tuning = TUNING
+    is_weighted: bool = False
 
     @property
     def rows(self) -> float | None:
-        """Their number, where it is public."""
+        """Their number, where it is public; with weights, how much they count is not."""
+        if self.is_weighted:
+            return None
         return float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else None
 
     def needed(self, noise: float) -> float:
         """About how many rows are needed, where mu is 1 / noise. Where a person moves a step half as far, half as many are."""
-        return needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
+        return self.family.needs * needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
 
     def rows_of_a_person(self) -> float:
         """How many rows one person may have: as many times as a row does a person moves a step."""
@@ -92,8 +97,8 @@ class Facts:
 
     @property
     def slopes(self) -> tuple[float, ...]:
-        """The public coefficients of entries."""
-        return self.start[: self.layout.entries]
+        """The public coefficients of entries, by which targets are made less; with a link the steps start there instead."""
+        return () if self.family.link else self.start[: self.layout.entries]
 
     def numbers(self) -> list[Range]:
         """Of the numbers among the features, each seen from its anchor; from zero without a constant."""
@@ -101,19 +106,21 @@ class Facts:
         for name, levels in zip(self.columns[:-1], self.layout.levels, strict=True):
             low, high = self.setting.range(name)
             if not levels:
-                found.append(Range(low=low, high=high, middle=_anchor(low, high) if self.layout.intercept else 0.0))
+                found.append(Range(low=low, high=high, anchor=_anchor(low, high) if self.layout.intercept else 0.0))
         return found
 
     def target(self) -> Range:
         """Of the target, less what the start predicts."""
         low, high = self.setting.range(self.columns[-1])
+        if self.family.link:
+            return Range(low=low, high=high, anchor=0.0)
         if not self.start:
-            return Range(low=low, high=high, middle=_anchor(low, high) if self.layout.intercept else 0.0)
+            return Range(low=low, high=high, anchor=_anchor(low, high) if self.layout.intercept else 0.0)
         for name, start, count in zip(self.columns[:-1], self.layout.starts, self.layout.levels, strict=True):
             slopes = self.slopes[start : start + max(count - 1, 1)]
             ends = (0.0, *slopes) if count else tuple(slopes[0] * end for end in self.setting.range(name))
             low, high = low - max(ends), high - min(ends)
-        return Range(low=low, high=high, middle=self.start[-1] if self.layout.intercept else 0.0)
+        return Range(low=low, high=high, anchor=self.start[-1] if self.layout.intercept else 0.0)
 
     def frame(self) -> Frame:
         """How rows are seen before anything is released: columns within their declared ranges, no preconditioner."""
@@ -121,7 +128,7 @@ class Facts:
         centres, units = np.zeros(layout.entries), np.ones(layout.entries)
         for place in layout.numbers:
             declared = next(numbers)
-            centres[place], units[place] = declared.middle, declared.unit
+            centres[place], units[place] = declared.anchor, declared.unit
         return Frame(
             columns=self.columns,
             units=tuple(units.tolist()),
@@ -130,7 +137,7 @@ class Facts:
             preconditioner=np.eye(layout.size),
             levels=layout.levels,
             references=(0,) * len(layout.levels),
-            origin=self.target().middle,
+            origin=self.target().anchor,
             start=self.slopes,
         )
 

@@ -10,27 +10,40 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpkit_irls.bounded.evidence import CurvatureEvidence, Step, corrected
 from dpkit_irls.bounded.expected_shapes import Expected
+from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
 from dpkit_irls.bounded.schedule import Schedule
-from dpkit_irls.bounded.shapes import Pooled, Shape, blended, eigen, floored, of_eigen
+from dpkit_irls.bounded.shapes import Pooled, Seen, Shape, blended, by_entries, eigen, floored, of_eigen
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
-from dpkit_irls.loss import ratio_of_share, share_near
+from dpkit_irls.loss import HUBER, ResidualScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Gain:
-    """A step that was made: its gain, the slope that goes with the shape of the curvature, and the variance that it added."""
+    """A step that was made: its gain, the slope that goes with the shape of the curvature, and the variance that it added.
+
+    `shape` is that of the curvature where the step was made, if it changes from step to step.
+    """
 
     matrix: Array
     slope: float
     added: Array
+    shape: Array | None = None
+
+    def turned(self, turn: Array, back: Array) -> Gain:
+        """In turned coordinates; `back` is the inverse's transpose."""
+        shape = None if self.shape is None else turn @ self.shape @ turn.T
+        return replace(self, matrix=back @ self.matrix @ back.T, added=tame(back @ self.added @ back.T), shape=shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
-    """Where the steps are. `prior` is the variance they started with, in the present frame; `spread` is the target's."""
+    """Where the steps are. `prior` is the variance they started with, in the present frame; `spread` is the target's. With
+    `few` rows the curvature is told by all gradients together, so `steps` are kept.
+    """
 
     position: Array
     last: Array
@@ -42,9 +55,12 @@ class Filter:
     scatter: Pooled
     curvature: Pooled
     middle: Pooled
+    score: ResidualScore = HUBER
     gains: tuple[Gain, ...] = ()
+    steps: tuple[Step, ...] = ()
     scales: tuple[float, ...] = ()
     near_share: float = 0.5
+    few: bool = False
     tied: bool = False
     tied_steps: int = 0
 
@@ -52,6 +68,11 @@ class Filter:
     def turn(self) -> int:
         """How many steps were made."""
         return len(self.scales)
+
+    def fitted_spread(self, scatter: Array, expected: Expected) -> float:
+        """Of the target, as the fit tells it: that of the signal and of the residuals."""
+        signal = float(self.position @ _metric(scatter, expected) @ self.position)
+        return math.sqrt(max(signal, 0.0) + self.scale**2)
 
 
 def used_threshold(now: Filter, schedule: Schedule, least: float) -> float:
@@ -68,27 +89,48 @@ def is_probe(now: Filter, schedule: Schedule) -> bool:
 
 def shapes_of(now: Filter, expected: Expected, tuning: Tuning) -> tuple[Shape, Shape]:
     """The sum of w w', and the sum of w z', which is the curvature up to the share of small residuals."""
-    scatter = blended(now.scatter.mean, expected.scatter, now.scatter.spread, tuning)
-    most = min(1.0, expected.total / max(float(np.trace(scatter.mean)), 1e-300))
-    scatter = Shape(mean=scatter.mean * most, spread=scatter.spread)
-    shape = _from_scatter(scatter, expected, tuning)
+    scatter = scatter_of(now, expected, tuning)
+    shape = from_scatter(scatter, expected, tuning)
     if now.curvature.precision > 0.0:
-        per = max(now.curvature.near / now.curvature.precision / expected.total, 0.1)
-        factor = expected.far / per
-        shape = blended(now.curvature.mean * factor, shape, now.curvature.spread * factor, tuning, counts=expected.counts)
+        seen = seen_curvature(now, expected)
+        if now.few:
+            return scatter, by_entries(shape, seen, tuning)
+        shape = blended(seen.matrix, shape, seen.spread, tuning, counts=expected.counts)
     return scatter, shape
 
 
-def _from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
+def seen_curvature(now: Filter, expected: Expected) -> Seen:
+    """The released curvatures together, in the units of a shape."""
+    per = max(now.curvature.near / max(now.curvature.precision, 1e-300) / expected.total, 0.1)
+    return Seen(matrix=now.curvature.mean * (expected.far / per), spread=now.curvature.spread * (expected.far / per))
+
+
+def evidence_of(now: Filter, prior: Array, expected: Expected, tuning: Tuning) -> CurvatureEvidence:
+    """What the steps tell."""
+    seen = seen_curvature(now, expected) if now.curvature.precision > 0.0 else None
+    return CurvatureEvidence.of(now.steps, prior, now.threshold, seen, tuning)
+
+
+def _metric(scatter: Array, expected: Expected) -> Array:
+    """The squared size of a position: the mean square of what it predicts."""
+    return np.asarray(scatter * max(expected.near, expected.length) ** 2 / expected.total)
+
+
+def scatter_of(now: Filter, expected: Expected, tuning: Tuning) -> Shape:
+    """The sum of w w', with a trace of at most the number of rows."""
+    scatter = blended(now.scatter.mean, expected.scatter, now.scatter.spread, tuning)
+    most = min(1.0, expected.total / max(float(np.trace(scatter.mean)), 1e-300))
+    return Shape(mean=scatter.mean * most, spread=scatter.spread)
+
+
+def from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
     """The sum of w z' as the scatter tells it."""
     return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
-def _inside(share: float, ratio: float, *, tied: bool) -> float:
+def _inside(score: ResidualScore, share: float, ratio: float, *, tied: bool) -> float:
     """The share of residuals below the threshold: of normal ones of this ratio, or of any of which that share is near."""
-    from scipy.special import ndtr
-
-    return min(1.0, share * 4.0 / math.pi) if tied else 2.0 * float(ndtr(ratio)) - 1.0
+    return min(1.0, share * 4.0 / math.pi) if tied else score.inside(ratio)
 
 
 def moved(
@@ -101,6 +143,7 @@ def moved(
     expected: Expected,
     schedule: Schedule,
     tuning: Tuning,
+    constant: bool,
 ) -> Filter:
     """After a step at this threshold, whose entries had noise of this sd."""
     now = _with_matrix(now, sums, mix, noise)
@@ -110,23 +153,23 @@ def moved(
     if now.turn == schedule.fixed_from:
         now = replace(now, variance=now.variance * tuning.forget)
     here = threshold / 4.0 if probe else threshold
-    ratio = ratio_of_share(share)
+    ratio = now.score.ratio_of_share(share)
     seen = here / ratio
-    slope = _inside(share, ratio, tied=now.tied) / here
+    slope = _inside(now.score, share, ratio, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
-    metric = scatter.mean * max(expected.near, expected.length) ** 2 / total
-    whole = _from_scatter(scatter, expected, tuning).mean
+    metric = _metric(scatter.mean, expected)
+    whole = from_scatter(scatter, expected, tuning).mean
     curvature, variance = slope * shape.mean, now.variance
-    if now.curvature.precision > 0.0:  # rows beyond the threshold have no curvature yet; a step must not overshoot them
+    if now.curvature.precision > 0.0 and not now.few:  # rows beyond the threshold have none yet; do not overshoot them
         curvature = slope * _at_least(shape.mean, whole, tuning.least_of_scatter)
-    surprise = _surprise(variance, curvature, sums.gradient, noise)
+    surprise = surprise_of(variance, curvature, sums.gradient, noise)
     if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
-        if now.curvature.precision > 0.0:
+        if now.curvature.precision > 0.0 and not now.few:
             curvature = whole / here  # that of all rows, which is larger
-    gain = _solved(_innovation(variance, curvature, noise), curvature @ variance).T
-    move = _damped(gain @ sums.gradient, now, metric, tuning)
-    after = _inflated(_symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
+    gain = solve_positive(innovation(variance, curvature, noise), curvature @ variance).T
+    move = damped(gain @ sums.gradient, now, metric, tuning)
+    after = inflated(symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
     explained = surprise <= tuning.surprise
     scale = now.scale
     if not now.tied and not probe:
@@ -134,32 +177,52 @@ def moved(
         low = min(max(float(np.sum(metric * after)), 0.0), seen * seen)
         scale = math.sqrt(max(seen * seen - gained, low, (scale / 6.0) ** 2))
     made = Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T)
+    step = Step(
+        position=now.position, gradient=sums.gradient, noise=noise * noise * np.eye(len(gain)), threshold=here, slope=slope
+    )
     excess = share - 3.0 * near_noise / total
     following = replace(
         now,
-        position=_tame(now.position + move),
-        last=_tame(move),
-        variance=_tame(after),
+        position=tame(now.position + move),
+        last=tame(move),
+        variance=tame(after),
         scale=min(max(scale, 1e-150), 1e150),
         threshold=threshold,
         gains=(*now.gains, made),
+        steps=(*now.steps, step) if now.few else (),
         near_share=share,
         tied_steps=_tied_steps(now, excess, schedule, tuning, probe=probe),
     )
+    following = _corrected(following, shape.mean, expected, metric, tuning, constant=constant)
     found = _ties(following, metric, excess, here, schedule, tuning, probe=probe and explained)
     following = _restarted(following) if found else following
     return replace(following, scales=(*now.scales, following.scale))
 
 
+def _corrected(now: Filter, shape: Array, expected: Expected, metric: Array, tuning: Tuning, *, constant: bool) -> Filter:
+    """With few rows: where gradients tell that the curvature is smaller than its shape says, the step goes on, and the variance
+    is larger.
+    """
+    if not now.few or len(now.steps) < tuning.correct_from:
+        return now
+    evidence = evidence_of(now, now.prior + np.outer(now.position, now.position), expected, tuning)
+    found = corrected(evidence, shape, now.position, constant=constant, tuning=tuning)
+    reach = math.sqrt(max(float(found.further @ metric @ found.further), 0.0)) / now.scale
+    if reach < tuning.correct_least:
+        return now
+    further = found.further * min(1.0, tuning.trust / reach)
+    return replace(now, position=tame(now.position + further), last=tame(now.last + further), variance=tame(found.variance))
+
+
 def renewed(now: Filter, turn: Array) -> Filter:
     """In coordinates turned by this matrix: positions turn by its inverse's transpose. Unchanged where that is not found."""
     try:
-        back = np.linalg.inv(turn).T
+        back: Array = np.asarray(np.linalg.inv(turn).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         back = np.eye(turn.shape[0])
 
     def both(matrix: Array) -> Array:
-        return _tame(back @ matrix @ back.T)
+        return tame(back @ matrix @ back.T)
 
     scatter = now.scatter.faded(0.7)
     turned = scatter.turned(turn)
@@ -167,14 +230,15 @@ def renewed(now: Filter, turn: Array) -> Filter:
     turned = turned.times(float(np.trace(scatter.total)) / size if abs(size) > 1e-300 else 1.0)
     return replace(
         now,
-        position=_tame(back @ now.position),
-        last=_tame(back @ now.last),
+        position=tame(back @ now.position),
+        last=tame(back @ now.last),
         variance=both(now.variance),
         prior=both(now.prior),
         scatter=turned,
         curvature=now.curvature.turned(turn),
         middle=now.middle.turned(turn),
-        gains=tuple(Gain(matrix=back @ gain.matrix @ back.T, slope=gain.slope, added=both(gain.added)) for gain in now.gains),
+        gains=tuple(gain.turned(turn, back) for gain in now.gains),
+        steps=tuple(step.turned(turn, back) for step in now.steps),
     )
 
 
@@ -187,16 +251,6 @@ def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float) -> Filter:
     return replace(now, middle=now.middle.plus(sums.matrix, spread))
 
 
-def _innovation(variance: Array, curvature: Array, noise: float) -> Array:
-    """The variance of a gradient."""
-    return np.asarray(_symmetric(curvature @ variance @ curvature) + noise * noise * np.eye(len(variance)))
-
-
-def _surprise(variance: Array, curvature: Array, gradient: Array, noise: float) -> float:
-    """How much larger a gradient is than expected, in variances."""
-    return float(gradient @ _solved(_innovation(variance, curvature, noise), gradient)) / gradient.size
-
-
 def _at_least(shape: Array, scatter: Array, least: float) -> Array:
     """The shape, in every direction at least this share of what the scatter of all rows says."""
     values, vectors = eigen(scatter)
@@ -205,7 +259,7 @@ def _at_least(shape: Array, scatter: Array, least: float) -> Array:
     return np.asarray(half @ floored(inverse @ shape @ inverse, least) @ half)
 
 
-def _damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:
+def damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:
     """Within the trust region; a step that turns back has overshot (the curvature is that of small residuals) and is cut."""
 
     def size(step: Array) -> float:
@@ -219,36 +273,26 @@ def _damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:
     return move * (tuning.turning * before / after) if turns and after > tuning.turning * before else move
 
 
-def _inflated(after: Array, before: Array, inflation: float) -> Array:
-    """The variance after a step, plus a part of that before it, and nowhere more than before: what a step said nothing of must
-    not become more uncertain step by step.
-    """
-    values, vectors = eigen(before)
-    roots = np.sqrt(np.maximum(values, 1e-14 * max(float(np.max(values)), 1e-300)))
-    root, inverse = of_eigen(roots, vectors), of_eigen(1.0 / roots, vectors)
-    parts, turned = eigen(inverse @ after @ inverse)
-    half = root @ turned
-    return np.asarray((half * np.clip(parts + inflation, 0.0, 1.0)) @ half.T)
-
-
 def _tied_steps(now: Filter, excess: float, schedule: Schedule, tuning: Tuning, *, probe: bool) -> int:
     """For how many steps too many residuals were too small."""
     looked = not now.tied and not probe and 0 < now.turn < schedule.fixed_from
-    return now.tied_steps + 1 if looked and excess > share_near(schedule.threshold) + tuning.tie_share else 0
+    return now.tied_steps + 1 if looked and excess > now.score.share_near(schedule.threshold) + tuning.tie_share else 0
 
 
 def _ties(now: Filter, metric: Array, excess: float, here: float, schedule: Schedule, tuning: Tuning, *, probe: bool) -> bool:
     """Whether many targets are equal: residuals pile up near zero, or the scale falls where it should stand."""
     if now.tied:
         return False
-    atom = probe and excess > share_near(here / now.scale) + tuning.atom
+    atom = probe and excess > now.score.share_near(here / now.scale) + tuning.atom
     fitted = float(now.position @ metric @ now.position) + now.scale**2
     return atom or now.tied_steps >= tuning.tie_steps or (_falls(now, schedule) and fitted < (now.spread / 3.0) ** 2)
 
 
 def _falls(now: Filter, schedule: Schedule) -> bool:
     if schedule.few:
-        return now.turn > schedule.probe + 2 and now.scale < 0.5 * now.scales[schedule.probe]
+        if now.turn <= schedule.probe + 2:
+            return False
+        return max(now.scale, now.scales[-1]) < 0.5 * min(now.scales[schedule.probe - 2 : schedule.probe + 1])
     return now.turn == schedule.fixed_from - 1 and now.turn >= 2 and now.scale < 0.5 * now.scales[now.turn - 2]
 
 
@@ -264,27 +308,6 @@ def _restarted(now: Filter) -> Filter:
         curvature=Pooled.none(size),
         middle=Pooled.none(size),
         gains=(),
+        steps=(),
         tied=True,
     )
-
-
-def _solved(matrix: Array, right: Array) -> Array:
-    """matrix^-1 right for a positive matrix, however close to singular it is."""
-    try:
-        found = np.asarray(np.linalg.solve(matrix, right))
-    except np.linalg.LinAlgError:
-        found = np.full(right.shape, np.nan)
-    if np.isfinite(found).all():
-        return found
-    values, vectors = eigen(matrix)
-    least = 1e-14 * max(float(np.max(np.abs(values))), 1e-300)
-    return np.asarray(vectors @ ((vectors.T @ right).T / np.maximum(values, least)).T)
-
-
-def _symmetric(matrix: Array) -> Array:
-    return np.asarray((matrix + matrix.T) / 2.0)
-
-
-def _tame(values: Array) -> Array:
-    """Of moderate size, whatever was released."""
-    return np.nan_to_num(np.clip(values, -1e60, 1e60), nan=0.0)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from dpkit import Citation, Distance, InvalidValueError, Neighbours, Query, frobenius, l1, l2, rank_one
 from dpkit.authoring import Steps, sqrt_up, whole_steps
-from dpkit_irls.bounded.frame import Frame, clamped
-from dpkit_irls.loss import scores_at
+from dpkit_irls.bounded.scaled_rows import Frame, clamped
+from dpkit_irls.loss import HUBER
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.fixed_point import GRID, Array, exponents_of, products_by_run
 from dpkit_irls.rows.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
@@ -47,13 +47,13 @@ def scatter(frame: Frame) -> Query:
 
 def gradient(frame: Frame, position: Array, threshold: float) -> Query:
     """Sum of w clip(r/k, -1, 1). L2 distance 1, or 2 when a record is replaced; both are attained."""
-    scores = scores_at(position, threshold)
+    scores = HUBER.at(position, threshold)
 
     def rows(prepared: Array) -> Array:
         return np.asarray(prepared[:, :-2] * scores(prepared)[:, None]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        fast = kernels.gradient(prepared.T, scores.residuals.direction, scores.residuals.scale, scores.step)
+        fast = kernels.gradient(prepared.T, scores)
         return products_by_run(scores(prepared)[None], prepared.T[:-2])[:, 0] if fast is None else whole_steps(fast)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
@@ -163,14 +163,20 @@ class EqualBins:
         return np.asarray(found, dtype=np.int64)
 
 
-def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int]) -> Query:
-    """How many rows have x_j in each bin, for these entries in units of the frame, and then y: all at once."""
+def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int], *, target: bool = True) -> Query:
+    """How many rows have x_j in each bin, for these entries in units of the frame, and then y (with `target`): all at once."""
     chosen, count = list(places), bins.bins
 
     def found(block: Array) -> Bins:
-        return bins.of(np.column_stack([frame.entries(block)[:, chosen], frame.targets(block)]))
+        entries = frame.entries(block)[:, chosen]
+        return bins.of(np.column_stack([entries, frame.targets(block)]) if target else entries)
 
-    return _counting("places", frame, found, (len(chosen) + 1, count))
+    return _counting("places", frame, found, (len(chosen) + target, count))
+
+
+def answer_counts(frame: Frame) -> Query:
+    """How many targets are below 1/2, and how many are not: of a target of 0 and 1, the two answers."""
+    return _counting("answers", frame, lambda block: (frame.targets(block) >= 0.5).astype(np.int64)[:, None], (1, 2))
 
 
 def row_count(frame: Frame) -> Query:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.rows.dummies import Levels, other_levels
 from dpkit_irls.rows.fixed_point import Array
 
@@ -15,7 +15,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
+class DummyEntries:
     """A category: which feature it is, where its entries start, and how many levels it has."""
 
     feature: int
@@ -51,10 +51,10 @@ class Layout:
         return tuple(start for start, count in zip(self.starts, self.levels, strict=True) if not count)
 
     @property
-    def categories(self) -> tuple[Category, ...]:
+    def categories(self) -> tuple[DummyEntries, ...]:
         """Those with levels beyond a reference."""
         return tuple(
-            Category(feature=place, start=start, levels=count)
+            DummyEntries(feature=place, start=start, levels=count)
             for place, (start, count) in enumerate(zip(self.starts, self.levels, strict=True))
             if count
         )
@@ -74,7 +74,7 @@ class Layout:
         """The coordinates of numbers and of the constant: those that are whitened."""
         return np.array([*self.numbers, *([self.entries] if self.intercept else [])], dtype=np.int64)
 
-    def coded(self, frame: Frame, category: Category) -> Array:
+    def coded(self, frame: Frame, category: DummyEntries) -> Array:
         """What the entries of a category are in each level: a row a level."""
         others = category.others(frame)
         centres, units = np.array(frame.centres)[category.part], np.array(frame.units)[category.part]

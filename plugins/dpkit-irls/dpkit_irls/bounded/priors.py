@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpkit_irls.bounded.covariance import Covariances
-from dpkit_irls.bounded.frame import Frame
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import eigen, of_eigen
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
@@ -54,7 +54,13 @@ def moderated(position: Array, found: Covariances, frame: Frame, precisions: Arr
     def kept(matrices: Array) -> Array:
         return np.asarray(keep @ matrices @ keep.T)
 
-    after = replace(found, noise=kept(found.noise), sampling=kept(found.sampling), start=kept(found.start) + rest)
+    after = replace(
+        found,
+        noise=kept(found.noise),
+        sampling=kept(found.sampling),
+        start=kept(found.start) + rest,
+        apart=found.apart @ keep.T,
+    )
     return np.asarray(keep @ position), after
 
 

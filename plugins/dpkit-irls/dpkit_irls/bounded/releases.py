@@ -21,7 +21,7 @@ LENGTHS = Octaves(low=-24, bins=49)
 
 def stages_of(facts: Facts) -> list[str]:
     """The stages, in order; each is one pass over the data."""
-    places = ["places"] if facts.layout.intercept or facts.layout.categories else []
+    places = ["places"] if _has_places(facts) or facts.layout.categories else []
     return ["octaves", *places, *["scatter"] * facts.rounds, "lengths", *["step"] * facts.iterations]
 
 
@@ -34,10 +34,12 @@ def asked(facts: Facts, stage: str, state: BoundedState, turn: int) -> list[Pair
             queries.append(("rows", ask.row_count(frame)))
         if facts.released_units:
             queries.append(("units", ask.column_histograms(frame, facts.magnitudes, facts.released_units)))
-        queries.append(("targets", ask.target_histogram(frame, facts.targets)))
+        yes_or_no = facts.family.target == "yes or no"
+        queries.append(("targets", ask.answer_counts(frame) if yes_or_no else ask.target_histogram(frame, facts.targets)))
     elif stage == "places":
-        if facts.layout.intercept:
-            queries.append(("places", ask.place_histograms(frame, bins_of(facts, state), facts.layout.numbers)))
+        if _has_places(facts):
+            query = ask.place_histograms(frame, bins_of(facts, state), facts.layout.numbers, target=facts.family.link is None)
+            queries.append(("places", query))
         if facts.layout.categories:
             queries.append(("levels", ask.level_counts(frame)))
     elif stage == "scatter":
@@ -49,13 +51,18 @@ def asked(facts: Facts, stage: str, state: BoundedState, turn: int) -> list[Pair
     return [_noisy(facts, query, state.noise, share_of(facts, kind, state.needed, turn)) for kind, query in queries]
 
 
+def _has_places(facts: Facts) -> bool:
+    """Whether columns are centred: with a constant, where there is something to place."""
+    return facts.layout.intercept and bool(facts.layout.numbers or facts.family.link is None)
+
+
 def share_of(facts: Facts, kind: str, needed: float, turn: int = 0) -> float:
     """Of mu^2, for one release; from public facts alone."""
     released = {
         "rows": facts.rows is None,
         "units": bool(facts.released_units),
         "targets": True,
-        "places": facts.layout.intercept,
+        "places": _has_places(facts),
         "levels": bool(facts.layout.categories),
         "scatter": True,
         "lengths": True,
@@ -80,7 +87,8 @@ def bins_of(facts: Facts, state: BoundedState) -> EqualBins:
         tuple(end / units[place] for end in declared.window(units[place]))
         for place, declared in zip(facts.layout.numbers, facts.numbers(), strict=True)
     ]
-    windows.append(facts.target().window(state.spread))
+    if facts.family.link is None:
+        windows.append(facts.target().window(state.spread))
     bins = min(max(round(8.0 * state.plenty), 10), 64)
     widths = tuple(max((high - low) / (bins - 1), 0.0) for low, high in windows)
     lows = tuple(low - width / 2.0 for (low, _), width in zip(windows, widths, strict=True))
@@ -91,9 +99,12 @@ def _step(facts: Facts, state: BoundedState, turn: int) -> Query:
     schedule, now = state.schedule(facts.iterations, facts.tuning), state.filter
     mix = mix_for(schedule.carried[turn], facts.setting.neighbours)
     if now is None:  # the plan: what it costs does not depend on where it is
-        return step(state.frame, np.zeros(facts.layout.size), 1.0, mix)
+        return step(state.frame, np.zeros(facts.layout.size), 1.0, mix, state.link or facts.family.residuals)
+    if state.link is not None:
+        return step(state.frame, now.position, 1.0, mix, state.link)
     threshold = used_threshold(now, schedule, facts.least_threshold)
-    return step(state.frame, now.position, threshold / 4.0 if is_probe(now, schedule) else threshold, mix)
+    threshold = threshold / 4.0 if is_probe(now, schedule) else threshold
+    return step(state.frame, now.position, threshold, mix, facts.family.residuals)
 
 
 def _noisy(facts: Facts, query: Query, noise: float, share: float) -> Pair:

@@ -26,21 +26,24 @@ class Schedule:
     few: bool
 
 
-def schedule_for(plenty: float, iterations: int, tuning: Tuning) -> Schedule:
-    """For a number of rows, as a multiple of those that are needed."""
+def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool = False) -> Schedule:
+    """For a number of rows, as a multiple of those that are needed. `linked`: the family has a link, and no ties."""
     grown = min(max(math.log(plenty / 2.0) / math.log(6.0), 0.0), 1.0) if plenty > 0.0 else 0.0
     near = tuning.radius * (tuning.radius_most / tuning.radius) ** grown
     threshold = tuning.threshold * (tuning.threshold_most / tuning.threshold) ** grown
     few = plenty <= tuning.many
     early = _early(iterations, tuning)
     if few:
-        carried = [Carried.SCATTER] * iterations
+        late = iterations // 3 if plenty > tuning.few_curved and not linked else iterations
+        carried = [Carried.CURVATURE if turn >= late and turn % 2 else Carried.SCATTER for turn in range(iterations)]
         every = range(tuning.gather - 1, iterations, tuning.gather)
         renewed = tuple(turn for turn in every if turn < tuning.until * iterations)
     else:
         carried = [Carried.CURVATURE if turn % 2 else Carried.SCATTER for turn in range(early)]
         carried += [Carried.MIDDLE if turn % 3 == 1 else Carried.CURVATURE for turn in range(iterations - early)]
         renewed = tuple(sorted({min(tuning.gather, early) - 1, early - 1}))
+    if linked:
+        carried = [Carried.WEIGHTED if each is Carried.CURVATURE else each for each in carried]
     return Schedule(
         carried=tuple(carried),
         fixed_from=iterations if few else early,

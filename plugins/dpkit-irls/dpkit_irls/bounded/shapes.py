@@ -30,6 +30,13 @@ def of_eigen(values: Array, vectors: Array) -> Array:
     return np.asarray((vectors * values[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
+def roots(matrices: Array) -> tuple[Array, Array]:
+    """Square roots of positive matrices, and their inverses."""
+    values, vectors = eigen(matrices)
+    sizes = np.sqrt(np.maximum(values, 1e-12))
+    return of_eigen(sizes, vectors), of_eigen(1.0 / sizes, vectors)
+
+
 def floored(matrix: Array, least: float) -> Array:
     """The same with eigenvalues of at least that."""
     values, vectors = eigen(matrix)
@@ -99,6 +106,25 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts:
     least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
     mean = floored(base.mean / products + kept * apart, least)
     return Shape(mean=mean * products, spread=np.sqrt(kept * noise) * products)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """A released matrix with the sd of the noise on its diagonal (sqrt(2) less off it)."""
+
+    matrix: Array
+    spread: float
+
+
+def by_entries(shape: Shape, seen: Seen, tuning: Tuning) -> Shape:
+    """A shape whose coordinates are scaled by what a released one says of its diagonal, as far as the noise lets it be told
+    from what is believed: that each is as the shape says up to `entries`.
+    """
+    diagonal = np.maximum(np.diag(shape.mean), 1e-300)
+    believed, noise = tuning.entries**2, (seen.spread / diagonal) ** 2
+    factors = 1.0 + believed / (believed + noise) * (np.diag(seen.matrix) / diagonal - 1.0)
+    roots = np.sqrt(np.clip(factors, tuning.least_factor, 1.0 / tuning.least_factor))
+    return shape.scaled(np.outer(roots, roots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,18 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import Filter, moved, renewed, shapes_of, used_threshold
-from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.filter import Filter, moved, renewed, scatter_of, used_threshold
 from dpkit_irls.bounded.histograms import likely_exponents, octave_median
-from dpkit_irls.bounded.places import level_shares, located, shows_ties
+from dpkit_irls.bounded.link_filter import Surroundings, moved_by_link, predictors_of
 from dpkit_irls.bounded.priors import coefficient_precisions, narrowed
 from dpkit_irls.bounded.releases import LENGTHS, bins_of
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Pooled, floored, shrunk, whitening
 from dpkit_irls.bounded.state import BoundedState
-from dpkit_irls.bounded.step_query import mix_for, taken_apart
-from dpkit_irls.fit import Array
+from dpkit_irls.bounded.step_query import Carried, mix_for, taken_apart
+from dpkit_irls.bounded.tuning import TUNING
+from dpkit_irls.fit import Array, solved
+from dpkit_irls.loss import poisson
 from dpkit_irls.rows.fixed_point import fixed_point
 
 Released = Mapping[str, tuple[Array, float]]
@@ -38,24 +41,72 @@ def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
         found = likely_exponents(counts, facts.magnitudes, spread=spread, prior=facts.tuning.units)
         for place, exponent in zip(facts.released_units, found, strict=True):
             units[place] *= math.ldexp(1.0, min(exponent, 0))
+    state = replace(state, total=total, frame=replace(state.frame, units=tuple(units)))
+    if "answers" in released:
+        return _answered(facts, state, *released["answers"])
     counts, spread = released["targets"]
+    if facts.family.target == "count":
+        return _counted(facts, state, counts, spread)
     most = float(np.max(np.convolve(counts, np.ones(facts.tuning.target_window), mode="valid")))
     rows = total if most > 0.85 * total - 6.0 * spread else max(most, 2.0 * spread)  # zeros are not counted
     middle = octave_median(counts, facts.targets, rows, window=facts.tuning.target_window)
-    return replace(state, total=total, frame=replace(state.frame, units=tuple(units)), spread=middle / 0.6745)
+    return replace(state, spread=middle / 0.6745)
+
+
+def _counted(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+    """Where a regression of counts starts: at their mean, as octaves that are surely filled tell it."""
+    middles = np.array([1.5 * facts.targets.edge(place) for place in range(counts.size)])
+    mean = float(np.sum(np.where(counts > 4.0 * spread, counts, 0.0) * middles)) / state.total
+    constant = min(max(math.log(max(mean, spread / state.total, 0.5 / state.total)), -11.0), 23.0)
+    link = poisson(1.0, round(constant))
+    slope = min(float(link.looked_up(link.slopes, np.array([constant]))[0]) / 0.5, 1.0)
+    constant = constant if facts.layout.intercept else 0.0
+    return replace(state, spread=facts.family.spread, constant=constant, slope=max(slope, 1e-3), link=link)
+
+
+def _dispersed(state: BoundedState, now: Filter, near: float, noise: float) -> BoundedState:
+    """The dispersion of counts after a step that told nearness: as many times larger as scores are, in steps of 2^(1/4)."""
+    link, expected = state.link, state.expected
+    assert link is not None
+    assert expected is not None
+    if link.nears is None or now.turn < 2:
+        return state
+    seen = predictors_of(now, state.frame, expected, TUNING)
+    told = max(1.0 - seen.moments(link, link.nears)[0], 1e-3)
+    found = max(1.0 - near / expected.total, 0.02 * told)
+    if abs(found - told) * expected.total < 2.0 * noise:
+        return state
+    factor = min(max(found / told, 0.5), 4.0)
+    dispersion = 2.0 ** (max(round(4.0 * math.log2(link.dispersion * factor)), 0) / 4.0)
+    middle = min(max(round(seen.mean), -11), 23)
+    other = poisson(min(dispersion, 1024.0), float(middle))
+    return replace(state, link=other, filter=replace(now, curvature=Pooled.none(now.position.size)))
+
+
+def _answered(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+    """Where a regression of yes and no starts, and how much less its rows tell than if both were as frequent."""
+    link = state.link
+    assert link is not None
+    total, few = state.total, tuple(np.flatnonzero(counts[0] < 3.0 * spread).tolist())
+    yes = min(max((float(counts[0, 1]) + total - float(counts[0, 0])) / 2.0 / total, spread / total, 0.5 / total), 1.0)
+    yes = min(yes, 1.0 - min(max(spread, 0.5) / total, 0.5))
+    constant = math.log(yes / (1.0 - yes))
+    slope = float(link.looked_up(link.slopes, np.array([constant]))[0]) / link.steepest
+    constant = constant if facts.layout.intercept else 0.0
+    return replace(state, spread=facts.family.spread, constant=constant, slope=slope, answers=few)
 
 
 def _places(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
     """Centres and scales of the columns, the target's place, shares of levels."""
     if "places" in released:
-        state = _placed(facts, state, *released["places"])
+        state = _placed(facts, state, *released["places"], target=facts.family.link is None)
     return _levelled(facts, state, *released["levels"]) if "levels" in released else state
 
 
-def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float, *, target: bool) -> BoundedState:
     bins, frame, numbers = bins_of(facts, state), state.frame, facts.layout.numbers
     centres, units = list(frame.centres), list(frame.units)
-    defaults = [*[(0.0, 1.0)] * len(numbers), (0.0, state.spread)]
+    defaults = [*[(0.0, 1.0)] * len(numbers), *[(0.0, state.spread)] * target]
     edges: list[Array] = [low + width * np.arange(bins.bins + 1.0) for low, width in zip(bins.lows, bins.widths, strict=True)]
     total, size, tuning = state.total, facts.layout.size, facts.tuning
     found = [
@@ -66,12 +117,20 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> 
     for place, seen in zip(numbers, found, strict=False):
         centres[place] += units[place] * seen.centre
         units[place] *= seen.scale
-    target = found[-1]
-    tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, total, target.shown / bins.widths[-1])
+    from scipy.special import ndtri
+
+    state = replace(state, frame=replace(frame, centres=tuple(centres), units=tuple(units)), widths=widths)
+    blurs = tuple(frame.units[place] * seen.blur for place, seen in zip(numbers, found, strict=False))
+    state = replace(state, blurs=blurs)
+    if not target:
+        return state
+    last = found[-1]
+    tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, total, last.shown / bins.widths[-1])
     may_be_yes_or_no = facts.setting.range(facts.columns[-1]) == (0.0, 1.0)
     tied = tied or (may_be_yes_or_no and state.schedule(facts.iterations, tuning).few)  # few rows do not show ties
-    frame = replace(frame, centres=tuple(centres), units=tuple(units), origin=frame.origin + target.centre)
-    return replace(state, frame=frame, spread=target.scale, tied=tied, widths=widths)
+    quantile = facts.family.residuals.quantile  # a line at another quantile starts nearer to it
+    frame = replace(state.frame, origin=frame.origin + last.centre + 0.4 * last.scale * float(ndtri(quantile)))
+    return replace(state, frame=frame, spread=last.scale, tied=tied)
 
 
 def _levelled(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
@@ -120,7 +179,7 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     least = layout.intercept * max(facts.tuning.coefficient * state.spread, 1e-150) ** -2.0
     prior = narrowed(np.diag(variances), frame, np.maximum(believed, least))
     start = Filter(
-        position=np.zeros(size),
+        position=_first_position(facts, state),
         last=np.zeros(size),
         variance=prior,
         prior=prior,
@@ -130,9 +189,23 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
         scatter=state.scatter.times(min(1.0, schedule.near**-2)),
         curvature=Pooled.none(size),
         middle=Pooled.none(size),
+        few=schedule.few and state.link is None,
+        score=facts.family.residuals,
         tied=state.tied,
     )
     return replace(state, frame=frame, expected=expected, filter=start)
+
+
+def _first_position(facts: Facts, state: BoundedState) -> Array:
+    """Where the steps start: at zero; with a link at the public coefficients, or at the released share of answers."""
+    size, layout = facts.layout.size, facts.layout
+    if state.link is None:
+        return np.zeros(size)
+    if facts.start:
+        return solved(layout.to_columns(state.frame), np.array(facts.start), np.zeros(size))
+    constant = np.zeros(size)
+    constant[-1] = state.constant if layout.intercept else 0.0
+    return solved(state.frame.preconditioner, constant, np.zeros(size))
 
 
 def _moved(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
@@ -142,11 +215,29 @@ def _moved(facts: Facts, state: BoundedState, released: Released) -> BoundedStat
     assert expected is not None
     schedule, layout, turn = state.schedule(facts.iterations, facts.tuning), facts.layout, now.turn
     mix = mix_for(schedule.carried[turn], facts.setting.neighbours)
-    sums, threshold = taken_apart(value, layout.size, mix), used_threshold(now, schedule, facts.least_threshold)
-    now = moved(now, sums, mix, spread, threshold=threshold, expected=expected, schedule=schedule, tuning=facts.tuning)
+    sums, tuning = taken_apart(value, layout.size, mix), facts.tuning
+    if state.link is not None:
+        known = Surroundings(link=state.link, frame=state.frame, expected=expected, schedule=schedule, tuning=tuning)
+        now = moved_by_link(now, sums, mix, spread, known)
+        if mix.carried is Carried.SCATTER and now.turn <= max(schedule.fixed_from, 5) and now.turn <= 6:
+            state = _dispersed(replace(state, filter=now), now, sums.near, spread / mix.near)
+            now = state.filter or now
+    else:
+        threshold = used_threshold(now, schedule, facts.least_threshold)
+        now = moved(
+            now,
+            sums,
+            mix,
+            spread,
+            threshold=threshold,
+            expected=expected,
+            schedule=schedule,
+            tuning=tuning,
+            constant=layout.intercept,
+        )
     if turn not in schedule.renewed or not layout.plain.size:
         return replace(state, filter=now)
-    scatter, _ = shapes_of(now, expected, facts.tuning)
+    scatter = scatter_of(now, expected, facts.tuning)
     block = scatter.mean[np.ix_(layout.plain, layout.plain)]
     whitened = whitening(block, 0.5 * now.scatter.spread, facts.tuning, longest=1.0, shortest=1.0)
     frame, made = _turned(state.frame, layout.turn(whitened))

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter
-from dpkit_irls.bounded.frame import Frame
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule, schedule_for
 from dpkit_irls.bounded.shapes import Pooled
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
+from dpkit_irls.loss import LinkScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -18,8 +19,10 @@ class BoundedState:
     """`needed` is about how many rows it takes, by public facts, and `total` how many there are: public, or released.
 
     `spread` is the target's scale, `widths` are how far the numbers reach, in the columns' units. `levels` are shares of
-    levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise hides. `scatter` is that of
-    directions; `filter` is there once lengths are known.
+    levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise hides, as `answers` are
+    answers of the target. `scatter` is that of directions; `filter` is there once lengths are known. `link` is the score of a
+    family that has one; rows tell `slope` times as much as those where it is steepest, and steps start from the predictor
+    `constant`.
     """
 
     noise: float
@@ -31,17 +34,22 @@ class BoundedState:
     spread: float = 1.0
     tied: bool = False
     widths: tuple[float, ...] = ()
+    blurs: tuple[float, ...] = ()
     levels: tuple[Array, ...] = field(default=(), repr=False)
     count_noise: float = 0.0
     few: tuple[tuple[int, ...], ...] = ()
+    answers: tuple[int, ...] = ()
+    slope: float = 1.0
+    constant: float = 0.0
+    link: LinkScore | None = field(default=None, repr=False)
     expected: Expected | None = field(default=None, repr=False)
     filter: Filter | None = field(default=None, repr=False)
 
     @property
     def plenty(self) -> float:
         """How many times the needed rows there are."""
-        return min(self.total / self.needed, 1e9)
+        return min(self.slope * self.total / self.needed, 1e9)
 
     def schedule(self, iterations: int, tuning: Tuning) -> Schedule:
         """What the steps are for."""
-        return schedule_for(self.plenty, iterations, tuning)
+        return schedule_for(self.plenty, iterations, tuning, linked=self.link is not None)

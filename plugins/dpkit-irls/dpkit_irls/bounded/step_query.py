@@ -1,8 +1,9 @@
 """One step of `irls` as one query: the gradient and a matrix together, at the sensitivity of the gradient alone.
 
 With w = g z/|z| (0 <= g <= 1), s = clip(r/k, -1, 1) and n = sqrt(1 - s^2) a row contributes (s w, a matrix, n). The matrix is
-one of three: the scatter w w', the curvature n p p' of the score equation, or s^2 w w', the middle of the sandwich. Rows whose
-gradients are far apart are close in the rest, so under replace-one it costs nothing (docs/proofs/irls.md, Theorems 3 to 5).
+one of four: the scatter w w', the curvature n p p' of the score equation, s^2 w w', the middle of the sandwich, or the expected
+curvature of a family with a link. Rows whose gradients are far apart are close in the rest, so under replace-one it costs
+nothing, or 7% of the gradient (docs/proofs/irls.md, Theorems 3 to 6).
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import numpy as np
 
 from dpkit import Distance, InvalidValueError, Neighbours, Query, l2
 from dpkit.authoring import Steps, sqrt_up, whole_steps
-from dpkit_irls.bounded.frame import Frame
 from dpkit_irls.bounded.influence_query import SOURCE
-from dpkit_irls.loss import scores_at
+from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.loss import HUBER, LinkScore, ResidualScore
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, STEP, Array, products_by_run, sums_by_run
 from dpkit_irls.rows.prepared_query import prepared_query
 
 _PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
 _GRID = GRID / _PARTS
+_CHEAP = Fraction(9, 8)  # the squared price of a cheap mix, to the bit: which one is asked may depend on what was released
+_CUT = Fraction(1, 4096)  # what cutting a direction to the grid may turn it by, in theorem 6
 _WITHIN = 1.0 - 2.0**-30  # of a factor that must not exceed a root, however it is rounded
 
 
@@ -37,24 +40,29 @@ class Carried(IntEnum):
     """n p p', with p = (z/|z|) sqrt(g |z| / far): far p p' = w z'."""
     MIDDLE = 2
     """s^2 w w'."""
+    WEIGHTED = 3
+    """t p p', with t from 0 to 1 by the predictor alone, and no n."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """Coefficients of the matrix off its diagonal (i < j) and on it, and of n: multiples of 1/512, so that sums are exact."""
+    """Coefficients of the matrix off its diagonal (i < j) and on it, of n, and of the gradient: multiples of 1/512, so that
+    sums are exact.
+    """
 
     carried: Carried
     off_diagonal: float
     diagonal: float
     near: float
+    gradient: float = 1.0
 
     def __post_init__(self) -> None:
-        every = (self.off_diagonal, self.diagonal, self.near)
+        every = (self.off_diagonal, self.diagonal, self.near, self.gradient)
         if not (min(every) > 0 and self._free) or any(coefficient * _PARTS % 1 for coefficient in every):
             raise InvalidValueError(
                 field="mix",
                 found=self,
-                allowed="positive multiples of 1/512 within the bounds of theorems 3 to 5",
+                allowed="positive multiples of 1/512 within the bounds of theorems 3 to 6",
                 where="irls step",
             )
 
@@ -65,8 +73,12 @@ class Mix:
 
     @property
     def _free(self) -> bool:
-        """Whether the distance under replace-one is that of the gradient: Theorems 3, 4 and 5."""
-        near = Fraction(self.near) ** 2
+        """Whether the distance under replace-one is at most 2: Theorems 3 to 6."""
+        near, gradient = Fraction(self.near) ** 2, Fraction(self.gradient) ** 2
+        if self.carried is Carried.WEIGHTED:
+            return gradient + self._matrix / 4 <= 1 - _CUT and self._matrix <= Fraction(1, 2)
+        if gradient > 1:
+            return False
         if self.carried is Carried.CURVATURE:
             return self._matrix + near <= 2
         return self._matrix <= Fraction(1, 2) and near <= (2 if self.carried is Carried.SCATTER else 1)
@@ -80,6 +92,7 @@ class Mix:
             Carried.SCATTER: max(Fraction(1), near) + self._matrix,
             Carried.CURVATURE: max(Fraction(1), near + self._matrix),
             Carried.MIDDLE: max(1 + self._matrix, near),
+            Carried.WEIGHTED: max(Fraction(self.gradient) ** 2 + self._matrix, _CHEAP),
         }
         return (l2(sqrt_up(longest[self.carried])),)
 
@@ -88,12 +101,14 @@ FREE = {
     Carried.SCATTER: Mix(carried=Carried.SCATTER, off_diagonal=1.0, diagonal=181 / 256, near=181 / 128),
     Carried.CURVATURE: Mix(carried=Carried.CURVATURE, off_diagonal=181 / 128, diagonal=1.0, near=1.0),
     Carried.MIDDLE: Mix(carried=Carried.MIDDLE, off_diagonal=1.0, diagonal=181 / 256, near=1.0),
+    Carried.WEIGHTED: Mix(carried=Carried.WEIGHTED, off_diagonal=1.0, diagonal=181 / 256, near=1.0, gradient=239 / 256),
 }
 """For replace-one: as large as costs nothing, cut to 8 bits."""
 CHEAP = {
     Carried.SCATTER: Mix(carried=Carried.SCATTER, off_diagonal=0.5, diagonal=181 / 512, near=1.0),
     Carried.CURVATURE: Mix(carried=Carried.CURVATURE, off_diagonal=543 / 512, diagonal=0.75, near=0.75),
     Carried.MIDDLE: Mix(carried=Carried.MIDDLE, off_diagonal=0.5, diagonal=181 / 512, near=1.0),
+    Carried.WEIGHTED: Mix(carried=Carried.WEIGHTED, off_diagonal=181 / 256, diagonal=0.5, near=1.0, gradient=239 / 256),
 }
 """For add-remove: the rest costs an eighth of the gradient's mu^2, whichever matrix it is."""
 
@@ -103,18 +118,28 @@ def mix_for(carried: Carried, neighbours: Neighbours) -> Mix:
     return (FREE if neighbours is Neighbours.REPLACE_ONE else CHEAP)[carried]
 
 
-def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
-    """The sum; the position (of z) and the threshold k are released values. A curvature needs a frame with `far`."""
+def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: ResidualScore | LinkScore = HUBER) -> Query:
+    """The sum; the position (of z), the threshold k and the score are released values. A curvature needs a frame with `far`.
+
+    What is weighted has a score with a link.
+    """
+    if mix.carried is Carried.WEIGHTED and not isinstance(score, LinkScore):
+        allowed = "a score with a link, whose slope depends on the predictor alone"
+        raise InvalidValueError(field="score", found=score.name, allowed=allowed, where="irls step")
     width = frame.width
     upper = np.triu_indices(width, k=1)
-    scores = scores_at(position, threshold)
+    scores = score.at(position, threshold)
     off_diagonal, diagonal, near = (round(each * _PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.near))
+    whole = round(mix.gradient * _PARTS)
     inverse_far = _WITHIN / frame.far
 
     def factors(prepared: Array) -> tuple[Array, Array, Array]:
         """Of each row the score, what the matrix is made of, and nearness, in whole steps; rows along the last axis."""
         w, score = prepared.T[:-2], scores(prepared)
-        nearness = _nearness(score)
+        if mix.carried is Carried.WEIGHTED:
+            shrunk = w * np.sqrt(scores.slopes(prepared) * (prepared[:, -2] * inverse_far))
+            return score, np.trunc(shrunk, out=shrunk), np.zeros_like(score)
+        nearness = scores.nearness(score)
         if mix.carried is Carried.SCATTER:
             return score, w, nearness
         if mix.carried is Carried.CURVATURE:
@@ -124,23 +149,21 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
     def rows(prepared: Array) -> Array:
         score, v, nearness = factors(prepared)
         gradient = v * LARGEST_STEP if mix.carried is Carried.MIDDLE else prepared.T[:-2] * score
-        every = [gradient * _PARTS, v[upper[0]] * v[upper[1]] * off_diagonal, v * v * diagonal]
+        every = [gradient * whole, v[upper[0]] * v[upper[1]] * off_diagonal, v * v * diagonal]
         every.append(nearness[None] * (LARGEST_STEP * near))
         return np.concatenate(every).T * _GRID
 
     def summed(prepared: Array) -> Steps:
         gradient, products, nearness = run_sums(prepared)
         squares = np.diagonal(products, axis1=1, axis2=2)
-        every = [gradient * _PARTS, products[:, *upper] * off_diagonal, squares * diagonal]
+        every = [gradient * whole, products[:, *upper] * off_diagonal, squares * diagonal]
         every.append(nearness[:, None] * (int(LARGEST_STEP) * near))
         return np.concatenate(every, axis=1)
 
     def run_sums(prepared: Array) -> tuple[Steps, Steps, Steps]:
         """Of each run of rows the sums of the gradient, the matrix and n, in steps."""
         one = int(LARGEST_STEP) if mix.carried is Carried.MIDDLE else 1
-        residuals = scores.residuals
-        geometry = (prepared.T, residuals.direction, residuals.scale, scores.step)
-        fast = kernels.step(*geometry, carried=int(mix.carried), inverse_far=inverse_far)
+        fast = kernels.step(prepared.T, scores, carried=int(mix.carried), inverse_far=inverse_far)
         if fast is not None:
             return whole_steps(fast[0]) * one, whole_steps(fast[1]), whole_steps(fast[2])
         score, v, nearness = factors(prepared)
@@ -163,17 +186,9 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix) -> Query:
     )
 
 
-def _nearness(score: Array) -> Array:
-    """sqrt(1 - s^2) in whole steps, cut towards zero, for scores in whole steps: the difference below the root is exact."""
-    found = score * score
-    np.subtract(LARGEST_STEP * LARGEST_STEP, found, out=found)
-    np.sqrt(found, out=found)
-    return np.asarray(np.trunc(found, out=found))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StepSums:
-    """A released step taken apart. With noise of sd sigma on every entry of the release, `gradient` has that;
+    """A released step taken apart. With noise of sd sigma on every entry of the release, `gradient` has sigma / mix.gradient;
 
     `matrix` has symmetric noise of sd sigma / mix.diagonal on its diagonal (less by sqrt(2) off it), `near` sigma / mix.near.
     """
@@ -189,4 +204,4 @@ def taken_apart(released: Array, width: int, mix: Mix) -> StepSums:
     matrix = np.zeros((width, width))
     matrix[upper] = released[width : width + len(upper[0])] / mix.off_diagonal
     matrix = matrix + matrix.T + np.diag(released[width + len(upper[0]) : -1] / mix.diagonal)
-    return StepSums(gradient=released[:width], matrix=matrix, near=float(released[-1]) / mix.near)
+    return StepSums(gradient=released[:width] / mix.gradient, matrix=matrix, near=float(released[-1]) / mix.near)

@@ -5,9 +5,10 @@ Shares are public and fixed before the run; the rest is post-processing. Neither
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpkit_irls.bounded.histograms import UnitPrior
+from dpkit_irls.loss import Family
 
 _PRIOR = UnitPrior()
 
@@ -42,7 +43,8 @@ class Shares:
 class Tuning:
     """What is done with few rows (up to `many` times the need) and with many.
 
-    Steps: with few rows all carry a scatter and their shares grow by `growth`. With many, a part `early` of them finds the
+    Steps: with few rows all carry a scatter, every other late one a curvature above `few_curved` times the need, and their
+    shares grow by `growth`. With many, a part `early` of them finds the
     scale with `early_share` of the budget; the threshold and the frame are then fixed, and the variance of the position is
     multiplied by `forget`, so that the rest estimates one thing. Every `gather` steps, up to a part `until`, frames change.
 
@@ -67,13 +69,25 @@ class Tuning:
     Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
     across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
 
+    Evidence, with few rows: gradients at thresholds apart by a factor exp(`other_threshold`) count for less, and so do large
+    ones, as the curvature bends by a part `bending`. A curvature that is half of what its shape says, along the signal or the
+    slow direction, must be more likely by `doubted` nats to be believed. From step `correct_from` on it is looked for; a
+    correction below `correct_least` scales is not made. For intervals its logarithm along those directions has the spread
+    `along`, its centre lies `off_centre` spreads of the rows away from theirs, entries differ by a part `entries` (none falls
+    below `least_factor`), and likelihoods count for a part `tempered`.
+
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
-    part `cut`. Where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs. How far shapes
-    lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by `one_row`. Below
+    part `cut`. With a link, where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs.
+    How far shapes lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by
+    `one_row`. Below
     `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
     times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
     variance is what it started with.
+
+    Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
+    changes along a step: what counts is that in its middle, found in `middles` rounds, and a step is off by a part `bent` of
+    the change.
     """
 
     many: float = 5.0
@@ -81,6 +95,7 @@ class Tuning:
     early: float = 0.375
     early_share: float = 0.2
     forget: float = 10.0
+    few_curved: float = 1.7
     gather: int = 3
     until: float = 0.6
     threshold: float = 0.45
@@ -115,6 +130,16 @@ class Tuning:
     draws: int = 24
     draw_width: float = 1.2
     tilt: float = 0.65
+    off_centre: float = 0.5
+    along: float = 0.5
+    entries: float = 0.25
+    least_factor: float = 0.2
+    other_threshold: float = 0.25
+    bending: float = 0.3
+    doubted: float = 5.0
+    tempered: float = 0.3
+    correct_from: int = 5
+    correct_least: float = 0.02
     one_row: float = 1.0
     unseen: float = 1.2
     empty: float = 0.4
@@ -125,6 +150,9 @@ class Tuning:
     wide: float = 1.08
     widen: float = 0.4
     hidden: float = 0.25
+    older: float = 0.6
+    bent: float = 0.5
+    middles: int = 4
     octave: int = 3
     length_window: int = 3
     target_window: int = 4
@@ -133,3 +161,23 @@ class Tuning:
 
 SHARES = Shares()
 TUNING = Tuning()
+LINK_SHARES = Shares(units=0.035, targets=0.012, scatter=0.04, lengths=0.01)
+"""For families with a link: the target needs no place and no scale."""
+LINK_TUNING = Tuning(inflation=0.01, growth=1.0)
+"""For families with a link, whose curvature follows from the law: all steps tell as much."""
+
+
+ABSOLUTE = replace(TUNING, threshold=0.35, threshold_most=0.25)
+"""For absolute errors: Huber's score with a threshold of a quarter of a scale."""
+
+
+def tuning_for(family: Family) -> Tuning:
+    """The constants of a family. A quantile is smoothed the less the more rows there are, over 0.45 to 0.3 scales;
+    far from the middle the scale is found more slowly, in more of the steps.
+    """
+    if family.link:
+        return LINK_TUNING
+    if family.residuals.name == "quantile":
+        wide = 2.0 * max(family.residuals.quantile, 1.0 - family.residuals.quantile)
+        return replace(TUNING, threshold=0.45 * wide, threshold_most=0.3 * wide, early=0.6, early_share=0.3)
+    return TUNING

@@ -85,13 +85,22 @@ def declared(
     truths: Sequence[bool],
     bounds: object,
     missing: object,
+    target: Category | None = None,
+    lowest: float | None = None,
 ) -> Declared:
-    """The schema of features and target. `truths` says which columns, the target last, hold truth values by their type."""
+    """The schema of features and target. `truths` says which columns, the target last, hold truth values by their type.
+
+    `target` is what a target of classes is declared as; a target of numbers is at least `lowest` where it has no bounds.
+    """
     _refuse_unknown(missing, shown, field="missing")
     limits = _all_limits(bounds, shown, categories, truths)
+    if lowest is not None and limits[-1] == (-WIDE, WIDE):
+        limits[-1] = (lowest, WIDE)
     columns: list[Column] = []
     for name, label, (low, high) in zip(_schema_names(shown), (*shown, TARGET), limits, strict=True):
-        if label in categories and len(columns) < len(shown):
+        if target is not None and len(columns) == len(shown):
+            columns.append(Category(name=name, levels=target.levels, missing=target.missing))
+        elif label in categories and len(columns) < len(shown):
             known = categories[label]
             columns.append(Category(name=name, levels=known.levels, missing=known.missing))
         else:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from dpkit import ApproxDP, DeclaredSetting, Neighbours, Number, Registry, Schema, solve_noise
-from dpkit_irls.algorithm import prepare
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.generator import Array, Sample, error, non_private, sample
-from dpkit_irls.paper.paper import PaperIRLS
+from dpkit_irls.paper.paper_irls import PaperIRLS
+from dpkit_irls.regressions import prepare
 from dpkit_irls.simulated_run import last_state
 
 BUDGET = ApproxDP(epsilon=0.9, delta=1e-6)

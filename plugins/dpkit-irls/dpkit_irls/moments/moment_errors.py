@@ -18,7 +18,7 @@ _MASS = 2.0 * 0.001 * np.exp(-0.5 * _GRID * _GRID) / math.sqrt(2.0 * math.pi)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class MomentScores:
     """Means over normal residuals: of the weight (at most 1), the squared score, the score's slope, and weight times r^2."""
 
     weight: float
@@ -27,7 +27,7 @@ class Scores:
     weighted_square: float
 
 
-def scores(scale: float, *, cap: float, p: float) -> Scores:
+def scores(scale: float, *, cap: float, p: float) -> MomentScores:
     """For residuals of this standard deviation, with weights min(cap, r^(p-2)) / cap."""
     r = scale * _GRID
     if p == 2.0:
@@ -37,7 +37,7 @@ def scores(scale: float, *, cap: float, p: float) -> Scores:
         with np.errstate(over="ignore", divide="ignore"):
             weights = np.minimum(np.power(np.maximum(r, 1e-300), p - 2.0) / cap, 1.0)
         slopes = np.where(weights >= 1.0, 1.0, (p - 1.0) * weights)
-    return Scores(
+    return MomentScores(
         weight=float(weights @ _MASS),
         squared_score=float((weights * r) ** 2 @ _MASS),
         slope=float(slopes @ _MASS),

@@ -18,7 +18,8 @@ Integers = npt.NDArray[np.int64]
 AT_ONCE = 512
 ONE = 1048576.0  # 1 in steps of a factor, rows.LARGEST_STEP
 LEAST_WEIGHT = 2.0**-21  # as frame's
-SCATTER, CURVATURE, MIDDLE = 0, 1, 2  # what a step carries, step_query.Carried
+SCATTER, CURVATURE, MIDDLE, WEIGHTED = 0, 1, 2, 3  # what a step carries, step_query.Carried
+TABLED = 1.0  # scores.TABLED
 
 _rounded = numba.njit(nogil=True, cache=True, error_model="numpy")
 _exact = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -185,34 +186,62 @@ def _sum_of(values: Array, count: int) -> float:
 
 
 @_rounded
-def _scores(rows: Array, direction: Array, scale: float, step: float, start: int, count: int, scores: Array) -> None:
-    """`scores_at`, of some prepared rows."""
+def _scores(
+    rows: Array,
+    direction: Array,
+    scale: float,
+    shape: Array,
+    table: Array,
+    start: int,
+    count: int,
+    scores: Array,
+    slopes: Array,
+) -> None:
+    """`Scores`, of some prepared rows; `slopes` are filled for tabled ones."""
     width = direction.shape[0]
     _combined(direction, rows[:width, start : start + count], scores, count)
     lengths, targets = rows[width, start : start + count], rows[width + 1, start : start + count]
+    if shape[0] == TABLED:
+        low, per, last = shape[1], shape[2], shape[3]
+        for row in range(count):
+            place = (scores[row] * lengths[row] * scale - low) * per
+            place = place if place > 0.0 else 0.0  # 0 for NaN
+            place = last if place > last else place
+            cell = np.int64(place)
+            part = place - float(cell)
+            slopes[row] = table[5, cell] * part + table[4, cell]
+            value = (targets[row] - (table[1, cell] * part + table[0, cell])) * (table[3, cell] * part + table[2, cell])
+            value = -ONE if value < -ONE else value
+            value = ONE if value > ONE else value
+            value = 0.0 if value != value else value
+            scores[row] = float(np.int32(value))
+        return
+    step, shift, least, most = shape[1], shape[2], shape[3], shape[4]
     for row in range(count):
-        value = (targets[row] - scores[row] * lengths[row] * scale) / step
-        value = -ONE if value < -ONE else value
-        value = ONE if value > ONE else value
+        value = (targets[row] - scores[row] * lengths[row] * scale) / step + shift
+        value = least if value < least else value
+        value = most if value > most else value
         value = 0.0 if value != value else value
         scores[row] = float(np.int32(value))
 
 
 @_rounded
-def _nearness(scores: Array, near: Array, count: int) -> None:
+def _nearness(scores: Array, shape: Array, near: Array, count: int) -> None:
+    least, most = (-ONE, ONE) if shape[0] == TABLED else (shape[3], shape[4])
     for row in range(count):
-        near[row] = float(np.int32(np.sqrt(ONE * ONE - scores[row] * scores[row])))
+        inside = least < scores[row] < most
+        near[row] = float(np.int32(np.sqrt(ONE * ONE - scores[row] * scores[row]))) if inside else 0.0
 
 
 @_rounded
-def gradient(rows: Array, direction: Array, scale: float, step: float, run: int, totals: Array) -> None:
+def gradient(rows: Array, direction: Array, scale: float, shape: Array, table: Array, run: int, totals: Array) -> None:
     """Of each run of prepared rows, the sum of scores times directions."""
-    scores, width = np.empty(AT_ONCE), direction.shape[0]
+    scores, slopes, width = np.empty(AT_ONCE), np.empty(AT_ONCE), direction.shape[0]
     for number in range(totals.shape[0]):
         end = min(rows.shape[1], (number + 1) * run)
         for start in range(number * run, end, AT_ONCE):
             count = min(AT_ONCE, end - start)
-            _scores(rows, direction, scale, step, start, count, scores)
+            _scores(rows, direction, scale, shape, table, start, count, scores, slopes)
             _add_products(scores, rows[:width], start, count, totals[number])
 
 
@@ -221,7 +250,8 @@ def step(
     rows: Array,
     direction: Array,
     scale: float,
-    step: float,
+    shape: Array,
+    table: Array,
     run: int,
     carried: int,
     inverse_far: float,
@@ -236,19 +266,23 @@ def step(
         end = min(rows.shape[1], (number + 1) * run)
         for start in range(number * run, end, AT_ONCE):
             count = min(AT_ONCE, end - start)
-            _scores(rows, direction, scale, step, start, count, scores)
-            _nearness(scores, near, count)
-            nears[number] += _sum_of(near, count)
-            if carried == SCATTER:
+            _scores(rows, direction, scale, shape, table, start, count, scores, factors)
+            reaches = rows[width, start : start + count]
+            if carried == WEIGHTED:
+                for row in range(count):
+                    factors[row] = np.sqrt(factors[row] * (reaches[row] * inverse_far))
+            else:
+                _nearness(scores, shape, near, count)
+                nears[number] += _sum_of(near, count)
+            if carried != MIDDLE:
                 _add_products(scores, rows[:width], start, count, gradients[number])
+            if carried == SCATTER:
                 _add_scatter(rows[:width], start, count, matrices[number])
                 continue
             if carried == CURVATURE:
-                _add_products(scores, rows[:width], start, count, gradients[number])
-                reaches = rows[width, start : start + count]
                 for row in range(count):
                     factors[row] = np.sqrt((near[row] * (1.0 / ONE)) * (reaches[row] * inverse_far))
-            else:
+            elif carried == MIDDLE:
                 for row in range(count):
                     factors[row] = scores[row] * (1.0 / ONE)
             for place in range(width):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit_irls.rows.fixed_point import RUN, STEP, Array
+from dpkit_irls.rows.scores import Scores
 
 Counts = npt.NDArray[np.int64]
 
@@ -80,25 +81,25 @@ def exponent_counts(
     return (counts, zeros) if _did(passes.exponents, block, centres, inverse_units, clamp, counts, zeros) else None
 
 
-def gradient(columns: Array, direction: Array, scale: float, step: float) -> Array | None:
+def gradient(columns: Array, scores: Scores) -> Array | None:
     """Sums of scores times directions, of each run of rows."""
-    passes = _passes(columns, direction.size)
+    passes = _passes(columns, scores.direction.size)
     if passes is None:
         return None
-    totals = np.zeros((_runs(columns), direction.size))
-    return totals if _did(passes.gradient, columns, direction, scale, step, RUN, totals) else None
+    totals = np.zeros((_runs(columns), scores.direction.size))
+    how = (scores.direction, scores.scale, scores.shape, scores.table)
+    return totals if _did(passes.gradient, columns, *how, RUN, totals) else None
 
 
-def step(
-    columns: Array, direction: Array, scale: float, step: float, *, carried: int, inverse_far: float
-) -> tuple[Array, Array, Array] | None:
+def step(columns: Array, scores: Scores, *, carried: int, inverse_far: float) -> tuple[Array, Array, Array] | None:
     """Gradient, what it carries (one of compiled's numbers) and nearness, of each run of rows."""
-    passes = _passes(columns, direction.size)
+    passes = _passes(columns, scores.direction.size)
     if passes is None:
         return None
-    runs, width = _runs(columns), direction.size
+    runs, width = _runs(columns), scores.direction.size
     gradients, matrices, nears = np.zeros((runs, width)), np.zeros((runs, width, width)), np.zeros(runs)
-    if not _did(passes.step, columns, direction, scale, step, RUN, carried, inverse_far, gradients, matrices, nears):
+    how = (scores.direction, scores.scale, scores.shape, scores.table)
+    if not _did(passes.step, columns, *how, RUN, carried, inverse_far, gradients, matrices, nears):
         return None
     return gradients, _both_triangles(matrices), nears
 

@@ -1,0 +1,178 @@
+"""Readings by a lattice: which step and how long, and sums from above and from below (docs/proofs/pld.md, theorems 5 and 6)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpkit.accountants.pld.lattice import LatticeSum
+from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound
+from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, scaled
+from dpkit.numerics.fourier import fast_length
+from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, asfloat
+from dpkit.privacy.loss_pairs import LossDirection
+
+_LATTICE_SIZE = 1 << 21
+"""The longest transform: 16 MB of floats, and a few times that in passing."""
+
+_ALIGNMENTS = 20_000
+"""How many steps are tried for the one on which the atoms of the losses lie best."""
+
+_LOWER_WORK = 1 << 20
+"""Distinct mechanisms times transform length for a lower bound whose atoms fit no lattice: a second, at most."""
+
+_LATTICE_WORK = 1 << 26
+"""Distinct mechanisms times transform length: half a gigabyte of transforms."""
+
+
+def lattice_reader(
+    terms: Terms, *, tilt: float, period: float, epsilon: float, tail: float, wanted: float, width: float
+) -> Reader:
+    """A reader on a lattice whose step is the one wanted, or as small as the work allows; then the note says so."""
+    most = max(1024, min(_LATTICE_SIZE, _LATTICE_WORK // len(terms)))
+    reaches = [direction.reach(tail) for direction, _ in terms]
+    widest = max(high - low for low, high in reaches)
+    step = _aligned(max(wanted, period / most, widest / _LATTICE_SIZE), terms)
+    size = fast_length(math.ceil(period / step))
+    note = f"step {step:.3g}, {size} points"
+    if step > wanted * 1.001:
+        note += (
+            f"; the width asked for would take {period / wanted:.2g} points, more than are allowed, so the interval is wider"
+        )
+    finest = max(period / (_LOWER_WORK // len(terms) + 1), widest / _LATTICE_SIZE)
+    fine = _lower_step(terms, step=step, finest=finest, width=width)
+    grids = (step, size), (fine, size if fine == step else fast_length(math.ceil(period / fine)))
+    return _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note)
+
+
+def _lattice_bounds(
+    terms: Terms,
+    reaches: list[tuple[float, float]],
+    *,
+    grids: tuple[tuple[float, int], tuple[float, int]],
+    tilt: float,
+    start: float,
+    note: str,
+) -> Reader:
+    """Bounds on two lattices, each a step and a size: the upper one on the first, the lower one on the second."""
+    (step, size), (fine, fine_size) = grids
+    laws = [(_upper_law(direction.above(), reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
+    spent = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start)
+    lost = sum(count * _beyond(direction, law, step) for (direction, count), (law, _) in zip(terms, laws, strict=True))
+    del laws
+    cache: list[tuple[LatticeSum, RealMoments] | None] = []
+
+    def upper(at: float) -> tuple[float, ErrorTerms]:
+        if not spent.readable(at):
+            return 1.0, (("too far from where the lattice was tuned", 1.0),)
+        value, error, log_scale = spent.scaled_delta(at)
+        bound = scaled(value + error, log_scale + spent.log_error, size=tilt * abs(at)) + lost
+        sizes = (("rounding", error / max(value, 1e-300) + spent.log_error), ("truncated tail", lost / max(bound, 1e-300)))
+        return bound, sizes
+
+    def lower(at: float) -> float:
+        if not cache:
+            cache.append(_lower_sum(terms, reaches, step=fine, tilt=tilt, size=fine_size, start=start))
+        if cache[0] is None:
+            return 0.0
+        total, moments = cache[0]
+        if not total.readable(at):
+            return 0.0
+        value, error, log_scale = total.scaled_delta(at)
+        alias = alias_bound(moments, tilt=tilt, epsilon=at, period=fine_size * fine)
+        return scaled(value - error, log_scale - total.log_error, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
+
+    return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
+
+
+def _lower_sum(
+    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, size: int, start: float
+) -> tuple[LatticeSum, RealMoments] | None:
+    """The lower laws composed, and their moments; None where the lattice is too coarse for every release."""
+    below = [(_lower_law(direction.below(), reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
+    # where the lattice is too coarse for a release, leaving that release out is the better lower bound
+    below = [(law, n) for law, n in below if np.any(law.masses) and float(log_moments(law, step, np.array([tilt]))[0]) > 0.0]
+    if not below:
+        return None
+    steeper: dict[float, float] = {}
+
+    def log_moment(tilts: Array) -> Array:
+        new = np.array([one for one in tilts.tolist() if one not in steeper])
+        if new.size:
+            found = np.zeros(new.size)
+            for law, n in below:
+                found += n * log_moments(law, step, new)
+            steeper.update(zip(new.tolist(), found.tolist(), strict=True))
+        return np.array([steeper[one] for one in tilts.tolist()])
+
+    return LatticeSum(below, step=step, tilt=tilt, size=size, near=start), log_moment
+
+
+def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
+    first, last = math.floor(reach[0] / step), math.ceil(reach[1] / step)
+    profile, errors = direction.profile(asfloat(np.arange(first - 1, last + 1) * step))
+    return upper_masses(profile, errors, first=first, step=step)
+
+
+def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
+    first, last = math.floor(reach[0] / step) - 1, math.ceil(reach[1] / step) + 1
+    middles = asfloat((np.arange(first - 1, last + 2) - 0.5) * step)
+    profile, errors = direction.profile(middles)
+    top = direction.top()
+    slopes = direction.slope(middles)
+    atom = float(direction.slope(asfloat([top * (1.0 - 2.0**-50)]))[0]) if 0.0 < top < math.inf else 0.0
+    nearest = _place_below(top, step) if atom > 0.0 else 0
+    if nearest <= 0:
+        return lower_masses(profile, errors, slopes, first=first, step=step)
+    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom)
+
+
+def _place_below(loss: float, step: float) -> int:
+    """The lattice point at a loss or next below it; a point that rounding alone lifts above it counts as at it."""
+    return math.floor(loss / step * (1.0 + 8.0 * UNIT_ROUNDOFF))
+
+
+def _beyond(direction: LossDirection, law: LatticeLaw, step: float) -> float:
+    """What the profile still is at the last point: the mass that may lie above it."""
+    last = (law.first + law.masses.size - 1) * step
+    if direction.top() <= last:
+        return 0.0
+    value, error = direction.profile(np.array([last]))
+    return float(value[0] + error[0]) if value[0] > 0.0 else 0.0
+
+
+def _aligned(step: float, terms: Terms) -> float:
+    """The step, a little smaller, so that atoms of the losses lie on lattice points, or hardly above.
+
+    The heaviest atom is put on the lattice exactly; among the steps that do so, the one that serves the others best. An atom
+    between points costs the lower bound what it lies above the lower one.
+    """
+    atoms = [(atom, count) for direction, count in terms for atom in direction.atoms() if atom > step]
+    if not atoms:
+        return step
+    heaviest = max(atoms, key=lambda item: item[0] * item[1])[0]
+    fewest = math.ceil(heaviest / step)
+    parts = np.arange(fewest, fewest + min(_ALIGNMENTS, max(1, fewest // 4)))
+    wasted = np.zeros(parts.size)
+    for atom, count in atoms[:64]:
+        position = atom / heaviest * parts
+        wasted += count * (position - np.floor(position * (1.0 + 8.0 * UNIT_ROUNDOFF))) / parts
+    return heaviest / float(parts[int(np.argmin(wasted))])
+
+
+def _lower_step(terms: Terms, *, step: float, finest: float, width: float) -> float:
+    """The step for a lower bound: a finer one where atoms between lattice points would cost it more than the width."""
+    atoms = [(atom, count) for direction, count in terms for atom in direction.atoms()]
+
+    def wasted(at: float) -> float:
+        return sum(count * (atom - _place_below(atom, at) * at) for atom, count in atoms)
+
+    best, least = step, wasted(step)
+    while least > width and step > 4.0 * finest:
+        step = _aligned(step / 4.0, terms)
+        if (waste := wasted(step)) < least:
+            best, least = step, waste
+    return best

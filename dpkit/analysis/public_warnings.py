@@ -1,0 +1,102 @@
+"""What an analyst should be warned of before anything is run, from public facts alone: the file, its header, other ledgers."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from dpkit.analysis.reading.spec import Spec
+from dpkit.data.columns.kinds import Category
+from dpkit.data.tables.open_source import open_source
+from dpkit.errors import DpkitError
+from dpkit.numerics.rounding import format_down, format_up, in_full
+from dpkit.release.ledger.ledger import Ledger
+
+LARGE_EPSILON = 10.0
+_SQLITE = b"SQLite format 3\0"
+_MOST_FILES = 500
+
+
+def check_files(spec: Spec) -> None:
+    """Refuse files that are not there, or lack a declared column, as a run would. No row is read; a plugin's own source is
+    not opened.
+    """
+    if spec.data.source_parameters is None:
+        data = spec.data
+        open_source(data.source, data.schema, unit=data.unit, neighbours=data.neighbours, in_memory=False, **data.form)
+
+
+def public_warnings(spec: Spec) -> tuple[str, ...]:
+    """Everything that is allowed and looks like a mistake."""
+    return (*_of_budget(spec), *_of_ledgers(spec), *_of_levels(spec))
+
+
+def _of_budget(spec: Spec) -> Iterator[str]:
+    budget, rows = spec.budget, spec.data.rows
+    if budget.epsilon > LARGE_EPSILON:
+        yield (
+            f"`budget.epsilon` is {in_full(budget.epsilon)}: above {in_full(LARGE_EPSILON)}, what one {_unit(spec)} changes is "
+            "hardly hidden. Usual budgets are 0.1 to 3."
+        )
+    if rows is not None and budget.delta > 1.0 / rows:
+        yield (
+            f"`budget.delta` is {in_full(budget.delta)}, above 1 / rows = {format_up(1.0 / rows, digits=3)}: to give away rows "
+            f"of a few people would be allowed. Set it far below, to {format_down(1e-2 / rows, digits=1)} or less."
+        )
+
+
+def _unit(spec: Spec) -> str:
+    return "row" if spec.data.unit.column is None else "person"
+
+
+def _of_ledgers(spec: Spec) -> Iterator[str]:
+    """A run that no ledger pays for, on data that has one beside it or beside the analysis."""
+    if spec.budget.ledger is not None:
+        return
+    folders = {spec.path.absolute().parent}
+    if spec.data.source_parameters is None:
+        sources = (spec.data.source,) if isinstance(spec.data.source, str) else spec.data.source
+        folders |= {Path(source).absolute().parent for source in sources}
+    for path in sorted(found for folder in folders for found in _ledgers_in(folder)):
+        with suppress(DpkitError, OSError), Ledger.open(path, registry=spec.registry, read_only=True) as ledger:
+            if ledger.terms.dataset == spec.data.name:
+                shown = os.path.relpath(path, spec.path.absolute().parent)
+                yield (
+                    f"This data has a ledger, {shown!r}, and this run is not taken from it: nobody adds it to the others. "
+                    f"Write `ledger: {shown}` under `budget`."
+                )
+
+
+def _ledgers_in(folder: Path) -> Iterator[Path]:
+    """Files that may be ledgers, by how they begin."""
+    with suppress(OSError):
+        for entry in islice(os.scandir(folder), _MOST_FILES):
+            with suppress(OSError):
+                if entry.is_file() and entry.stat().st_size >= len(_SQLITE):
+                    with open(entry.path, "rb") as file:
+                        if file.read(len(_SQLITE)) == _SQLITE:
+                            yield Path(entry.path)
+
+
+def _of_levels(spec: Spec) -> Iterator[str]:
+    """Levels that a reader takes for one: they differ in case, in spaces, or in signs that look alike."""
+    for column in spec.data.schema.columns:
+        if not isinstance(column, Category):
+            continue
+        alike: dict[str, list[str]] = {}
+        for level in column.levels:
+            alike.setdefault(_as_read(level), []).append(level)
+        for levels in alike.values():
+            if len(levels) > 1:
+                named = " and ".join(map(ascii, levels))
+                yield f"Levels of `{column.name}` can hardly be told apart: {named}. Is it one level, spelt in several ways?"
+
+
+def _as_read(level: str) -> str:
+    whole = unicodedata.normalize("NFKC", level)
+    shown = "".join(sign for sign in whole if unicodedata.category(sign) not in ("Cf", "Cc"))
+    return " ".join(shown.casefold().split())

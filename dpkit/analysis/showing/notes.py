@@ -1,0 +1,93 @@
+"""Notes on answers, from released values and public facts alone: they cost nothing, and say where an answer may mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from dpkit.analysis.showing.documents import is_number, jsonable
+from dpkit.analysis.showing.tables import AnswerTable, split_tables
+from dpkit.errors import visible
+
+if TYPE_CHECKING:
+    from dpkit.analysis.reading.spec import StepSpec
+    from dpkit.analysis.run_plan import Result
+
+FAR_BELOW = 0.5
+"""A count below this part of the declared rows is worth a word."""
+_COUNTING = ("count", "histogram")
+_MOST = 5
+
+
+def answer_notes(result: Result) -> dict[str, list[str]]:
+    """What to say of each step, by its id; steps of which there is nothing to say are left out."""
+    if result.simulation:
+        return {}
+    found = {}
+    for step in result.plan.spec.steps:
+        outcome = result.outcomes.get(step.id)
+        if outcome is not None:
+            notes = list(_notes(result, step, jsonable(outcome.result)))
+            if notes:
+                found[step.id] = notes
+    return found
+
+
+def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
+    tables, _ = split_tables(answer)
+    if not isinstance(answer, Mapping) or not tables:
+        return
+    yield from _of_the_count(result, step, answer, tables)
+    rare = _rare(result, step, tables[0])
+    if rare:
+        more = f" and {len(rare) - _MOST} more" if len(rare) > _MOST else ""
+        named = ", ".join(visible(name) for name in rare[:_MOST])
+        noun, verb = ("this level", "is") if len(rare) == 1 else ("these levels", "are")
+        yield f"{noun} {verb} too rare for this budget: {named}{more}. The noise is as large as the answer."
+
+
+def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], tables: list[AnswerTable]) -> Iterator[str]:
+    """Whether far fewer rows were counted than were declared, where nothing that was declared leaves rows out."""
+    rows, schema = result.plan.spec.data.rows, step.setting.schema
+    if rows is None or result.plan.spec.data.unit.column is not None or schema.where:
+        return
+    last = tables[-1]  # the whole, where there are margins
+    if step.run in _COUNTING:
+        place = last.columns.index("upper") if "upper" in last.columns else None
+        counts = [] if place is None else [row[place] for row in last.rows]
+    elif "count" in last.columns:
+        counts = [row[last.columns.index("count")] for row in last.rows]
+    else:
+        counts = [answer.get("count")]
+    numbers = [count for count in counts if is_number(count)]
+    if numbers and len(numbers) == len(counts) and sum(numbers) < FAR_BELOW * rows:
+        yield (
+            f"the count is far below `rows` ({round(sum(numbers)):,} of {rows:,}): are the cells readable? Look at "
+            "`decimal`, `delimiter`, the levels and what is declared for missing cells."
+        )
+
+
+def _rare(result: Result, step: StepSpec, table: AnswerTable) -> list[str]:
+    """The rows of a table whose interval says nothing: a count that may be zero, an answer anywhere within its bounds."""
+    if not {"lower", "upper"} <= set(table.columns) or table.columns[0] == "estimate" or "probability" in table.columns:
+        return []
+    lower, upper = table.columns.index("lower"), table.columns.index("upper")
+    heads = table.columns.index("estimate")
+    width = _declared_width(step)
+    found = []
+    for row in table.rows:
+        low, high = row[lower], row[upper]
+        if not is_number(low) or not is_number(high):
+            continue
+        says_nothing = low <= 0.0 <= high if step.run in _COUNTING else width is not None and high - low >= width
+        if says_nothing:
+            found.append(" ".join(str(cell) for cell in row[:heads]))
+    return found
+
+
+def _declared_width(step: StepSpec) -> float | None:
+    column = step.parameters.get("column")
+    if step.run != "mean" or not isinstance(column, str):
+        return None
+    low, high = step.setting.range(column)
+    return high - low

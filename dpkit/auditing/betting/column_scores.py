@@ -1,0 +1,68 @@
+"""The bank: every column for outputs of one shape, and the past of their scores, each computed before it was learned from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpkit.auditing.betting.columns import Columns, Coordinates, Nearness, Spectrum, Summaries
+from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, Logistic, TreeRatio
+from dpkit.numerics.special import Array
+
+_MEMORY = 65_536
+"""Pairs remembered; a longer past would cost time and change little."""
+_FRESH = 0.6
+"""The share of the past by which cuts of a learned column are chosen: its older scores came from an older column."""
+
+
+def columns_for(shape: tuple[int, ...], pair: tuple[object, object], outputs: Array) -> tuple[Columns, ...]:
+    """The columns that suit outputs of this shape (without the first axis)."""
+    chosen: list[Columns] = [Coordinates(shape), Nearness(pair, shape), CategoryRatio(), BinnedRatio(), Logistic(), TreeRatio()]
+    if int(np.prod(shape)) > 1:
+        chosen.append(Summaries())
+    if len(shape) == 2 and shape[0] == shape[1] > 1 and np.array_equal(outputs, np.swapaxes(outputs, 1, 2)):
+        chosen.append(Spectrum(pair, shape))
+    return tuple(chosen)
+
+
+class ColumnScores:
+    """Columns with their past. `scores` reads the columns as the past made them; `take` adds to the past."""
+
+    def __init__(self, columns: Sequence[Columns]) -> None:
+        self._columns = tuple(columns)
+        self.names: tuple[str, ...] = tuple(name for column in self._columns for name in column.names)
+        self._learned = np.concatenate([np.full(len(column.names), column.learns) for column in self._columns])
+        self._scores: tuple[Array, Array] = (np.zeros((0, len(self.names))), np.zeros((0, len(self.names))))
+        self._outputs: tuple[Array, Array] | None = None
+
+    def scores(self, outputs: Array) -> Array:
+        """One row an output, one column a name."""
+        with np.errstate(all="ignore"):  # outputs may hold anything; a warning would say no more than a score does
+            return np.concatenate([column.scores(outputs) for column in self._columns], axis=1)
+
+    def take(self, outputs: tuple[Array, Array], scores: tuple[Array, Array]) -> None:
+        """Remember both sides, and let the columns learn."""
+        self._scores = _longer(self._scores, scores)
+        self._outputs = outputs if self._outputs is None else _longer(self._outputs, outputs)
+        with np.errstate(all="ignore"):
+            for column in self._columns:
+                column.learn(*self._outputs)
+
+    def pasts(self) -> dict[int, tuple[Array, Array]]:
+        """By column, its scores on both sides, as they were before they were learned from."""
+        one, two = self._scores
+        found = {}
+        for column, learned in enumerate(self._learned):
+            start = int(one.shape[0] * (1.0 - _FRESH)) if learned and one.shape[0] > 200 else 0
+            found[column] = one[start:, column], two[start:, column]
+        return found
+
+    def frozen(self) -> ColumnScores:
+        """A copy of the columns as they are, without their past, for scoring only."""
+        return ColumnScores(copy.deepcopy(self._columns))
+
+
+def _longer(past: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.concatenate([past[0], new[0]])[-_MEMORY:], np.concatenate([past[1], new[1]])[-_MEMORY:]

@@ -1,0 +1,276 @@
+"""An audit before it starts: what `audit` was asked to do, checked, and how its findings become certificates."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+import numpy as np
+
+from dpkit._version import __version__
+from dpkit.auditing.betting.campaign import Finding
+from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
+from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import Sampler
+from dpkit.auditing.falsifiers.builtin_falsifiers import Falsifier, Stage, others
+from dpkit.auditing.search.pairs import (
+    TRIES,
+    Pair,
+    PairGenerator,
+    pairs_at,
+    registered_pairs,
+    search_extremes,
+    takes_any_number,
+    worst_pair,
+)
+from dpkit.contracts.auditor import Auditor
+from dpkit.contracts.mechanism import Mechanism, WhiteBox
+from dpkit.contracts.registry import Registry
+from dpkit.errors import InvalidValueError, UnknownNameError
+from dpkit.privacy.checks import finite_number, whole_number
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.neighbours import Distance, Neighbours
+
+_SEARCH_STREAM = 0x5EA2C4
+_NO_PAIR = (None, None)
+_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPlan:
+    """An audit before it starts."""
+
+    target: str
+    subjects: tuple[ClaimAtPair, ...]
+    confidence: float
+    samples: int
+    seed: int
+    floating_point: bool
+    falsifiers: tuple[str, ...] | None
+    own: tuple[Falsifier, ...] = ()
+    auditors: tuple[Auditor, ...] = ()
+    recipe: str = ""
+
+    def at(self, stage: Stage) -> tuple[Falsifier, ...]:
+        """The falsifiers that take part at a stage, in the order of their registration."""
+        return tuple(falsifier for falsifier in self.own if falsifier.stage == stage)
+
+    def certify(self, subject: ClaimAtPair, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
+        """The certificate of one hypothesis."""
+        bound, event = found.bound, found.event
+        loss = subject.claim.loss
+        lower = 0.0 if bound is None else bound.epsilon
+        if found.verdict == "refuted" and hypothesis == "real arithmetic" and isinstance(loss, PureDP | ApproxDP):
+            lower = max(lower, loss.epsilon)  # that is what refuting it means
+        witness = Witness(
+            pair=(shown(subject.pair[0]), shown(subject.pair[1])),
+            event="" if event is None else event.words,
+            code=bound.code if bound is not None else "" if event is None else event.code,
+            hits=None if bound is None else bound.hits,
+            trials=0 if bound is None else bound.trials,
+            output=found.output,
+        )
+        return AuditCertificate(
+            target=self.target,
+            claim=subject.claim,
+            hypothesis=hypothesis,
+            verdict=found.verdict,
+            falsifier=found.falsifier,
+            tried=found.tried or (found.falsifier,),
+            epsilon_lower=lower,
+            delta=subject.delta if bound is None else bound.delta,
+            samples=found.samples,
+            bound_samples=found.bound_samples,
+            confidence=self.confidence,
+            log_e_value=found.log_e,
+            level=level,
+            witness=witness,
+            power=None if hypothesis == "declared law" else found.power,
+            power_event=None if hypothesis == "declared law" else found.power_event,
+            note=found.note,
+            seed=self.seed,
+            budget=self.samples,
+            floating_point=self.floating_point,
+            recipe=self.recipe,
+            software=(
+                ("dpkit", __version__),
+                ("numpy", np.__version__),
+                ("scipy", version("scipy")),
+                ("python", platform.python_version()),
+            ),
+        )
+
+
+def shown(dataset: object) -> str:
+    """A dataset in a few words: an audit's datasets are made up, and still they are not copied at length."""
+    text = repr(np.asarray(dataset).tolist()) if isinstance(dataset, np.ndarray | np.generic) else repr(dataset)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def plan_audit(
+    target: Sampler | Mechanism,
+    claim: Loss | Claim | None,
+    pair: Pair | None,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator | int | None,
+    *,
+    at: Distance | None,
+    neighbours: Neighbours,
+    pairs: Sequence[Pair],
+    density: WhiteBox | None,
+    falsifiers: Sequence[str] | None,
+    floating_point: bool | None,
+    registry: Registry,
+    name: str | None = None,
+    checks: Sequence[str] | None = None,
+    recipe: Recipe | None = None,
+    search: PairGenerator | Iterable[Pair] | None = None,
+    tries: int = TRIES,
+) -> AuditPlan:
+    """Check everything, before a sample is drawn."""
+    level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
+    budget = whole_number(samples, field="samples", where="audit", minimum=2)
+    known = [auditor.name for auditor in registry.auditors]
+    for falsifier in falsifiers or ():
+        if falsifier not in known:
+            raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
+    given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
+    tries = whole_number(tries, field="tries", where="audit", minimum=1)
+    seed = seed_of(rng)
+    stream = np.random.SeedSequence([seed, _SEARCH_STREAM])
+
+    def find_worst(subject: ClaimAtPair) -> tuple[Pair, ...]:
+        """The worst of the candidates, by random numbers that no campaign uses; nothing where there are no candidates."""
+        worst = None if search is None else worst_pair(subject, search, seed=stream, tries=tries, at=subject.at)
+        return () if worst is None else (worst,)
+
+    if isinstance(target, Mechanism):
+        subject, claims = _of_mechanism(target, claim, at, neighbours)
+        if search is None and not given:
+            given = _usual_pairs(target, at, registry)
+            if at is not None and takes_any_number(target, at):
+                given = (*given, *search_extremes(subject, given, at, seed=stream))
+        real = any("real arithmetic" in assumption for one in claims for assumption in one.assuming)
+        rounding = not real if floating_point is None else floating_point
+    elif callable(target):
+        if claim is None or not (given or search is not None):
+            allowed = "a loss such as PureDP(epsilon=1.0)" if claim is None else "two neighbouring datasets"
+            raise InvalidValueError(field="claim" if claim is None else "pair", found=None, allowed=allowed, where="audit")
+        claims = (_as_claim(claim, neighbours),)
+        subject = ClaimAtPair(sampler=target, claim=claims[0], pair=_NO_PAIR, density=density)
+        rounding = bool(floating_point)
+    else:
+        allowed = "a function fn(dataset, n, rng) or a mechanism"
+        raise InvalidValueError(field="target", found=type(target).__name__, allowed=allowed, where="audit")
+    tested = (*given, *find_worst(subject))
+    if not tested:
+        raise InvalidValueError(field="search", found="no pair", allowed="at least one pair of datasets", where="audit")
+    subjects = tuple(replace(subject, claim=one, pair=each) for one in claims for each in tested)
+    chosen = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
+    auditors = others(chosen)
+    taking_part = tuple(
+        one
+        for one in chosen
+        if isinstance(one, Falsifier) and (one.stage != "exact" or checks is None or one.name.replace(" ", "_") in checks)
+    )
+    rounding = rounding and any(one.stage == "rounding" for one in taking_part)
+    parts = {
+        "target": _described(target, registry) if recipe is None else recipe,
+        "claim": "own" if claim is None else "given",
+        "pairs": encode_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
+        "at": encode_distance(at),
+        "density": None if density is None else named_mechanism(density, registry) or "unnamed",
+        "falsifiers": None if falsifiers is None else list(falsifiers),
+        "floating point": rounding,
+        "checks": [one.name.replace(" ", "_") for one in taking_part if one.stage == "exact"],
+        "auditors": [auditor.name for auditor in auditors],
+    }
+    return AuditPlan(
+        target=name_of(target, at) if name is None else name,
+        subjects=subjects,
+        confidence=level,
+        samples=budget,
+        seed=seed,
+        floating_point=rounding,
+        falsifiers=None if falsifiers is None else tuple(falsifiers),
+        own=taking_part,
+        auditors=auditors,
+        recipe=written_recipe(parts),
+    )
+
+
+def _described(target: object, registry: Registry) -> object:
+    """How a replay finds the target again: by the registry, by its import path, or not at all."""
+    if isinstance(target, Mechanism):
+        return named_mechanism(target, registry)
+    path = name_of(target, None)
+    return {"function": path} if ":" in path and "<" not in path else None
+
+
+def _of_mechanism(
+    mechanism: Mechanism, claim: Loss | Claim | None, at: Distance | None, neighbours: Neighbours
+) -> tuple[ClaimAtPair, tuple[Claim, ...]]:
+    """The mechanism as a subject, at no pair yet, and what is claimed of it."""
+    if claim is None and at is None:
+        raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
+    claims = (_as_claim(claim, neighbours),) if claim is not None else mechanism.claims(at) if at is not None else ()
+    if not claims:
+        raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
+
+    def sampler(value: object, n: int, rng: np.random.Generator) -> np.typing.ArrayLike:
+        return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
+
+    density = mechanism if isinstance(mechanism, WhiteBox) else None
+    return ClaimAtPair(sampler=sampler, claim=claims[0], pair=_NO_PAIR, density=density, mechanism=mechanism, at=at), claims
+
+
+def _usual_pairs(mechanism: Mechanism, at: Distance | None, registry: Registry) -> tuple[Pair, ...]:
+    if at is None:
+        raise InvalidValueError(field="pair", found=None, allowed="a pair of values, or a distance `at`", where="audit")
+    hard = registered_pairs(mechanism, at, registry)
+    try:
+        return (*hard, *pairs_at(mechanism, at))
+    except InvalidValueError:
+        if not hard:
+            raise
+        return hard
+
+
+def _as_claim(claim: Loss | Claim, neighbours: Neighbours) -> Claim:
+    if isinstance(claim, Claim):
+        return claim
+    if not isinstance(claim, Loss):
+        raise InvalidValueError(
+            field="claim", found=claim, allowed="a loss such as PureDP(epsilon=1.0), or a Claim", where="audit"
+        )
+    because = Citation(key="caller", locator="stated in the call to audit")
+    return Claim(loss=claim, neighbours=neighbours, because=because, assuming=("real arithmetic",), status="unproved")
+
+
+def _checked_pair(pair: object) -> Pair:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidValueError(field="pair", found=type(pair).__name__, allowed="two datasets: (d1, d2)", where="audit")
+    return pair[0], pair[1]
+
+
+def seed_of(rng: np.random.Generator | int | None) -> int:
+    """The seed that a certificate holds: as given, drawn from a generator, or drawn afresh."""
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    return whole_number(rng, field="rng", where="audit")
+
+
+def name_of(target: object, at: Distance | None) -> str:
+    """How a certificate calls the target: an import path where there is one, else what it says of itself."""
+    if isinstance(target, Mechanism):
+        return repr(target) if at is None else f"{target!r} at {at.metric}({at.value!r})"
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+    return f"{module}:{name}" if module and name else f"a {type(target).__name__}"

@@ -1,0 +1,249 @@
+"""Algorithm `irls`: a generalised M-estimator in residual form. Contributions are bounded by construction, noise is Gaussian.
+
+Releases (asking): octaves of columns and targets, then their places and the counts of levels; the scatter of directions;
+lengths; then steps, each the gradient with a matrix that costs nothing. What is between them is post-processing (stages).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit import Compose, Curator, Event, Mechanism, Query, Scaled, Setting, planned_event
+from dpkit_irls import rows_needed
+from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
+from dpkit_irls.bounded.facts import Facts
+from dpkit_irls.bounded.filter import shapes_of
+from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.link_filter import link_shapes
+from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
+from dpkit_irls.bounded.priors import coefficient_precisions, moderated
+from dpkit_irls.bounded.releases import asked, stages_of
+from dpkit_irls.bounded.shapes import Pooled
+from dpkit_irls.bounded.stages import AFTER
+from dpkit_irls.bounded.state import BoundedState
+from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
+from dpkit_irls.fit import Array, Fit
+from dpkit_irls.foretold_errors import foretold_intervals
+from dpkit_irls.loss import ROBUST, Family
+from dpkit_irls.rows.dummies import Levels
+from dpkit_irls.rows.row_weights import weighted
+
+_LARGEST = 1e15
+"""No sum of rows is larger; what is released beyond it is noise or nonsense."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """Coefficients of columns (the constant last), standard errors once there are steps, which the noise hides, and whether
+    steps were `slow`: residuals grow with the fitted values.
+    """
+
+    coefficients: Array
+    errors: tuple[float, ...] = ()
+    hidden: tuple[int, ...] = ()
+    slow: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedIRLS:
+    """`entries` names what x holds (`levels`: which features are categories); `released_units` are the places of the entries
+    whose unit is released privately. `shares` are public guesses of how often each level occurs, for the plan alone. With a
+    `weight`, a column, a row counts as much as that says.
+    """
+
+    setting: Setting
+    columns: tuple[str, ...]
+    entries: tuple[str, ...]
+    levels: Levels
+    intercept: bool
+    released_units: tuple[int, ...]
+    family: Family = ROBUST
+    iterations: int = 16
+    rounds: int = 2
+    parts: Shares = SHARES
+    tuning: Tuning = TUNING
+    start: tuple[float, ...] = ()
+    few_rows: Literal["refuse", "answer"] = "refuse"
+    shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    weight: str | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What is public."""
+        return Facts(
+            setting=self.setting,
+            columns=self.columns,
+            layout=self.layout,
+            family=self.family,
+            start=self.start,
+            released_units=self.released_units,
+            iterations=self.iterations,
+            rounds=self.rounds,
+            parts=self.parts,
+            tuning=self.tuning,
+            is_weighted=self.weight is not None,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """Where the entries lie."""
+        return Layout(levels=self.levels, intercept=self.intercept)
+
+    def plan(self, noise: float) -> Event:
+        """Every release, at its price."""
+        facts, state, events, turn = self.facts, self.init(noise), [], 0
+        for stage in stages_of(facts):
+            pairs = self._weighted(asked(facts, stage, state, turn))
+            events += [planned_event(self.setting, query, noisy) for query, noisy in pairs]
+            turn += stage == "step"
+        return Compose(events=tuple(events))
+
+    def init(self, noise: float) -> BoundedState:
+        """Columns within their declared ranges."""
+        facts = self.facts
+        return BoundedState(
+            noise=noise,
+            needed=facts.needed(noise),
+            frame=facts.frame(),
+            total=facts.rows or 1.0,
+            link=None if self.family.link is None else self.family.link(),
+            scatter=Pooled.none(self.layout.size),
+        )
+
+    def step(self, state: BoundedState, curator: Curator) -> BoundedState:
+        """One stage."""
+        facts = self.facts
+        stages = stages_of(facts)
+        stage = stages[state.stage]
+        pairs = self._weighted(asked(facts, stage, state, state.stage - stages.index("step")))
+        values = curator.release_all(pairs)
+        released = {
+            query.name: (_tame(value), mechanism.scale if isinstance(mechanism, Scaled) else 0.0)
+            for (query, mechanism), value in zip(pairs, values, strict=True)
+        }
+        return replace(AFTER[stage](facts, state, released), stage=state.stage + 1)
+
+    def _weighted(self, pairs: Sequence[tuple[Query, Mechanism]]) -> list[tuple[Query, Mechanism]]:
+        """What is asked, with each row's contribution times its weight."""
+        if self.weight is None:
+            return list(pairs)
+        _, largest = self.setting.range(self.weight)
+        return [(weighted(query, self.weight, largest), mechanism) for query, mechanism in pairs]
+
+    def finished(self, state: BoundedState) -> bool:
+        """After the last step."""
+        return state.stage >= len(stages_of(self.facts))
+
+    def result(self, state: BoundedState) -> Fit:
+        """Coefficients in the units of the columns."""
+        now, known = state.filter, self.known(state)
+        slopes = known.coefficients[: len(self.entries)] + np.array(self.facts.slopes or 0.0)
+        return Fit(
+            form=self.family.name,
+            features=self.entries,
+            coefficients=tuple(map(float, slopes)),
+            intercept=float(known.coefficients[-1]) + state.frame.origin if self.intercept else 0.0,
+            iterations=0 if now is None else now.turn,
+            scale=None if state.link is not None else state.spread if now is None else now.scale,
+            standard_errors=known.errors[: len(self.entries)],
+            intercept_error=known.errors[-1] if self.intercept and known.errors else None,
+            notes=(*self.advice(state.noise), *notes_of(self, state, known.hidden, slow=known.slow)),
+            estimand="" if now is None else estimand_sentence(self, state),
+            threshold=None if now is None or state.link is not None else now.threshold,
+            frame=None if now is None else state.frame,
+            link=None if now is None else state.link,
+            score=self.family.residuals,
+        )
+
+    def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:
+        """What a state says of the coefficients, before the public start is added; errors as with a multiple of the rows."""
+        to_columns, now, expected = self.layout.to_columns(state.frame), state.filter, state.expected
+        if now is None or expected is None:
+            return Known(coefficients=np.zeros(self.layout.size))
+        if state.link is not None:
+            _, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning)
+        else:
+            scatter, shape = shapes_of(now, expected, self.tuning)
+            middle = expected_middle(now, scatter)
+        persons = self.facts.rows_of_a_person()
+        found = covariances(
+            now,
+            middle,
+            shape,
+            expected=expected,
+            rare=self._rare(state),
+            plenty=state.plenty,
+            rows_of_a_person=persons,
+            constant=self.intercept,
+            tuning=self.tuning,
+        )
+        spread = state.spread
+        if state.link is None:  # a target's place may be that of a part of it
+            spread = max(spread, now.fitted_spread(scatter.mean, expected))
+        believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
+        position, found = moderated(now.position, found, state.frame, believed)
+        found = self._widened(state, found, to_columns, spread)
+        errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
+        return Known(
+            coefficients=np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0),
+            errors=tuple(map(float, errors)),
+            hidden=tuple(np.flatnonzero(found.left(to_columns) > self.tuning.hidden).tolist()),
+            slow=found.slow,
+        )
+
+    def blurred(self, state: BoundedState) -> list[tuple[int, float]]:
+        """Numbers within one bin, with its width, of which the scatter shows nothing either."""
+        now, expected = state.filter, state.expected
+        if now is None or expected is None:
+            return []
+        least = np.maximum(2.5 * now.scatter.spread, 0.2 * np.diag(expected.scatter.mean))
+        unseen = np.diag(now.scatter.mean) < least
+        blurs = zip(self.layout.numbers, state.blurs, strict=False)
+        return [(place, blur) for place, blur in blurs if blur > 0.0 and unseen[place]]
+
+    def _widened(self, state: BoundedState, found: Covariances, to_columns: Array, spread: float) -> Covariances:
+        """The same where a blurred number may move the target by two spreads over a tenth of its bin."""
+        start, inverse = found.start, np.linalg.pinv(to_columns)
+        for place, blur in self.blurred(state):
+            moved = np.zeros(self.layout.size)
+            moved[place] = 20.0 * spread / blur
+            if self.intercept:
+                moved[-1] = -state.frame.centres[place] * moved[place]
+            start = start + np.outer(inverse @ moved, inverse @ moved)
+        return replace(found, start=start)
+
+    def _rare(self, state: BoundedState) -> npt.NDArray[np.bool_]:
+        """The entries of levels whose count the noise hides."""
+        found = np.zeros(self.layout.size, dtype=bool)
+        for category, few in zip(self.layout.categories, state.few, strict=False):
+            found[category.part] = np.isin(category.others(state.frame), few)
+        return found
+
+    def needed_rows(self, noise: float) -> int:
+        """About how many rows this form needs at this noise, fitted to what was measured."""
+        return math.ceil(self.facts.needed(noise))
+
+    def advice(self, noise: float) -> tuple[str, ...]:
+        """From public facts: whether the declared N is too small for this noise, and whether the target may be yes or no."""
+        few = rows_needed.advice(self.setting.size, self.needed_rows(noise))
+        unasked = self.family.target == "number" and self.setting.range(self.columns[-1]) == (0.0, 1.0)
+        return (*few, YES_OR_NO) if unasked else few
+
+    def least_rows(self, noise: float) -> int:
+        """With fewer a plan is refused."""
+        return rows_needed.least_rows(self.needed_rows(noise), answer_anyway=self.few_rows == "answer")
+
+    def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
+        """Half-widths of intervals on made-up data, before anything is spent; as if all weights were the largest."""
+        return foretold_intervals(replace(self, weight=None), noise, confidence)
+
+
+def _tame(value: Array) -> Array:
+    """No released number is larger than any sum of rows could be."""
+    return np.nan_to_num(np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST), nan=0.0)

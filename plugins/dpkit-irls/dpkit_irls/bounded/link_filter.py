@@ -1,0 +1,184 @@
+"""The steps' filter for families with a link: the curvature is that of the family's law at the predictors, so no threshold, no
+scale of residuals and no ties. Post-processing of released values, finite whatever they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpkit_irls.bounded.expected_shapes import Expected
+from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
+from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
+from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.bounded.schedule import Schedule
+from dpkit_irls.bounded.shapes import Shape, blended, roots
+from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
+from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.fit import Array, solved
+from dpkit_irls.loss import LinkScore
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
+_WEIGHTS = _WEIGHTS / np.sum(_WEIGHTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Predictors:
+    """What is known of the predictors of rows: their mean, their variance, the position without the constant's part, and what
+    a position of the constant alone is (zeros without one).
+    """
+
+    mean: float
+    variance: float
+    direction: Array
+    constant: Array
+
+    def moments(self, link: LinkScore, values: Array) -> tuple[float, float, float]:
+        """The mean over normal predictors of one of a link's lists, the same times the deviation, and times its square."""
+        found = _WEIGHTS * link.looked_up(values, self.mean + math.sqrt(self.variance) * _NODES)
+        return float(np.sum(found)), float(_NODES @ found), float(_NODES**2 @ found)
+
+
+def predictors_at(position: Array, frame: Frame, metric: Array, noise: Array | None = None) -> Predictors:
+    """Of rows with these second moments of z; the constant is the last entry of what the preconditioner turns. A position with
+    this variance of noise looks longer than it is.
+    """
+    coefficients = frame.preconditioner @ position
+    mean, constant = 0.0, np.zeros(position.size)
+    if frame.intercept:
+        mean, constant[-1] = float(coefficients[-1]), 1.0
+        constant = solved(frame.preconditioner, constant, np.zeros(position.size))
+    direction = position - mean * constant
+    variance = min(max(float(direction @ metric @ direction), 0.0), 400.0)
+    if noise is not None:
+        variance -= min(max(float(np.sum(metric * noise)), 0.0), 0.75 * variance)
+    return Predictors(mean=min(max(mean, -1e3), 1e3), variance=variance, direction=direction, constant=constant)
+
+
+def predictors_of(now: Filter, frame: Frame, expected: Expected, tuning: Tuning) -> Predictors:
+    """Of a filter's position."""
+    return predictors_at(now.position, frame, metric_of(scatter_of(now, expected, tuning), expected), _noise_in(now))
+
+
+def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array) -> Shape:
+    """A shape with the rows weighted by one of a link's lists, were predictors normal: what they weigh on average, and more or
+    less along the direction in which predictors vary.
+    """
+    mean, tilt, along = seen.moments(link, values)
+    found = mean * base.mean
+    turned, size = _with_size(base.mean, seen.direction)
+    if size > 0.0 and seen.variance > 1e-9:
+        found = found + (along - mean) * np.outer(turned, turned)
+        crossed, size = _with_size(base.mean, seen.constant)
+        if size > 0.0:
+            found = found + tilt * (np.outer(turned, crossed) + np.outer(crossed, turned))
+    return Shape(mean=found, spread=base.spread * mean)
+
+
+def _with_size(base: Array, direction: Array) -> tuple[Array, float]:
+    """A direction turned by a shape, and its length in it: 0 where it is none."""
+    turned = base @ direction
+    size = math.sqrt(max(float(direction @ turned), 0.0))
+    return turned / max(size, 1e-150), size if size > 1e-6 else 0.0
+
+
+def metric_of(scatter: Shape, expected: Expected) -> Array:
+    """The mean of z z', about: long rows are longer than the median tells, as much as normal ones are."""
+    size = scatter.mean.shape[0]
+    longer = (size + 1.0) / (size * (1.0 - 2.0 / (9.0 * size)) ** 3 + 1.0)
+    return np.asarray(scatter.mean * (longer * max(expected.near, expected.length) ** 2 / expected.total))
+
+
+def link_shapes(now: Filter, link: LinkScore, frame: Frame, expected: Expected, tuning: Tuning) -> tuple[Shape, Shape, Shape]:
+    """The sum of w w', the curvature over the steepest slope, and the middle as the law tells it."""
+    scatter = scatter_of(now, expected, tuning)
+    seen = predictors_at(now.position, frame, metric_of(scatter, expected), _noise_in(now))
+    shape = weighted_shape(from_scatter(scatter, expected, tuning), seen, link, link.slopes / link.steepest)
+    if now.curvature.precision > 0.0:
+        found, spread = now.curvature.mean * expected.far, now.curvature.spread * expected.far
+        shape = blended(found, shape, spread, tuning, counts=expected.counts)
+    return scatter, shape, weighted_shape(scatter, seen, link, link.squares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Surroundings:
+    """What a step with a link was made in."""
+
+    link: LinkScore
+    frame: Frame
+    expected: Expected
+    schedule: Schedule
+    tuning: Tuning
+
+
+def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Surroundings) -> Filter:
+    """After a step whose entries had noise of this sd."""
+    link, frame, expected, schedule, tuning = known.link, known.frame, known.expected, known.schedule, known.tuning
+    if now.turn == schedule.fixed_from:
+        now = replace(now, variance=now.variance * tuning.forget)
+    now, noise = _with_matrix(now, sums, mix, noise, tuning), noise / mix.gradient
+    scatter, shape, _ = link_shapes(now, link, frame, expected, tuning)
+    metric, variance, curve = metric_of(scatter, expected), now.variance, shape.mean
+    slope = link.steepest
+    surprise = surprise_of(variance, slope * curve, sums.gradient, noise)
+    if surprise > tuning.surprise:  # far off: the variance was too small
+        variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
+    gain = _gain(variance, slope * curve, noise)
+    for _ in range(tuning.middles):  # the curvature changes along a step: that in its middle counts
+        middle = now.position + damped(gain @ sums.gradient, now, metric, tuning) / 2.0
+        unsure = (_noise_in(now) + noise * noise * gain @ gain.T) / 2.0
+        curve = _moved_shape(shape.mean, scatter, (now.position, _noise_in(now)), (middle, unsure), known)
+        gain = _gain(variance, slope * curve, noise)
+    move = damped(gain @ sums.gradient, now, metric, tuning)
+    after = inflated(symmetric(variance - slope * gain @ curve @ variance), variance, tuning.inflation)
+    return replace(
+        now,
+        position=tame(now.position + move),
+        last=tame(move),
+        variance=tame(after + _bent(now.position, move, metric, known)),
+        gains=(*now.gains, Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T, shape=curve)),
+        scales=(*now.scales, now.scale),
+    )
+
+
+def _gain(variance: Array, curvature: Array, noise: float) -> Array:
+    return solve_positive(innovation(variance, curvature, noise), curvature @ variance).T
+
+
+def _bent(here: Array, move: Array, metric: Array, known: Surroundings) -> Array:
+    """What a step may be off by because the curvature changed along it, in every direction alike."""
+    link, size = known.link, max(float(move @ metric @ move), 0.0)
+    before, after = (predictors_at(each, known.frame, metric).moments(link, link.slopes)[2] for each in (here, here + move))
+    part = known.tuning.bent * min(abs(1.0 - after / max(before, 1e-300)), 1.0)
+    return np.asarray(part * part * size / here.size * roots(metric)[1] @ roots(metric)[1])
+
+
+def _noise_in(now: Filter) -> Array:
+    """The variance of noise in the position: none where the steps start."""
+    return now.variance if now.turn else np.zeros_like(now.variance)
+
+
+def _moved_shape(
+    shape: Array, scatter: Shape, here: tuple[Array, Array], there: tuple[Array, Array], known: Surroundings
+) -> Array:
+    """A curvature as it is expected to be at another position; each with the noise in it."""
+    base, metric = from_scatter(scatter, known.expected, known.tuning), metric_of(scatter, known.expected)
+    parts = known.link.slopes / known.link.steepest
+    before, after = (
+        weighted_shape(base, predictors_at(at, known.frame, metric, noise), known.link, parts).mean
+        for at, noise in (here, there)
+    )
+    turn = roots(after)[0] @ roots(before)[1]
+    return np.asarray(turn @ shape @ turn.T)
+
+
+def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float, tuning: Tuning) -> Filter:
+    """Curvatures and middles change with the position: older ones count for less."""
+    spread = noise / mix.diagonal
+    if mix.carried is Carried.SCATTER:
+        return replace(now, scatter=now.scatter.plus(sums.matrix, spread))
+    if mix.carried is Carried.WEIGHTED:
+        return replace(now, curvature=now.curvature.faded(tuning.older).plus(sums.matrix, spread))
+    return replace(now, middle=now.middle.faded(tuning.older).plus(sums.matrix, spread))

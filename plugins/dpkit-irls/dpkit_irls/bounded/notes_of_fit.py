@@ -1,0 +1,91 @@
+"""What a fit says of itself in words: what it estimates, and what a reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpkit_irls.loss import CUT
+
+if TYPE_CHECKING:
+    from dpkit_irls.bounded.bounded_irls import BoundedIRLS
+    from dpkit_irls.bounded.state import BoundedState
+
+TIES = (
+    "Many targets are equal, or may be: the threshold is 1.345 spreads of the target, not of the residuals. For a target of "
+    "yes and no the algorithm `logistic` models the probability."
+)
+
+SLOW = (
+    "Residuals grow with the fitted values, so the last steps still moved: the intervals are wide. More rows, or another scale "
+    "of the target (its logarithm, say), would do better."
+)
+
+YES_OR_NO = (
+    "The target lies between 0 and 1: if it is yes or no, this is a linear probability, and `logistic` models the probability."
+)
+
+
+def estimand_sentence(algorithm: BoundedIRLS, state: BoundedState) -> str:
+    """What is modelled, and which weights, with released values."""
+    frame, now = state.frame, state.filter
+    assert now is not None
+    weights = (
+        f"A row has full weight up to the length {frame.near:.4g}, after the released centring and scaling; beyond, its weight "
+        f"falls as 1/length, and from {frame.far:.4g} on as 1/length^2."
+    )
+    if algorithm.family.target == "yes or no":
+        no, yes = answers_of(algorithm)
+        return (
+            f"Logistic regression: log-odds of {yes} against {no}. {weights} Where the model is right, weights do not move "
+            "what is estimated."
+        )
+    of = "spreads of the target" if now.tied else "scales of the residuals"
+    per = now.threshold / (now.spread if now.tied else now.scale)
+    if algorithm.family.target == "count" and state.link is not None:
+        return (
+            f"Poisson regression: the logarithm of the mean. Counts further than {CUT:g} standard deviations from it count as "
+            f"if they were there; the variance is taken as {state.link.dispersion:.3g} times the mean. {weights}"
+        )
+    if algorithm.family.residuals.name == "quantile":
+        score = algorithm.family.residuals
+        half = now.threshold / (2.0 * max(score.quantile, 1.0 - score.quantile))
+        return (
+            f"Regression of the quantile {score.quantile:g}: the check loss, smoothed over {half:.4g} either side "
+            f"({half * per / now.threshold:.3g} {of}). {weights}"
+        )
+    return f"Huber's regression with the threshold {now.threshold:.5g} ({per:.3g} {of}). {weights}"
+
+
+def answers_of(algorithm: BoundedIRLS) -> tuple[str, str]:
+    """The names of 0 and 1 of a target."""
+    no, yes = algorithm.setting.levels(algorithm.columns[-1]) or ("0", "1")
+    return no, yes
+
+
+def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[int], *, slow: bool) -> tuple[str, ...]:
+    """Rare levels, hidden directions and ties, all from released values."""
+    notes = []
+    for category, few in zip(algorithm.layout.categories, state.few, strict=False):
+        if few:
+            name = algorithm.columns[category.feature]
+            levels = algorithm.setting.levels(name)
+            rare = ", ".join(levels[level] for level in few)
+            notes.append(f"Levels of {name} with fewer rows than the noise of their count can tell from none: {rare}.")
+    if hidden:
+        names = [*algorithm.entries, "intercept"]
+        notes.append(f"Hidden by the noise, so the interval is wide: {', '.join(names[place] for place in hidden)}.")
+    if state.answers:
+        rare = ", ".join(answers_of(algorithm)[answer] for answer in state.answers)
+        notes.append(
+            f"Answers of {algorithm.columns[-1]} with fewer rows than the noise of their count can tell from none: {rare}. "
+            "Where an answer does not occur, no coefficient is told: the intercept is as far out as the noise allows."
+        )
+    blurred = ", ".join(algorithm.entries[place] for place, _ in algorithm.blurred(state))
+    if blurred:
+        notes.append(f"Values too close together to be told apart within bounds that wide; narrow those of: {blurred}.")
+    if slow:
+        notes.append(SLOW)
+    if state.filter.tied if state.filter is not None else state.tied:
+        notes.append(TIES)
+    return tuple(notes)

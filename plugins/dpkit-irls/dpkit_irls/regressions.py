@@ -1,0 +1,377 @@
+"""The algorithms `irls`, `irls-moments` and `irls-paper`, each with its own parameters and from public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dpkit import (
+    AlgorithmFactory,
+    Boolean,
+    Category,
+    DeclaredSetting,
+    InvalidValueError,
+    Neighbours,
+    Number,
+    Parameter,
+    PrivacyUnit,
+    Schema,
+    Setting,
+)
+from dpkit.authoring import AnyAlgorithm, Column
+from dpkit_irls.bounded.bounded_irls import BoundedIRLS
+from dpkit_irls.bounded.tuning import ABSOLUTE, LINK_SHARES, SHARES, tuning_for
+from dpkit_irls.loss import LOGISTIC, POISSON, QUANTILE, ROBUST, Family, quantile_score
+from dpkit_irls.moments.moment_irls import FREEDOM, MomentIRLS
+from dpkit_irls.paper.paper_irls import PaperIRLS
+from dpkit_irls.public_facts import checked_columns, checked_shares, checked_start, public_size, scaling_of
+from dpkit_irls.rows.dummies import entry_names, levels_of
+from dpkit_irls.rows.row_weights import checked_weight
+
+_FEATURES = Parameter(
+    name="features",
+    kind="texts",
+    doc="The columns to regress on; a category becomes one 0/1 entry a level, against its first.",
+    examples=(("x",),),
+)
+_TARGET = Parameter(name="target", kind="text", doc="The column to predict.", examples=("y",))
+_INTERCEPT = Parameter(name="intercept", kind="boolean", default=True, doc="Whether to fit a constant.")
+_START = Parameter(
+    name="start",
+    kind="numbers",
+    default=(),
+    doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one.",
+)
+_FEW_ROWS = Parameter(
+    name="few_rows",
+    kind="choice",
+    choices=("refuse", "answer"),
+    default="refuse",
+    doc="What a plan does where the declared number of rows is far too small for the budget.",
+)
+_UNITS = Parameter(
+    name="units",
+    kind="choice",
+    choices=("private", "bounds"),
+    default="private",
+    doc="Release the columns' units, or take the declared bounds.",
+)
+_SHARES = Parameter(
+    name="shares",
+    kind="numbers_by_name",
+    minimum=0.0,
+    maximum=1.0,
+    default=None,
+    doc="Public guesses, for the plan: of each category named, the share of rows in each level, in the declared order.",
+)
+_WEIGHT_CAP = Parameter(
+    name="weight_cap",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=10.0,
+    doc="The largest weight, in units of 1 / y_bound.",
+)
+_NORM = Parameter(name="p", kind="number", minimum=1.0, maximum=2.0, default=1.0, doc="The norm that is minimised.")
+_X_BOUND = Parameter(
+    name="x_bound",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=None,
+    doc="A bound on the norm of a row's features; from the declared ranges by default.",
+)
+_Y_BOUND = Parameter(
+    name="y_bound",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    default=None,
+    doc="A bound on the target; from the declared range by default.",
+)
+_AVERAGE = Parameter(
+    name="average",
+    kind="choice",
+    choices=("moments", "iterates", "none"),
+    default="moments",
+    doc="What is averaged over iterations.",
+)
+_FREEDOM = Parameter(
+    name="freedom",
+    kind="integer",
+    minimum=2,
+    maximum=100_000,
+    default=FREEDOM,
+    doc="Degrees of freedom of the noise beyond the number of entries.",
+    only_with={"noise": "wishart"},
+)
+_FAILURE = Parameter(
+    name="failure",
+    kind="number",
+    minimum=0.0,
+    exclusive=True,
+    maximum=0.5,
+    default=1e-6,
+    doc="The delta of the classical Gaussian formula.",
+    only_with={"noise": "gaussian"},
+)
+_CALIBRATION = Parameter(
+    name="calibration",
+    kind="choice",
+    choices=("conventional", "advanced", "cdp"),
+    default="cdp",
+    doc="How the published method divides its epsilon.",
+)
+_ACCEPT = Parameter(
+    name="accept_refuted",
+    kind="texts",
+    default=(),
+    examples=(("wishart", "gaussian", "taylor"),),
+    doc="The refuted steps that you accept, by name: wishart, gaussian, taylor.",
+)
+_SCORE = Parameter(
+    name="score",
+    kind="choice",
+    choices=("huber", "l1"),
+    default="huber",
+    doc="Huber's, whose threshold grows with the rows to 1.345 scales; or that of absolute errors, with a small threshold.",
+)
+_QUANTILE = Parameter(
+    name="quantile",
+    kind="number",
+    minimum=0.01,
+    maximum=0.99,
+    default=0.5,
+    examples=(0.9,),
+    doc="Which share of the targets lies below the line; between 0.01 and 0.99.",
+)
+FORMER = {
+    "form": "Every form is an algorithm of its own: run `irls` for the form `bounded`, `irls-moments` for `moments`, "
+    "`irls-paper` for `paper`."
+}
+
+
+_MECHANISM = Parameter(
+    name="mechanism",
+    kind="mechanism",
+    default="gaussian",
+    examples=("gaussian",),
+    doc="The noise: Gaussian, which its errors and its filter are proved for. `irls-moments` takes others under `noise`.",
+)
+
+
+_ROW_WEIGHT = Parameter(
+    name="weight",
+    kind="text",
+    default=None,
+    doc="A declared column of numbers from 0 on: how much a row counts. Without it, each counts 1.",
+)
+
+
+def _iterations(default: int) -> Parameter:
+    return Parameter(name="iterations", kind="integer", minimum=1, maximum=1000, default=default, doc="Steps.")
+
+
+def _noise(doc: str, *choices: str) -> Parameter:
+    return Parameter(name="noise", kind="choice", choices=choices, default="gaussian", doc=doc)
+
+
+def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) -> BoundedIRLS:
+    """`irls` and its family: contributions are bounded by construction, so no tight bounds are needed."""
+    where = family.name
+    chosen = values["mechanism"]
+    if chosen.name != "gaussian" or chosen.given:
+        raise InvalidValueError(
+            field="mechanism",
+            found=str(chosen),
+            allowed="gaussian, without parameters: the plan chooses its scale",
+            where=where,
+            fix="Its errors and its filter are proved for Gaussian noise in L2. `irls-moments` takes others under `noise`.",
+        )
+    checked_weight(setting, values["weight"], where=where)
+    columns = checked_columns(setting, values["features"], values["target"], where=where, family=family)
+    features = columns[:-1]
+    entries = entry_names(setting, features)
+    return BoundedIRLS(
+        setting=setting,
+        columns=columns,
+        entries=entries,
+        levels=levels_of(setting, features),
+        intercept=values["intercept"],
+        family=family,
+        parts=LINK_SHARES if family.link else SHARES,
+        tuning=tuning_for(family),
+        released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
+        iterations=values["iterations"],
+        start=checked_start(values["start"], len(entries) + values["intercept"], intercept=values["intercept"], where=where),
+        few_rows=values["few_rows"],
+        shares=checked_shares(setting, features, values["shares"], where=where),
+        weight=values["weight"],
+    )
+
+
+def make_robust(setting: Setting, *, score: str, **values: Any) -> BoundedIRLS:
+    """`irls`, by the name of its score."""
+    found = make_bounded(setting, **values)
+    return found if score == "huber" else replace(found, tuning=ABSOLUTE)
+
+
+def make_quantile(setting: Setting, *, quantile: float, **values: Any) -> BoundedIRLS:
+    """`quantile-regression`: the family of a probability."""
+    return make_bounded(setting, family=replace(QUANTILE, residuals=quantile_score(quantile)), **values)
+
+
+def make_moments(setting: Setting, **values: Any) -> MomentIRLS:
+    """`irls-moments`: the paper's moments, released soundly."""
+    return MomentIRLS(
+        noise_kind=values["noise"],
+        average=values["average"],
+        extra=values["freedom"],
+        **_moments(setting, values, where="irls-moments"),
+    )
+
+
+def make_paper(setting: Setting, **values: Any) -> PaperIRLS:
+    """`irls-paper`: the published method, refuted."""
+    return PaperIRLS(
+        size=public_size(setting, where="irls-paper"),
+        noise_on_first=values["noise"],
+        failure=values["failure"],
+        calibration=values["calibration"],
+        accepted=values["accept_refuted"],
+        **_moments(setting, values, where="irls-paper"),
+    )
+
+
+def _moments(setting: Setting, values: Mapping[str, Any], *, where: str) -> dict[str, Any]:
+    """What both algorithms of moments are made of."""
+    scaling = scaling_of(
+        setting,
+        values["features"],
+        values["target"],
+        x_bound=values["x_bound"],
+        y_bound=values["y_bound"],
+        intercept=values["intercept"],
+        where=where,
+    )
+    return {
+        "setting": setting,
+        "scaling": scaling,
+        "iterations": values["iterations"],
+        "weight_cap": values["weight_cap"],
+        "p": values["p"],
+        "start": checked_start(values["start"], scaling.width, intercept=scaling.intercept, where=where),
+        "few_rows": values["few_rows"],
+    }
+
+
+def _unknown_units(setting: Setting, features: Sequence[str]) -> tuple[int, ...]:
+    """The places of numbers among the entries; a level or a truth value has its unit by declaration."""
+    known = [bool(setting.levels(name)) or setting.range(name) == (0.0, 1.0) for name in features]
+    sizes = [len(entry_names(setting, (name,))) for name in features]
+    places = [sum(sizes[:place]) for place in range(len(features))]
+    return tuple(place for place, is_known in zip(places, known, strict=True) if not is_known)
+
+
+def _factory(
+    name: str, doc: str, make: Any, *parameters: Parameter, settings: Callable[[], Sequence[Setting]] | None = None
+) -> AlgorithmFactory:
+    shared = (_FEATURES, _TARGET, _INTERCEPT, *parameters, _START, _FEW_ROWS)
+    return AlgorithmFactory(name=name, doc=doc, make=make, parameters=shared, former=FORMER, settings=settings)
+
+
+def _settings(target: Column) -> Callable[[], list[Setting]]:
+    """Where the conformance kit tries a family: this target, a number and a category, both relations, rows and persons."""
+
+    def made() -> list[Setting]:
+        x, c = Number(name="x", lower=-6.0, upper=2.0), Category(name="c", levels=("a", "b", "other"))
+        schema = Schema(columns=(x, target, c))
+        person = PrivacyUnit(column="person", at_most=2)
+        return [
+            DeclaredSetting(schema=schema, neighbours=Neighbours.ADD_REMOVE),
+            DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, rows=40),
+            DeclaredSetting(schema=schema, neighbours=Neighbours.REPLACE_ONE, unit=person),
+        ]
+
+    return made
+
+
+IRLS = _factory(
+    "irls",
+    "Robust linear regression that needs few rows and no tight bounds.",
+    make_robust,
+    _SCORE,
+    _iterations(16),
+    _MECHANISM,
+    _UNITS,
+    _SHARES,
+    _ROW_WEIGHT,
+)
+LOGISTIC_REGRESSION = _factory(
+    "logistic",
+    "Logistic regression of a target of yes and no that needs few rows and no tight bounds.",
+    partial(make_bounded, family=LOGISTIC),
+    _iterations(12),
+    _MECHANISM,
+    _UNITS,
+    _SHARES,
+    _ROW_WEIGHT,
+    settings=_settings(Boolean(name="y")),
+)
+POISSON_REGRESSION = _factory(
+    "poisson",
+    "Regression of counts, also over-dispersed ones, on the logarithm of their mean; it needs few rows and no tight bounds.",
+    partial(make_bounded, family=POISSON),
+    _iterations(14),
+    _MECHANISM,
+    _UNITS,
+    _SHARES,
+    _ROW_WEIGHT,
+    settings=_settings(Number(name="y", lower=0.0, upper=20.0, whole=True)),
+)
+QUANTILE_REGRESSION = _factory(
+    "quantile-regression",
+    "Regression of any quantile that needs few rows and no tight bounds.",
+    make_quantile,
+    _QUANTILE,
+    _iterations(20),
+    _MECHANISM,
+    _UNITS,
+    _SHARES,
+    _ROW_WEIGHT,
+)
+MOMENTS = _factory(
+    "irls-moments",
+    "Robust linear regression from noisy weighted moments; pure with Laplace noise.",
+    make_moments,
+    _iterations(10),
+    _WEIGHT_CAP,
+    _NORM,
+    _X_BOUND,
+    _Y_BOUND,
+    _noise("The noise on the moments.", "gaussian", "wishart", "laplace"),
+    _FREEDOM,
+    _AVERAGE,
+)
+PAPER = _factory(
+    "irls-paper",
+    "Robust linear regression as published. Its guarantee is refuted: you accept that by name.",
+    make_paper,
+    _iterations(10),
+    _WEIGHT_CAP,
+    _NORM,
+    _X_BOUND,
+    _Y_BOUND,
+    _noise("The noise on the first moment.", "gaussian", "laplace"),
+    _FAILURE,
+    _CALIBRATION,
+    _ACCEPT,
+)
+FACTORIES: tuple[AlgorithmFactory, ...] = (IRLS, LOGISTIC_REGRESSION, POISSON_REGRESSION, QUANTILE_REGRESSION, MOMENTS, PAPER)
+
+
+def prepare(name: str, setting: Setting, **values: object) -> AnyAlgorithm:
+    """The algorithm of this name, for a setting."""
+    return next(factory for factory in FACTORIES if factory.name == name).prepare(setting, **values)

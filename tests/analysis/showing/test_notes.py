@@ -1,0 +1,60 @@
+"""Notes from released values: unreadable cells and rare levels are named, good answers are left alone."""
+
+import random
+
+import pytest
+
+import dpkit
+
+pytest.importorskip("dpkit_stats", reason="the plugin dpkit-stats is not installed")
+
+
+def result(folder, *, steps, rows=2000, epsilon=5.0, comma=False, more=""):
+    draw = random.Random(1)
+    lines = [f"{draw.uniform(1000, 3000):.1f};{draw.choice('ab')}" for _ in range(rows)]
+    text = "\n".join(["wage;kind", *lines])
+    (folder / "p.csv").write_text(text.replace(".", ",") if comma else text, encoding="utf-8")
+    columns = "{wage: [0, 4000], kind: {levels: [a, b, c]}}"
+    data = f"{{source: p.csv, delimiter: ';', rows: 2000, columns: {columns}{more}}}"
+    (folder / "a.yaml").write_text(
+        f"dpkit: 1\ndata: {data}\nbudget: {{epsilon: {epsilon}, delta: 1e-6}}\nsteps: [{steps}]\n", encoding="utf-8"
+    )
+    return dpkit.load(folder / "a.yaml").plan().run()
+
+
+MEAN = "{id: s, run: mean, with: {column: wage}}"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        MEAN,
+        "{id: s, run: quantiles, with: {column: wage, probabilities: [0.5]}}",
+        "{id: s, run: mean, by: [kind], with: {column: wage}}",
+    ],
+)
+def test_decimal_commas_that_nobody_declared_are_seen(tmp_path, steps):
+    bad = result(tmp_path, steps=steps, comma=True)
+    assert "the count is far below `rows`" in str(bad)
+    assert "are the cells readable?" in bad._repr_html_()
+    assert bad.as_json()["notes"]["s"]
+    good = result(tmp_path, steps=steps, comma=True, more=", decimal: ','")
+    assert "far below" not in str(good)
+
+
+def test_rows_that_a_condition_leaves_out_are_no_surprise(tmp_path):
+    pytest.importorskip("sqlglot")
+    assert "far below" not in str(result(tmp_path, steps=MEAN, more=', where: "wage < 1100"'))
+
+
+def test_a_level_that_is_too_rare_is_named_and_others_are_not(tmp_path):
+    text = str(result(tmp_path, steps="{id: s, run: histogram, with: {column: kind}}"))
+    assert "NOTE this level is too rare for this budget: c." in text
+    grouped = str(result(tmp_path, steps="{id: s, run: mean, by: [kind], with: {column: wage}}"))
+    assert "too rare for this budget: c." in grouped
+
+
+def test_a_good_answer_has_no_note(tmp_path):
+    found = result(tmp_path, steps=MEAN)
+    assert found.as_json()["notes"] == {}
+    assert "NOTE" not in str(found)

@@ -1,0 +1,54 @@
+"""What `check` warns of: budgets that hide little, data with a ledger that is not used, levels that look alike."""
+
+import pytest
+
+import dpkit
+from dpkit.analysis.public_warnings import check_files, public_warnings
+from dpkit.errors import SourceError
+
+
+def ledger(folder, name="people.ledger", dataset="people"):
+    dpkit.Ledger.create(folder / name, budget=dpkit.ApproxDP(epsilon=2.0, delta=1e-6), dataset=dataset).close()
+
+
+def test_a_usual_analysis_has_no_warning(loaded, folder):
+    ledger(folder, dataset="flights")
+    (folder / "no.db").write_bytes(b"SQLite format 3\0 and nothing more")
+    assert public_warnings(loaded()) == ()
+    check_files(loaded())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("epsilon: 1.0", "epsilon: 10.5"), "`budget.epsilon` is 10.5"),
+        (("delta: 1e-6", "delta: 0.0051"), "above 1 / rows = 0.005"),
+        (("levels: [f, m]", "levels: [North, north]"), "'North' and 'north'"),
+        (("levels: [f, m]", 'levels: ["a b", "a  b"]'), "'a b' and 'a  b'"),
+        (("levels: [f, m]", 'levels: ["\\u00e9", "e\\u0301", x]'), "can hardly be told apart"),
+        (("levels: [f, m]", 'levels: ["f", "f\\u200b"]'), r"'f' and 'f\u200b'"),
+    ],
+)
+def test_what_looks_like_a_mistake_is_said(loaded, change, said):
+    (found,) = public_warnings(loaded(change))
+    assert said in found
+
+
+def test_the_limits_themselves_are_fine(loaded):
+    assert public_warnings(loaded(("epsilon: 1.0", "epsilon: 10"), ("delta: 1e-6", "delta: 0.005"))) == ()
+
+
+def test_a_run_beside_the_ledger_of_its_data_is_warned_of(loaded, folder):
+    ledger(folder, "budget.of.people")
+    (found,) = public_warnings(loaded())
+    assert "'budget.of.people'" in found
+    assert "`ledger: budget.of.people`" in found
+    with_it = ("  accountant: zcdp", "  accountant: zcdp\n  ledger: budget.of.people")
+    assert public_warnings(loaded(with_it)) == ()
+
+
+def test_files_and_columns_that_are_not_there_are_refused(loaded, folder):
+    with pytest.raises(SourceError, match=r"peple\.csv: there is no such file\. Did you mean 'people\.csv'"):
+        check_files(loaded(("people.csv", "peple.csv")))
+    with pytest.raises(SourceError, match="no column named 'wage'"):
+        check_files(loaded(("    sex:", "    wage: [0, 1]\n    sex:")))

@@ -1,0 +1,137 @@
+"""DpEvents are read as dp-accounting means them, written so that they cost no less, refused where no theorem covers them."""
+
+import json
+import math
+
+import dp_accounting
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpkit
+from dpkit import (
+    Compose,
+    DiscreteLaplaceEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    PureEvent,
+    Repeat,
+    Subsample,
+    ZCDPEvent,
+    interchange,
+)
+from dpkit.interchange import read_dp_event, write_dp_event
+
+EVENTS = [
+    dp_event.NoOpDpEvent(),
+    dp_event.GaussianDpEvent(0.8),
+    dp_event.LaplaceDpEvent(3.0),
+    dp_event.DiscreteLaplaceDpEvent(0.3, 1),
+    dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(0.02, dp_event.GaussianDpEvent(1.1)), 50),
+    dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(2.0), dp_event.SelfComposedDpEvent(dp_event.LaplaceDpEvent(4.0), 3)]),
+    dp_event.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.9, 0.1]),
+]
+
+
+@pytest.mark.parametrize("source", EVENTS, ids=lambda event: type(event).__name__)
+def test_the_price_is_near_that_of_dp_accounting_and_not_above_it(source):
+    theirs = PLDAccountant().compose(source).get_epsilon(1e-5)
+    ours = dpkit.account(read_dp_event(source).event, "best").epsilon(delta=1e-5)
+    assert ours <= theirs * (1 + 1e-6) + 1e-9
+    assert ours >= theirs * 0.98 - 1e-3  # their PLD rounds up on its grid
+
+
+def test_randomised_response_has_the_odds_of_its_definition():
+    event = read_dp_event(dp_event.RandomizedResponseDpEvent(0.4, 4)).event
+    assert event.categories == 4
+    assert event.epsilon == pytest.approx(math.log(0.7 / 0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 8, 9, [4, 17]])
+def test_a_tree_costs_what_dp_accounting_says(steps):
+    source = dp_event.SingleEpochTreeAggregationDpEvent(2.0, steps)
+    accountant = RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_SPECIAL)
+    theirs = accountant.compose(source).get_epsilon(1e-5)
+    assert dpkit.account(read_dp_event(source).event, "zcdp").epsilon(delta=1e-5) == pytest.approx(theirs, rel=2e-2)
+
+
+@pytest.mark.parametrize("source", EVENTS[:6], ids=lambda event: type(event).__name__)
+def test_named_tuples_and_json_are_read_as_the_events_are(source):
+    def plain(named):
+        if hasattr(named, "_fields"):
+            return {name: plain(getattr(named, name)) for name in named._fields}
+        return [plain(one) for one in named] if isinstance(named, list) else named
+
+    named = source.to_named_tuple()
+    assert read_dp_event(named).event == read_dp_event(source).event
+    assert interchange.read(json.dumps(plain(named))).event == read_dp_event(source).event
+
+
+@settings(max_examples=40, deadline=None)
+@given(ratio=st.floats(0.05, 3.0), rate=st.floats(0.001, 0.9), times=st.integers(1, 20))
+def test_what_is_written_and_read_again_costs_no_less_and_hardly_more(ratio, rate, times):
+    event = Compose(
+        events=(
+            Repeat(event=Subsample(rate=rate, event=GaussianEvent(ratio=ratio)), times=times),
+            LaplaceEvent(ratio=ratio),
+            DiscreteLaplaceEvent(ratio=ratio),
+            PureEvent(epsilon=ratio),
+        )
+    )
+    again = read_dp_event(write_dp_event(event)).event
+    sampled, laplace, discrete, response = again.events
+    assert ratio <= sampled.event.event.ratio <= ratio * (1 + 1e-15)
+    assert ratio <= laplace.ratio <= ratio * (1 + 1e-15)
+    assert discrete.ratio == ratio
+    assert ratio <= response.epsilon <= ratio * (1 + 1e-12) + 1e-14
+    assert (sampled.times, sampled.event.rate) == (times, rate)
+    assert read_dp_event(write_dp_event(ZCDPEvent(rho=ratio))).event == ZCDPEvent(rho=ratio)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (dp_event.NonPrivateDpEvent(), "no guarantee"),
+        (dp_event.UnsupportedDpEvent(), "what happened"),
+        (dp_event.SampledWithReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(1.0)), "several times"),
+        (dp_event.GaussianDpEvent(0.0), "without noise"),
+        (dp_event.GaussianDpEvent(-1.0), "> 0"),
+        (dp_event.ZCDpEvent(0.1, 0.5), "xi"),
+        (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), "one sensitivity"),
+        (dp_event.PoissonSampledDpEvent(1.5, dp_event.GaussianDpEvent(1.0)), "rate"),
+        (dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(1.0), -1), "times"),
+        (dp_event.RandomizedResponseDpEvent(0.0, 2), "noise_parameter"),
+        ({"class_name": "GaussianDpEvent"}, "noise_multiplier"),
+        ({"class_name": "MyOwnDpEvent"}, "one of"),
+    ],
+)
+def test_what_no_theorem_covers_is_refused_with_the_reason(source, said):
+    with pytest.raises(dpkit.InvalidValueError, match=said):
+        read_dp_event(source)
+
+
+def test_deep_nesting_is_refused_in_words():
+    event = dp_event.GaussianDpEvent(1.0)
+    for _ in range(5000):
+        event = dp_event.SelfComposedDpEvent(event, 1)
+    with pytest.raises(dpkit.InvalidValueError, match="in each other"):
+        read_dp_event(event)
+    with pytest.raises(dpkit.InvalidValueError, match="Gaussian, Laplace"):
+        write_dp_event(dpkit.BoundedRangeEvent(range=1.0))
+
+
+def test_what_dp_accounting_would_price_too_low_is_not_written():
+    """A cut sample costs more than a Poisson one, and a record 11 from nothing more than two that are 1 apart."""
+    with pytest.raises(dpkit.InvalidValueError, match="costs more"):
+        write_dp_event(Subsample(rate=0.1, event=GaussianEvent(ratio=1.0), at_most=5, population=20))
+    assert write_dp_event(GaussianEvent(ratio=1.0, absent=8.0)) == dp_event.GaussianDpEvent(0.125)
+
+
+def test_without_dp_accounting_reading_works_and_writing_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "dp_accounting.dp_event", None)
+    assert read_dp_event({"class_name": "GaussianDpEvent", "noise_multiplier": 2.0}).event == GaussianEvent(ratio=0.5)
+    with pytest.raises(dpkit.MissingExtraError, match=r"dpkit\[exchange\]"):
+        write_dp_event(GaussianEvent(ratio=1.0))

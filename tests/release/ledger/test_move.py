@@ -1,0 +1,119 @@
+"""A ledger that moves keeps its log, and both can never be charged, whatever happens in between."""
+
+import shutil
+
+import pytest
+from laws.ledger_laws import new_ledger, tamper
+from postgres_server import missing
+
+import dpkit
+from dpkit import ZCDP
+from dpkit.release.ledger import move
+from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.move import copy_ledger
+from dpkit.release.ledger.verify import verify
+from dpkit.testing.ledger_store_laws import UNIT, times
+
+
+@pytest.fixture
+def path(tmp_path):
+    return new_ledger(Ledger, tmp_path, releases=8)
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def target(request, tmp_path):
+    if request.param == "file":
+        return tmp_path / "new.ledger"
+    if missing():
+        pytest.skip(missing())
+    return request.getfixturevalue("database")
+
+
+def begun(path, **options):
+    with Ledger.open(path, **options) as ledger:
+        ledger.reserve("run", times(4))
+        ledger.released(ledger.charge("run", UNIT, key="0"), [1.5, float("inf")])
+        ledger.charge("run", UNIT, key="1")
+        return ledger.head()
+
+
+def test_the_log_goes_on_elsewhere_and_the_old_one_grants_nothing(path, target):
+    head = begun(path, who="somebody else")
+    with copy_ledger(path, target) as moved, Ledger.open(path) as old:
+        assert verify(moved, head=head).ok
+        assert verify(moved, since=head.hash).ok
+        assert verify(old, head=head).ok
+        assert moved.spent() == ZCDP(rho=2 / 1024)
+        assert moved.reserve("run", times(4)).resumed
+        assert moved.charge("run", UNIT, key="0").value == [1.5, float("inf")]
+        moved.charge("run", UNIT, key="2")
+        for ask in (
+            lambda: old.charge("run", UNIT, key="2"),
+            lambda: old.reserve("more"),
+            lambda: old.reserve("run", times(4)),
+            lambda: old.close_run("run"),
+        ):
+            with pytest.raises(dpkit.LedgerMovedError, match="closed for good"):
+                ask()
+        assert verify(moved).ok
+
+
+def test_it_comes_back(path, target, tmp_path):
+    begun(path)
+    copy_ledger(path, target).close()
+    address = target if not isinstance(target, str) else f"{target}?dataset=law"
+    with copy_ledger(address, tmp_path / "back.ledger") as back:
+        back.charge("run", UNIT, key="2")
+        assert verify(back).ok
+    with Ledger.open(address) as between, pytest.raises(dpkit.LedgerMovedError):
+        between.charge("run", UNIT, key="3")
+
+
+def test_who_is_interrupted_says_the_same_again(path, target, tmp_path, monkeypatch):
+    begun(path)
+
+    def fails(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(move, "_create", fails)
+        with pytest.raises(KeyboardInterrupt):
+            copy_ledger(path, target)
+    with Ledger.open(path) as old, pytest.raises(dpkit.LedgerMovedError):
+        old.charge("run", UNIT, key="2")
+    with pytest.raises(dpkit.LedgerMovedError):
+        copy_ledger(path, tmp_path / "a third place")
+    copy_ledger(path, target).close()
+    with copy_ledger(path, target) as again:  # and once more, when all is done
+        again.charge("run", UNIT, key="2")
+        assert verify(again).ok
+
+
+def test_nothing_is_replaced_and_nothing_broken_is_moved(path, target):
+    begun(path)
+    Ledger.create(target, budget=ZCDP(rho=1.0), dataset="law").close()
+    with pytest.raises(dpkit.LedgerExistsError, match="another ledger"):
+        copy_ledger(path, target)
+    with Ledger.open(path) as old:
+        old.charge("run", UNIT, key="2")
+
+
+def test_a_broken_chain_stays_where_it_is(path, target):
+    begun(path)
+    tamper(path, "UPDATE entries SET body = replace(body, 'reserve', 'Reserve') WHERE seq = 1")
+    with pytest.raises(dpkit.LedgerCorruptError, match="does not verify"):
+        copy_ledger(path, target)
+
+
+def test_an_entry_after_the_end_is_found(path, tmp_path):
+    begun(path)
+    copy_ledger(path, tmp_path / "new.ledger").close()
+    shutil.copy(path, tmp_path / "forged")
+    raw_end = Ledger.open(path).entries()[-1]
+    with Ledger.open(tmp_path / "forged") as forged:
+        from dpkit.release.ledger.entries import canonical, chained
+
+        body = canonical({**forged.entries()[2].body, "seq": raw_end.seq + 1, "key": "9"})
+        with forged.store.transaction(writes=True) as found:
+            found.append(seq=raw_end.seq + 1, run="run", key="9", body=body, value=None, hash=chained(raw_end.hash, body))
+        assert any("closed for good" in problem.what for problem in verify(forged).problems)

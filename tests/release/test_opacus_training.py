@@ -1,0 +1,106 @@
+"""Opacus pays from a training run, stops before the model is changed, and loaders that do not sample so are refused."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import dpkit
+from dpkit import ApproxDP, BudgetExceededError, InvalidValueError, Training
+from dpkit.release.opacus_training import check_loader
+
+BUDGET = ApproxDP(epsilon=1.0, delta=1e-5)
+
+
+class UniformWithReplacementSampler:
+    sample_rate = 0.1
+
+
+class BatchSampler:
+    pass
+
+
+def test_a_loader_that_is_no_poisson_sample_of_the_rate_is_refused():
+    check_loader(SimpleNamespace(batch_sampler=UniformWithReplacementSampler()), rate=0.1)
+    for loader, rate in (
+        (SimpleNamespace(batch_sampler=UniformWithReplacementSampler()), 0.05),
+        (SimpleNamespace(batch_sampler=BatchSampler()), 0.1),
+        (SimpleNamespace(batch_sampler=None), 0.1),
+        (object(), 0.1),
+    ):
+        with pytest.raises(InvalidValueError):
+            check_loader(loader, rate=rate)
+
+
+def test_without_opacus_the_extra_is_named(monkeypatch):
+    for module in ("opacus", "opacus.accountants", "opacus.accountants.registry", "opacus.privacy_engine"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(dpkit.MissingExtraError, match=r"dpkit\[opacus\]"):
+        Training(budget=BUDGET).register_with_opacus()
+
+
+@pytest.fixture
+def parts():
+    pytest.importorskip("opacus")
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    data = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randn(60, 1))
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(data, batch_size=6)
+    return {"module": model, "optimizer": optimizer, "data_loader": loader, "noise_multiplier": 2.0, "max_grad_norm": 1.0}
+
+
+def train(made, epochs):
+    from torch.nn.functional import mse_loss
+
+    model, optimizer, loader = made
+    for _ in range(epochs):
+        for features, targets in loader:
+            optimizer.zero_grad()
+            mse_loss(model(features), targets).backward()
+            optimizer.step()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_opacus_pays_each_step_and_is_stopped_before_the_model_changes(parts, tmp_path):
+    training = Training(ledger=tmp_path / "run.ledger", budget=BUDGET)
+    made = training.opacus_engine().make_private(**parts)
+    train(made, 1)
+    assert training.steps == 10
+    assert training.history == [(2.0, 0.1, 10)]
+    with pytest.raises(BudgetExceededError):
+        train(made, 1000)
+    weights = [parameter.detach().clone() for parameter in made[0].parameters()]
+    with pytest.raises(BudgetExceededError):
+        train(made, 1)
+    assert all((before == after).all() for before, after in zip(weights, made[0].parameters(), strict=True))
+    assert dpkit.account(training.event, "rdp").epsilon(delta=1e-5) <= 1.0
+    assert Training(ledger=tmp_path / "run.ledger", budget=BUDGET).steps == training.steps
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_opacus_finds_the_run_by_its_name(parts):
+    from opacus import PrivacyEngine
+
+    training = Training(budget=BUDGET)
+    training.register_with_opacus("dpkit")
+    engine = PrivacyEngine(accountant="dpkit")
+    train(engine.make_private(**parts), 1)
+    assert len(engine.accountant) == training.steps == 10
+    assert 0.0 < engine.get_epsilon(1e-5) < 1.0
+    state = engine.accountant.state_dict()
+    engine.accountant.load_state_dict(state)
+    assert dpkit.interchange.read(state).event == dpkit.interchange.read(engine).event
+    with pytest.raises(InvalidValueError, match="were paid"):
+        engine.accountant.load_state_dict({"history": [(2.0, 0.1, 11)], "mechanism": "dpkit"})
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_loaders_that_shuffle_are_refused(parts):
+    engine = Training(budget=BUDGET).opacus_engine()
+    with pytest.raises(InvalidValueError, match="poisson_sampling"):
+        engine.make_private(**parts, poisson_sampling=False)
+    with pytest.raises(InvalidValueError, match="Poisson"):
+        check_loader(parts["data_loader"], rate=0.1)
