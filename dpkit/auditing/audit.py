@@ -15,7 +15,7 @@ from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
-from dpkit.auditing.draw_outputs import PairOutputs, Sampler
+from dpkit.auditing.draw_outputs import NUMBERS, Drawing, NotABatch, PairOutputs, Sampler
 from dpkit.auditing.plan_audit import AuditPlan, plan_audit
 from dpkit.auditing.search.pairs import TRIES, PairGenerator
 from dpkit.contracts.auditor import Evidence
@@ -28,6 +28,8 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
+_SINGLE_SHARE = 0.1
+"""Of a function's error probability, for beginning anew by single calls where a batch of outputs is none."""
 _AUDITOR_STREAM = 0xA0D17
 """Keeps the streams of plugins' auditors apart from those that the campaign of the same subject spawns."""
 
@@ -54,6 +56,7 @@ def audit(
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[tuple[object, object]] | None = None,
     tries: int = TRIES,
+    timeout: float | None = None,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -72,11 +75,15 @@ def audit(
     dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
     again, where the target itself does not tell.
+
+    Whatever a function does is an output: an exception, None, a text, a table, another shape or dtype. Where a batch of n is
+    not n outputs of one form, every output is drawn by a call of its own. With `timeout` (seconds a call) it is so from the
+    start, and a call that takes longer is an output too; choose it far from what calls usually take.
     """
     plan = plan_audit(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
         falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
-        checks=checks, registry=default_registry() if registry is None else registry,
+        checks=checks, timeout=timeout, registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     return _Audit(plan=plan, deadline=None if time is None else clock.monotonic() + time, watch=watch).run()
 
@@ -139,15 +146,42 @@ class _Audit:
                 tried.append(found.falsifier)
                 if found.verdict == "refuted":
                     return found
+        if not self._processes(subject):
+            return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
+        sampled = self._sample_any(subject, alpha, bound_alpha, seed)
+        return replace(sampled, tried=(*tried, *sampled.tried))
+
+    def _processes(self, subject: ClaimAtPair) -> list[Process]:
         processes: list[Process] = []
         if subject.density is not None:
             processes += [falsifier.make(subject) for falsifier in self.plan.at("density")]
         if not processes or self.plan.falsifiers is not None:
             processes += [falsifier.make(subject) for falsifier in self.plan.at("samples")]
-        if not processes:
-            return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
-        sampled = self._sample(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
-        return replace(sampled, tried=(*tried, *sampled.tried))
+        return processes
+
+    def _sample_any(self, subject: ClaimAtPair, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
+        """Batches first, where the outputs are numbers; where a batch is none, begin anew, by one call an output.
+
+        A function's batch that raises is worth nothing: wealth that stops there is a supermartingale still, since it can but
+        lose. The second start has a share of the error probability of its own.
+        """
+        plan = self.plan
+        if subject.mechanism is not None or subject.density is not None:
+            return self._sample(subject, self._processes(subject), alpha, bound_alpha, plan.samples, seed)
+        share, spent = 1.0, 0
+        if plan.timeout is None:
+            try:
+                first = 1.0 - _SINGLE_SHARE
+                batches = Drawing(any_outcome=True)
+                return self._sample(
+                    subject, self._processes(subject), first * alpha, first * bound_alpha, plan.samples, seed, batches
+                )
+            except NotABatch as ended:
+                share, spent = _SINGLE_SHARE, ended.drawn
+        singly = Drawing(any_outcome=True, one_by_one=True, timeout=plan.timeout)
+        anew, left = seed.spawn(1)[0], max(plan.samples - spent, 2)
+        found = self._sample(subject, self._processes(subject), share * alpha, share * bound_alpha, left, anew, singly)
+        return replace(found, samples=found.samples + spent)
 
     def _sample(
         self,
@@ -157,9 +191,11 @@ class _Audit:
         bound_alpha: float,
         samples: int,
         seed: np.random.SeedSequence,
+        drawing: Drawing = NUMBERS,
     ) -> Finding:
         budget = Budget(samples=samples, deadline=self.deadline)
-        return investigate(subject, processes, alpha=alpha, bound_alpha=bound_alpha, budget=budget, seed=seed, watch=self.watch)
+        source = drawing.source(subject.sampler, subject.pair, seed)
+        return investigate(subject, processes, source, alpha=alpha, bound_alpha=bound_alpha, budget=budget, watch=self.watch)
 
 
 def _ask_auditors(

@@ -55,6 +55,7 @@ class AuditPlan:
     own: tuple[Falsifier, ...] = ()
     auditors: tuple[Auditor, ...] = ()
     recipe: str = ""
+    timeout: float | None = None
 
     def at(self, stage: Stage) -> tuple[Falsifier, ...]:
         """The falsifiers that take part at a stage, in the order of their registration."""
@@ -132,6 +133,7 @@ def plan_audit(
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[Pair] | None = None,
     tries: int = TRIES,
+    timeout: float | None = None,
 ) -> AuditPlan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
@@ -141,6 +143,7 @@ def plan_audit(
         if falsifier not in known:
             raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
+    limit = None if timeout is None else finite_number(timeout, field="timeout", where="audit", minimum=0.0, strict=True)
     tries = whole_number(tries, field="tries", where="audit", minimum=1)
     seed = seed_of(rng)
     stream = np.random.SeedSequence([seed, _SEARCH_STREAM])
@@ -190,6 +193,7 @@ def plan_audit(
         "floating point": rounding,
         "checks": [one.name.replace(" ", "_") for one in taking_part if one.stage == "exact"],
         "auditors": [auditor.name for auditor in auditors],
+        **({} if limit is None else {"timeout": limit}),
     }
     return AuditPlan(
         target=name_of(target, at) if name is None else name,
@@ -202,6 +206,7 @@ def plan_audit(
         own=taking_part,
         auditors=auditors,
         recipe=written_recipe(parts),
+        timeout=limit,
     )
 
 

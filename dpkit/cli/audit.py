@@ -75,6 +75,7 @@ def audit_group() -> None:
 )
 @click.option("--samples", default=200_000, show_default=True, help="Budget of samples, both sides together.")
 @click.option("--time", "seconds", type=float, help="Budget of seconds.")
+@click.option("--timeout", type=float, help="Seconds a call may take: a function that takes longer has that as its outcome.")
 @click.option("--seed", type=int, help="Makes the run repeatable; drawn and recorded when not given.")
 @click.option("--floating-point", is_flag=True, help="Also test what only rounding decides.")
 @click.option("--json", "as_json", is_flag=True, help="Print the certificates as JSON.")
@@ -94,6 +95,7 @@ def run(
     confidence: float,
     samples: int,
     seconds: float | None,
+    timeout: float | None,
     seed: int | None,
     floating_point: bool,
     as_json: bool,
@@ -143,6 +145,7 @@ def run(
                 at=None if at is None else distance_of(at),
                 floating_point=True if floating_point else None,
                 time=seconds,
+                timeout=timeout,
                 watch=audit_watch(bar, target, 0, 1, samples=samples),
                 name=None if "(" in target else target,
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,13 +16,14 @@ from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
-from dpkit.auditing.draw_outputs import PairOutputs
+from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
 
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""
 
 _FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
 _BOUND_LEAST, _BOUND_FACTOR = 4_000, 2
+TIME_WAS_UP = "the time was up before the samples were"
 _QUANTILE = 1.6449  # of the standard normal at 0.95
 _LEARNING = 5.0
 """Nats allowed for finding the event and the stake: half of the fund follows the leaders, and the first bets are small.
@@ -64,11 +66,11 @@ class Finding:
 def investigate(
     subject: ClaimAtPair,
     processes: Sequence[Process],
+    source: PairOutputs,
     *,
     alpha: float,
     bound_alpha: float,
     budget: Budget,
-    seed: np.random.SeedSequence,
     watch: Watch | None = None,
 ) -> Finding:
     """Feed all processes until their average reaches 1/alpha; then bound epsilon on fresh samples, at bound_alpha.
@@ -76,7 +78,6 @@ def investigate(
     The average of e-processes is one, so the hypothesis is wrongly refuted with probability at most alpha over all processes,
     directions, points and looks (Ville). The bound has an error of its own, by a union bound.
     """
-    source = PairOutputs(subject.sampler, subject.pair, seed)
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
@@ -98,12 +99,14 @@ def investigate(
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            return _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            found = _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            return replace(found, note=source.legend)
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
-    return _report_survived(subject, processes, pairs, threshold, level, late)
+    found = _report_survived(subject, processes, pairs, threshold, level, late)
+    return replace(found, note="; ".join(part for part in (found.note, source.legend) if part))
 
 
 def _report_refuted(
@@ -119,7 +122,8 @@ def _report_refuted(
     fresh = min(budget.samples - used, max(_BOUND_LEAST, _BOUND_FACTOR * used)) // 2
     tail = decisive.tail()
     if tail is not None and fresh > 0 and not budget.late():
-        bound = tail.bound(tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
+        with suppress(NotABatch):  # a batch that is none bounds nothing: a bound that is not given cannot be wrong
+            bound = tail.bound(tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
     return Finding(
         falsifier=decisive.name,
         verdict="refuted",
@@ -153,7 +157,7 @@ def _report_survived(
         bound=max(bounds, key=lambda one: one.epsilon, default=None),
         power=power,
         power_event=mass,
-        note="the time was up before the samples were" if late else "",
+        note=TIME_WAS_UP if late else "",
         tried=tuple(process.name for process in processes),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import TIME_WAS_UP
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
 from dpkit.auditing.draw_outputs import Sampler
@@ -82,7 +83,7 @@ def _rerun(
     registry: Registry,
 ) -> list[AuditCertificate]:
     # a run that was cut short by time is run again for as many samples as it had
-    samples = certificate.samples if "time" in certificate.note else certificate.budget
+    samples = certificate.samples if TIME_WAS_UP in certificate.note else certificate.budget
     recipe = read_recipe(certificate.recipe)
     described = recipe.get("target")
     if isinstance(described, dict) and "algorithm" in described and target is None:
@@ -117,8 +118,13 @@ def _rerun(
         density=_density(recipe, registry) if density is None else density,
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
         checks=None if checks is None else [name for name in checks if isinstance(name, str)], name=certificate.target,
-        registry=registry,
+        registry=registry, timeout=_timeout(recipe),
     )  # fmt: skip
+
+
+def _timeout(recipe: Mapping[str, object]) -> float | None:
+    limit = recipe.get("timeout")
+    return limit if isinstance(limit, float) else None
 
 
 def _target(certificate: AuditCertificate, described: object, registry: Registry) -> Sampler | Mechanism:
