@@ -44,6 +44,32 @@ def parse_event(text: str, *, registry: Registry) -> Event:
     return _Reader(text, event_names(registry)).whole()
 
 
+def event_text(event: Event) -> str:
+    """The text of an event, for readers. `parse_event` reads it back as an equal one, unless a field holds a list."""
+    if type(event) is Compose and len(event.events) > 1:
+        return " + ".join(_in_brackets(part, Compose) for part in event.events)
+    if type(event) is Repeat:
+        return f"{event.times} x {_in_brackets(event.event, Compose, Repeat)}"
+    if type(event) is Subsample and event.at_most is None:
+        return f"{_in_brackets(event.event, Compose, Repeat)} sampled at {event.rate!r}"
+    assert is_dataclass(event)
+    given = {part.name: getattr(event, part.name) for part in fields(event) if getattr(event, part.name) != part.default}
+    inside = ", ".join(f"{name}={_value_text(value)}" for name, value in given.items())
+    return f"{_small(type(event).__name__.removesuffix('Event'))}({inside})"
+
+
+def _in_brackets(event: Event, *kinds: type[Event]) -> str:
+    return f"({event_text(event)})" if type(event) in kinds else event_text(event)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, Event):
+        return event_text(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class _Reader:
     """One pass over the tokens of a text."""
 
