@@ -27,7 +27,7 @@ _OFFERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Diagnosis:
     """One line: what was looked at, how it is, and how to mend it where it is wrong (`ok` is False)."""
 
     subject: str
@@ -64,16 +64,16 @@ def doctor(context: click.Context, ledgers: tuple[str, ...], as_json: bool) -> N
     context.exit(0 if healthy else 1)
 
 
-def _itself() -> list[Finding]:
+def _itself() -> list[Diagnosis]:
     found = [
-        Finding(subject="dpkit", state=__version__),
-        Finding(subject="python", state=f"{platform.python_version()} on {platform.system()} ({platform.machine()})"),
+        Diagnosis(subject="dpkit", state=__version__),
+        Diagnosis(subject="python", state=f"{platform.python_version()} on {platform.system()} ({platform.machine()})"),
     ]
     for name in ("numpy", "scipy"):
-        found.append(Finding(subject=name, state=version(name)))
+        found.append(Diagnosis(subject=name, state=version(name)))
     compiled = _version("numba")
     found.append(
-        Finding(
+        Diagnosis(
             subject="passes over rows",
             state=f"numpy; compiled by numba {compiled} where that pays, with the same answers"
             if compiled
@@ -82,11 +82,11 @@ def _itself() -> list[Finding]:
     )
     if sys.flags.optimize:
         fix = "Run Python without -O."
-        found.append(Finding(subject="python -O", state="checks are switched off.", ok=False, fix=fix))
+        found.append(Diagnosis(subject="python -O", state="checks are switched off.", ok=False, fix=fix))
     return found
 
 
-def _plugins() -> list[Finding]:
+def _plugins() -> list[Diagnosis]:
     from dpkit.hooks.manager import load_plugins
 
     found = []
@@ -96,20 +96,20 @@ def _plugins() -> list[Finding]:
         subject = f"plugin {plugin.name}"
         if plugin.problems:
             fix = "`dpkit plugins` says more."
-            found.append(Finding(subject=subject, state=f"left out: {plugin.problems[0]}", ok=False, fix=fix))
+            found.append(Diagnosis(subject=subject, state=f"left out: {plugin.problems[0]}", ok=False, fix=fix))
         else:
             adds = sorted(kind for kind, names in plugin.adds.items() if names)
             slow = f"; {plugin.slow}" if plugin.slow else ""
-            found.append(Finding(subject=subject, state=f"{plugin.version}: {', '.join(adds)}{slow}"))
+            found.append(Diagnosis(subject=subject, state=f"{plugin.version}: {', '.join(adds)}{slow}"))
     return found
 
 
-def _extras() -> list[Finding]:
+def _extras() -> list[Diagnosis]:
     found = []
     for package, (extra, purpose) in _OFFERS.items():
         known = _version(package)
         state = f"{known}: {purpose}" if known else f"not installed; for {purpose}: pip install 'dpkit[{extra}]'"
-        found.append(Finding(subject=package, state=state))
+        found.append(Diagnosis(subject=package, state=state))
     return found
 
 
@@ -120,7 +120,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _ledger(place: str) -> Finding:
+def _ledger(place: str) -> Diagnosis:
     from dpkit.errors import DpkitError
     from dpkit.release.ledger.ledger_address import ledger_place
     from dpkit.release.ledger.verify import verify_file
@@ -130,8 +130,8 @@ def _ledger(place: str) -> Finding:
         shown = str(ledger_place(place))  # without a password
         checked = verify_file(place)
     except DpkitError as error:
-        return Finding(subject=f"ledger {shown}", state=str(error), ok=False)
+        return Diagnosis(subject=f"ledger {shown}", state=str(error), ok=False)
     if checked.problems:
         first = f"does not verify: {checked.problems[0]}"
-        return Finding(subject=f"ledger {shown}", state=first, ok=False, fix="`dpkit ledger verify` lists everything.")
-    return Finding(subject=f"ledger {shown}", state=f"verifies, {checked.entries} entries")
+        return Diagnosis(subject=f"ledger {shown}", state=first, ok=False, fix="`dpkit ledger verify` lists everything.")
+    return Diagnosis(subject=f"ledger {shown}", state=f"verifies, {checked.entries} entries")
