@@ -26,7 +26,7 @@ def place_of(shell: str, home: Path) -> Path:
 @click.option("--shell", type=click.Choice(_SHELLS), help="The shell; without this, that of $SHELL.")
 @click.option("--install", is_flag=True, help="Write the script where the shell looks for it; without this, it is printed.")
 def completion(shell: str | None, install: bool) -> None:
-    """Print the script with which a shell completes dpkit, or install it for this user.
+    """Complete verbs and options in your shell: print the script that does it, or install it for this user.
 
     Example: dpkit completion --install
     """
