@@ -142,6 +142,8 @@ from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
 from dpkit.mechanisms.mechanism_base import AdditiveNoise as AdditiveNoise
 from dpkit.mechanisms.noisy_max import NoisyMax as NoisyMax
 from dpkit.mechanisms.noisy_max import NoisyMaxEvent as NoisyMaxEvent
+from dpkit.mechanisms.random_search import RandomSearch as RandomSearch
+from dpkit.mechanisms.random_search import repetitions as repetitions
 from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
@@ -169,6 +171,7 @@ from dpkit.privacy.events import Parallel as Parallel
 from dpkit.privacy.events import PureEvent as PureEvent
 from dpkit.privacy.events import RandomAllocation as RandomAllocation
 from dpkit.privacy.events import Repeat as Repeat
+from dpkit.privacy.events import RepeatAndSelect as RepeatAndSelect
 from dpkit.privacy.events import ShuffledEpochs as ShuffledEpochs
 from dpkit.privacy.events import Subsample as Subsample
 from dpkit.privacy.events import ZCDPEvent as ZCDPEvent

@@ -3,7 +3,7 @@
     sum    := term { "+" term }
     term   := [ COUNT "x" ] single [ "sampled at" RATE ]
     single := NAME "(" [ KEY "=" value { "," KEY "=" value } ] ")"  |  "(" sum ")"
-    value  := a number, a word, `true` or `false`, or a sum
+    value  := a number, `inf`, a word, `true` or `false`, or a sum
 
 A name is that of an event class in small letters, without `Event`: `discrete-laplace` for `DiscreteLaplaceEvent`. Where a class
 has a `ratio`, `noise_multiplier` may stand for it: its inverse, rounded up.
@@ -11,6 +11,7 @@ has a `ratio`, `noise_multiplier` may stand for it: its inverse, rounded up.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -150,6 +151,9 @@ class _Reader:
         if token.lower() in ("true", "false"):
             self._at += 1
             return token.lower() == "true"
+        if token.lower() in ("inf", "infinity"):
+            self._at += 1
+            return math.inf
         after = self._tokens[self._at + 1] if self._at + 1 < len(self._tokens) else ""
         if token[:1].isalpha() and after != "(":
             self._at += 1
