@@ -1,5 +1,6 @@
 """Documentation is enforced: code blocks run, links lead somewhere, citations have a source, examples say what they say."""
 
+import math
 import re
 import subprocess
 import sys
@@ -130,3 +131,13 @@ def test_the_audit_example_finds_what_it_says():
     expected = verdicts((script.parent / "expected.txt").read_text(encoding="utf-8"))
     assert verdicts(run.stdout) <= expected
     assert len(verdicts(run.stdout)) >= 4
+
+
+def test_the_page_of_decisions_states_the_power_of_pure_epsilon():
+    page = (ROOT / "docs/choose.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([0-9.]+) \| ([0-9.,]+) times as likely \| ([0-9.]+)%", page, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for epsilon, factor, power in rows:
+        guarantee = dpkit.account(dpkit.PureEvent(epsilon=float(epsilon)), "pure")
+        assert 0.0 <= float(factor.replace(",", "")) / math.exp(float(epsilon)) - 1.0 < 0.01
+        assert 0.0 <= float(power) / 100.0 - guarantee.power(0.05) < 0.002
