@@ -13,6 +13,10 @@ from dpkit.analysis.reading.load import load as load
 from dpkit.analysis.reading.spec import Spec as Spec
 from dpkit.analysis.run_plan import Result as Result
 from dpkit.auditing.audit import audit as audit
+from dpkit.auditing.canaries.audit_scores import ScoreCertificate as ScoreCertificate
+from dpkit.auditing.canaries.audit_scores import audit_scores as audit_scores
+from dpkit.auditing.canaries.draw_canaries import Canaries as Canaries
+from dpkit.auditing.canaries.draw_canaries import draw_canaries as draw_canaries
 from dpkit.auditing.certificates.certificate import AuditCertificate as AuditCertificate
 from dpkit.contracts.accountant import Accountant as Accountant
 from dpkit.contracts.accountant import Reading as Reading

@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -47,6 +47,7 @@ def audit_group() -> None:
     dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
+    dpkit audit scores members.csv others.csv --epsilon 2    canaries of one training run
     dpkit audit replay certificate.json
 
     Exit codes: 0 not refuted, 1 refuted, 2 wrong input. Of --zoo: 0 all as known, 1 otherwise.
@@ -196,6 +197,53 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
             verdict = "confirmed" if result.confirmed else f"NOT confirmed ({', '.join(result.differences)})"
             click.echo(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
     sys.exit(0 if all(one.confirmed for one in results) else 1)
+
+
+@audit_group.command()
+@click.argument("members", type=click.Path(exists=True, dir_okay=False))
+@click.argument("others", type=click.Path(exists=True, dir_okay=False))
+@click.option("--epsilon", type=float, help="Claim epsilon-DP, or (epsilon, delta)-DP with --delta.")
+@click.option("--delta", type=float, default=0.0, help="See --epsilon.")
+@click.option("--mu", type=float, help="Claim mu-GDP.")
+@click.option("--family", type=click.Choice(["any", "gaussian"]), help="Test (epsilon, delta) by the curve of Gaussian noise.")
+@click.option("--confidence", default=0.999, show_default=True, help="Over all guesses that are tried.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def scores(
+    members: str,
+    others: str,
+    epsilon: float | None,
+    delta: float,
+    mu: float | None,
+    family: Literal["any", "gaussian"] | None,
+    confidence: float,
+    as_json: bool,
+) -> None:
+    """Test a claim by one training: scores of the canaries in it (MEMBERS) and of the OTHERS, one number a line.
+
+    Every canary must have been put in by a fair coin of its own. Exit codes: 0 not refuted, 1 refuted, 2 wrong input.
+
+    Example: dpkit audit scores members.csv others.csv --epsilon 2 --delta 1e-5
+    """
+    from dpkit.auditing.canaries.audit_scores import audit_scores
+
+    claim = _claim(epsilon, delta, None, mu)
+    if claim is None:
+        raise click.UsageError("Give the claim: --epsilon (and --delta), or --mu.")
+    found = audit_scores(_scores(members), _scores(others), claim=claim, confidence=confidence, family=family)
+    click.echo(found.to_json() if as_json else str(found))
+    sys.exit(1 if found.refuted else 0)
+
+
+def _scores(path: str) -> list[float]:
+    """Numbers of a file, one a line; a first line that is none is a heading."""
+    found: list[float] = []
+    for place, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines()):
+        try:
+            found.append(float(line))
+        except ValueError:
+            if place and line.strip():
+                raise click.UsageError(f"Line {place + 1} of {path} is not one number.") from None
+    return found
 
 
 def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, output: Output) -> int:
