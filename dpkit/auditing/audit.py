@@ -134,7 +134,9 @@ class _Audit:
         if plan.floating_point:
             level = alpha * float_share
             rounded = [falsifier.make(law) for falsifier in plan.at("rounding")]
-            found = self._sample(law, rounded, level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
+            bounding = level * _BOUND_SHARE
+            found = self._sample(law, rounded, level - bounding, bounding, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
+            level -= bounding
             certificates.append(plan.certify(law, found, hypothesis="floating point", level=level))
         return certificates
 

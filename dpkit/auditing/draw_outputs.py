@@ -275,6 +275,11 @@ class Rounder:
     def __init__(self) -> None:
         self._grid: float | None = None
 
+    @property
+    def grid(self) -> float:
+        """What outputs are rounded to; 0 where they are not."""
+        return self._grid or 0.0
+
     def __call__(self, outputs: Array) -> Array:
         """The outputs on the grid."""
         if self._grid is None:

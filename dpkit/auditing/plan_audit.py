@@ -33,7 +33,7 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Distance, Neighbours
 
 _SEARCH_STREAM = 0x5EA2C4
@@ -64,17 +64,15 @@ class AuditPlan:
     def certify(self, subject: ClaimAtPair, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
         """The certificate of one hypothesis."""
         bound, event = found.bound, found.event
-        loss = subject.claim.loss
-        lower = 0.0 if bound is None else bound.epsilon
-        if found.verdict == "refuted" and hypothesis == "real arithmetic" and isinstance(loss, PureDP | ApproxDP):
-            lower = max(lower, loss.epsilon)  # that is what refuting it means
+        lower = found.exact_epsilon if bound is None else bound.epsilon
         witness = Witness(
             pair=(shown(subject.pair[0]), shown(subject.pair[1])),
             event="" if event is None else event.words,
-            code=bound.code if bound is not None else "" if event is None else event.code,
+            code="" if event is None else event.code,
             hits=None if bound is None else bound.hits,
             trials=0 if bound is None else bound.trials,
             output=found.output,
+            forward=event is None or event.forward,
         )
         return AuditCertificate(
             target=self.target,
@@ -93,6 +91,7 @@ class AuditPlan:
             witness=witness,
             power=None if hypothesis == "declared law" else found.power,
             power_event=None if hypothesis == "declared law" else found.power_event,
+            fresh_log_e_value=found.fresh_log_e,
             note=found.note,
             seed=self.seed,
             budget=self.samples,

@@ -16,7 +16,7 @@ from dpkit.privacy.claims import Claim
 
 VERSION = 1
 Verdict = Literal["refuted", "not refuted", "inconclusive"]
-_LATER = ("power_event", "recipe")
+_LATER = ("power_event", "recipe", "fresh_log_e_value")
 Arithmetic = Literal["real arithmetic", "floating point", "declared law", "records"]
 
 
@@ -25,6 +25,8 @@ class Witness:
     """The pair of datasets and the event that speak against the claim most; counts are of fresh samples where there are any.
 
     `hits` are outputs in the event: of the side that should have more, then of the other; `output` is an impossible one.
+    `code` is the event as a lambda of an output, which runs wherever numpy is; it speaks of `log_density` where only the declared
+    law can tell. `forward`: the first dataset is the one that should have more.
     """
 
     pair: tuple[str, str]
@@ -33,6 +35,7 @@ class Witness:
     hits: tuple[int, int] | None = None
     trials: int = 0
     output: tuple[float, ...] = ()
+    forward: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,8 @@ class AuditCertificate:
     probability 0.95, at this pair, through an event of probability `power_event` (that of the most telling event seen).
     `epsilon_lower` is below the true epsilon at `delta` with the same confidence. `hypothesis` says what was tested: the claim
     in real arithmetic or of what runs in floating point, that samples follow the declared law, or that records add up.
-    `recipe` is what a replay is made from, as JSON.
+    `recipe` is what a replay is made from, as JSON. `fresh_log_e_value` is ln of the evidence of one fixed bet on fresh samples,
+    for a law that is tested without an event. A refutation is `confirmed` where fresh samples alone support it, or by proof.
     """
 
     target: str
@@ -68,6 +72,7 @@ class AuditCertificate:
     software: tuple[tuple[str, str], ...]
     power_event: float | None = None
     recipe: str = ""
+    fresh_log_e_value: float | None = None
     digest: str = field(default="")
 
     def __post_init__(self) -> None:
@@ -78,6 +83,20 @@ class AuditCertificate:
     def refuted(self) -> bool:
         """Whether the verdict is `refuted`."""
         return self.verdict == "refuted"
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether a refutation is supported by more than the process: by proof, or by counts on fresh samples alone."""
+        if not self.refuted:
+            return False
+        if self.log_e_value == math.inf and self.witness.hits is None:
+            return True
+        if self.hypothesis == "declared law":
+            return (self.fresh_log_e_value or 0.0) >= -math.log(self.level)
+        from dpkit.auditing.betting.profile import points_of
+
+        claimed = points_of(self.claim.loss)
+        return any(self.epsilon_lower > point.epsilon and self.delta >= point.delta for point in claimed)
 
     @property
     def e_value(self) -> float:
@@ -123,6 +142,8 @@ class AuditCertificate:
                 value = json.loads(dump(value))["value"]
             elif isinstance(value, Witness):
                 value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
+                if value["forward"]:
+                    del value["forward"]  # certificates from before it existed keep their digest
             body[part.name] = _plain(value)
         for name in _LATER:
             if not body[name]:
@@ -160,7 +181,7 @@ def _read(text: str) -> AuditCertificate:
     return read
 
 
-_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
+_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power", "fresh_log_e_value")
 _COUNTS = ("samples", "bound_samples", "budget", "trials", "hits")
 
 
