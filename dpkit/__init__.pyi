@@ -18,6 +18,7 @@ from dpkit.auditing.canaries.audit_scores import audit_scores as audit_scores
 from dpkit.auditing.canaries.draw_canaries import Canaries as Canaries
 from dpkit.auditing.canaries.draw_canaries import draw_canaries as draw_canaries
 from dpkit.auditing.certificates.certificate import AuditCertificate as AuditCertificate
+from dpkit.auditing.certificates.replay import confirm as confirm
 from dpkit.contracts.accountant import Accountant as Accountant
 from dpkit.contracts.accountant import Reading as Reading
 from dpkit.contracts.algorithm import Advising as Advising

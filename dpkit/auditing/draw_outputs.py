@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from dpkit.auditing.outcomes import NoOutput, apart, canonical, encode, finite, kind_code
 from dpkit.auditing.single_calls import call_once
-from dpkit.errors import InvalidValueError
+from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.numerics.special import Array
 
 Sampler = Callable[[object, int, np.random.Generator], npt.ArrayLike]
@@ -93,6 +94,31 @@ class PairOutputs:
         words = f"{form if self.mixed else apart_form}; kinds: {seen}"
         return words + ("; of objects the type alone is seen" if blind else "")
 
+    def draw_singly(self) -> None:
+        """From now on every output is drawn by a call of its own, unless the function is known to draw them independently."""
+        from dpkit.auditing.independence import SingleCalls
+
+        if not self._drawing.one_by_one and not getattr(self._fn, "independent", False):
+            self._fn = SingleCalls(self._fn)
+
+    @property
+    def encoding(self) -> str:
+        """How outcomes became numbers, where they may be anything: by it other draws of the same target become the same."""
+        if not self._drawing.any_outcome or self._shape is None:
+            return ""
+        parts = [self._drawing.one_by_one, self._drawing.timeout, self._lists, self._wide, self._form, list(self._shape)]
+        return json.dumps(parts)
+
+    def draw_as(self, encoding: str) -> None:
+        """Draw, and make numbers, as another source did."""
+        try:
+            singly, timeout, lists, wide, form, shape = json.loads(encoding)
+            self._drawing = Drawing(any_outcome=True, one_by_one=bool(singly), timeout=timeout)
+            self._lists, self._wide, self._form = bool(lists), bool(wide), str(form)
+            self._shape = tuple(int(size) for size in shape)
+        except (TypeError, ValueError):
+            raise SerialisationError(reason="the witness does not say how its outputs became numbers.") from None
+
     def draw(self, n: int) -> tuple[Array, Array]:
         """n outputs of each side."""
         one, two = self._draw_any(n) if self._drawing.any_outcome else self._draw_numbers(n)
@@ -116,7 +142,7 @@ class PairOutputs:
         if self._drawing.one_by_one:
             return self._items(self._draw_singly(n))
         try:
-            returned = [self._fn(_copied(dataset), n, rng) for dataset, rng in zip(self._pair, self._streams, strict=True)]
+            returned = [self._fn(copied(dataset), n, rng) for dataset, rng in zip(self._pair, self._streams, strict=True)]
         except Exception:  # noqa: BLE001 - whatever it raises, single calls tell whether it tells the datasets apart
             raise NotABatch(self.drawn) from None
         lists = all(_is_list(side, n) for side in returned)
@@ -146,7 +172,7 @@ class PairOutputs:
         found: list[list[object]] = [[], []]
         for _ in range(n):
             for side, (dataset, rng) in enumerate(zip(self._pair, self._streams, strict=True)):
-                given = _copied(dataset)
+                given = copied(dataset)
                 found[side].append(call_once(lambda given=given, rng=rng: self._fn(given, 1, rng), self._drawing.timeout))  # type: ignore[misc]
         outcomes = [item for side in found for item in side]
         kinds = {canonical(item).kind for item in outcomes} if self._shape is None else set()
@@ -217,7 +243,7 @@ def _is_batch(outputs: _Numbers, n: int) -> bool:
 
 def _asked(fn: Sampler, dataset: object, n: int, rng: np.random.Generator) -> _Numbers:
     """What the function returns, as an array of numbers with n entries along its first axis."""
-    returned = fn(_copied(dataset), n, rng)
+    returned = fn(copied(dataset), n, rng)
     try:
         outputs = np.asarray(returned)
     except ValueError:
@@ -234,7 +260,8 @@ def _refusal(found: str, allowed: str, *, fix: str = "") -> InvalidValueError:
     return InvalidValueError(field="target", found=found, allowed=allowed, where="audit", fix=fix)
 
 
-def _copied(dataset: object) -> object:
+def copied(dataset: object) -> object:
+    """A copy for one call: what a function does to its dataset stays there."""
     try:
         return copy.deepcopy(dataset)
     except Exception:  # noqa: BLE001 - a handle that cannot be copied is passed as it is, as it was before

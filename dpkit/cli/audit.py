@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import secrets
 import sys
@@ -15,6 +14,8 @@ import click
 
 from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
+from dpkit.cli.audit_target import load_target, read_pair
+from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
 
@@ -48,7 +49,9 @@ def audit_group() -> None:
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
     dpkit audit scores members.csv others.csv --epsilon 2    canaries of one training run
-    dpkit audit replay certificate.json
+    dpkit audit replay certificate.json                      the same numbers again, from the seed
+    dpkit audit confirm certificate.json                     the event again, on fresh draws
+    dpkit audit keygen my.key                                a key, for --sign and `dpkit audit verify`
 
     Exit codes: 0 not refuted, 1 refuted, 2 wrong input. Of --zoo: 0 all as known, 1 otherwise.
     The confidence is that of one call, whatever it tries; with --zoo it is that of each entry, not of all together.
@@ -82,6 +85,7 @@ def audit_group() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the certificates as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
+@click.option("--sign", type=click.Path(exists=True, dir_okay=False), help="Sign the certificates with the key in this file.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
 @outside_option
 def run(
@@ -103,13 +107,14 @@ def run(
     junit: str | None,
     sarif: str | None,
     html: str | None,
+    sign: str | None,
     outside: bool,
 ) -> None:
     """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
 
     Example: dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"
     """
-    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
+    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html, key=sign)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
     output.check()
@@ -137,9 +142,9 @@ def run(
     try:
         with progress_bar(target, quiet=as_json) as bar:
             found = run_audit(
-                _target(target),  # type: ignore[arg-type]
+                load_target(target),  # type: ignore[arg-type]
                 _claim(epsilon, delta, rho, mu),
-                _pair(pair_text),
+                read_pair(pair_text),
                 confidence,
                 samples,
                 seed,
@@ -148,7 +153,7 @@ def run(
                 time=seconds,
                 timeout=timeout,
                 watch=audit_watch(bar, target, 0, 1, samples=samples),
-                name=None if "(" in target else target,
+                recipe={"function": target} if ":" in target else None,
             )
     except (DpkitError, click.ClickException):
         raise
@@ -157,46 +162,6 @@ def run(
         raise click.UsageError(f"{target} raised {type(error).__name__}; call it by itself to see why.") from None
     output.write(found)
     sys.exit(1 if any(one.refuted for one in found) else 0)
-
-
-@audit_group.command()
-@click.argument("certificate", type=click.Path(exists=True, dir_okay=False))
-@click.option("--target", help="module:callable, where the certificate does not lead to it.")
-@click.option("--pair", "pair_text", help="The two datasets as JSON, where the certificate does not hold them.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def replay(certificate: str, target: str | None, pair_text: str | None, as_json: bool) -> None:
-    """Run CERTIFICATE again from its seed. Exit codes: 0 confirmed, 1 not confirmed, 2 wrong input or tampered.
-
-    Mechanisms and algorithms of installed plugins, entries of the zoo, ledgers and traces are found by the certificate alone.
-    A function is imported by the path that the certificate names: replay only certificates whose function you would run.
-
-    Example: dpkit audit replay certificate.json
-    """
-    from dpkit.auditing.certificates.certificate import AuditCertificate
-    from dpkit.auditing.certificates.replay import function_path
-    from dpkit.auditing.certificates.replay import replay as rerun
-    from dpkit.errors import SerialisationError
-    from dpkit.pricing.serialise import strict_json
-
-    try:
-        document = strict_json(Path(certificate).read_bytes())
-    except SerialisationError:
-        raise click.UsageError(f"{certificate} is not JSON: a certificate is what `dpkit audit --json` printed.") from None
-    texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
-    if not isinstance(texts, list):
-        raise click.UsageError(f"{certificate} holds no list of certificates.")
-    read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
-    results = []
-    for one in read:
-        path = target or function_path(one)
-        results.append(rerun(one, None if path is None else _target(path), _pair(pair_text)))  # type: ignore[arg-type]
-    if as_json:
-        click.echo(json.dumps([{"confirmed": one.confirmed, "differences": one.differences} for one in results], indent=2))
-    else:
-        for one, result in zip(read, results, strict=True):
-            verdict = "confirmed" if result.confirmed else f"NOT confirmed ({', '.join(result.differences)})"
-            click.echo(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
-    sys.exit(0 if all(one.confirmed for one in results) else 1)
 
 
 @audit_group.command()
@@ -337,25 +302,6 @@ def _analysis(
     return 1 if found.refuted else 0
 
 
-def _target(text: str) -> object:
-    from dpkit.auditing.certificates.recipe import mechanism_of
-    from dpkit.hooks.manager import default_registry
-
-    if ":" not in text:
-        return mechanism_of(text, default_registry())
-    module, _, name = text.partition(":")
-    sys.path.insert(0, "")
-    try:
-        item: object = importlib.import_module(module)
-        for part in name.split("."):
-            item = getattr(item, part)
-    except (ImportError, AttributeError) as error:
-        raise click.UsageError(f"There is no {text}: {error}") from None
-    finally:
-        sys.path.remove("")
-    return item
-
-
 def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
     from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
 
@@ -368,11 +314,5 @@ def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | N
     return None if mu is None else GDP(mu=mu)
 
 
-def _pair(text: str | None) -> tuple[object, object] | None:
-    if text is None:
-        return None
-    try:
-        one, two = json.loads(text)
-    except (TypeError, ValueError):
-        raise click.UsageError(f'--pair must be two datasets as JSON, such as "[0.0, 1.0]"; got {text!r}.') from None
-    return one, two
+for _verb in VERBS:
+    audit_group.add_command(_verb)

@@ -62,6 +62,8 @@ class Finding:
     output: tuple[float, ...] = ()
     fresh_log_e: float | None = None
     """ln of the e-value of one fixed bet on fresh samples, where no event is counted on them."""
+    encoding: str = ""
+    """How outcomes became numbers, where they may be anything."""
     exact_epsilon: float = 0.0
     """Below the true epsilon by the declared law, at the delta of the claim; 0 where nothing was computed."""
     note: str = ""
@@ -130,6 +132,7 @@ def _report_refuted(
     fresh_log_e: float | None = None
     if planned > 0 and not budget.late():
         with suppress(NotABatch):  # a batch that is none bounds nothing: a bound that is not given cannot be wrong
+            source.draw_singly()  # what outputs of one call share must not confirm anything
             chosen_by = source.draw(planned // _CHOOSING)
             frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)
             if frozen is not None:
@@ -150,6 +153,7 @@ def _report_refuted(
         bound=bound,
         bound_samples=source.drawn - used,
         fresh_log_e=fresh_log_e,
+        encoding=source.encoding,
         output=tuple(decisive.output or ()),
         tried=tried,
     )

@@ -171,10 +171,10 @@ class CategoryRatio(LearnedRatio):
     def condition(self, column: int, *, upper: bool, cut: float, form: OutputForm) -> tuple[str, str]:
         """The categories themselves, the most frequent of them; what was not seen has the ratio 0."""
         if not self._learned_at or self._keys.size == 0:
-            everything = (0.0 >= cut) if upper else (0.0 <= cut)
+            everything = (cut <= 0.0) if upper else (cut >= 0.0)
             return ("any output", "np.isin(0 * " + form.entry(0) + ", [0])") if everything else ("no output", "y != y")
         inside = self._values >= cut if upper else self._values <= cut
-        unseen = (0.0 >= cut) if upper else (0.0 <= cut)
+        unseen = (cut <= 0.0) if upper else (cut >= 0.0)
         listed = np.flatnonzero(inside != unseen)
         listed = np.sort(listed[np.argsort(-self._counts[listed], kind="stable")][:_LISTED])
         rows = self._outputs[listed][:, self._part]

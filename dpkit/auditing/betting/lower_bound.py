@@ -115,7 +115,7 @@ class Freezer:
         self._events: list[tuple[FrozenEvent, int, list[int]]] = []
 
     def count(self, first: Array, second: Array, raw: tuple[Array, Array]) -> None:
-        """Count a batch, as it was drawn, for the events fixed before it; choose by it, as columns see it, where one is chosen."""
+        """Count a batch, as it was drawn, for the events fixed before it; choose by it, rounded, where one is chosen."""
         for frozen, _, counts in self._events:
             more, fewer = frozen.hits(*raw)
             counts[0] += more
@@ -151,7 +151,8 @@ class Freezer:
 def best_tail(first: Array, second: Array, point: Point, *, trials: int) -> Bet:
     """The tail whose bound from this number of fresh samples would be largest, judged by these scores, less their own error.
 
-    `growth` of the bet is that bound.     Where nothing looks telling, everything is the event: which event is counted must not depend on its own counts.
+    `growth` of the bet is that bound.     Where nothing looks telling, everything is the event: which event is counted must not
+    depend on its own counts.
     """
     n = first.shape[0]
     blur = 3.5 / np.sqrt(trials) + 2.5 / np.sqrt(n)  # of the count to come, and of a choice among many

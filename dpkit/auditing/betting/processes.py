@@ -55,7 +55,7 @@ class Process(ABC):
         return None
 
     def freeze(self, first: Array, second: Array, *, trials: int) -> FrozenEvent | None:
-        """The event to count on fresh samples (`trials` a side), chosen by these, of which nothing was learned; None if none."""
+        """The event to count on fresh samples (`trials` a side), chosen by these, which nothing learned from; None if none."""
         return None
 
     def fresh_log_e(self, first: Array, second: Array) -> float | None:

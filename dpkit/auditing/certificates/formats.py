@@ -32,22 +32,26 @@ def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
         smallest = "none" if power == math.inf else f"epsilon = {format_up(power, digits=4)} at that delta{event}"
         found = f"smallest violation found with probability 0.95 (approximately): {smallest}"
     if one.fresh_log_e_value is not None:
-        counted = f"ln of the e-value of the fixed alternative on {one.bound_samples} fresh samples: {format_down(one.fresh_log_e_value, digits=4)}"
+        again = format_down(one.fresh_log_e_value, digits=4)
+        counted = f"ln of the e-value of the fixed alternative on {one.bound_samples} fresh samples: {again}"
     elif counted:
         counted += f" of {witness.trials} fresh samples each"
+    pilots = f" ({one.pilot_samples} of them pilots)" if one.pilot_samples else ""
     software = ", ".join(f"{name} {version}" for name, version in one.software)
     return [
-        ("claim", f"{one.claim.loss} under {one.claim.neighbours} ({one.claim.because})"),
+        ("claim", f"{one.claim.loss}{'' if one.relation else f' under {one.claim.neighbours}'} ({one.claim.because})"),
+        ("neighbours", one.relation),
         ("tested", f"{TITLES[one.hypothesis]}, by: {', '.join(one.tried)}"),
         ("datasets", f"{witness.pair[0]}  against  {witness.pair[1]}"),
         ("event", witness.event),
         ("as code", witness.code if witness.event else ""),
         ("output", str(list(witness.output)) if witness.output else ""),
         ("counted", counted),
-        ("evidence", f"{evidence} from {one.samples} samples; refuted at {format_up(1.0 / one.level, digits=4)}"),
+        ("evidence", f"{evidence} from {one.samples} samples{pilots}; refuted at {format_up(1.0 / one.level, digits=4)}"),
         ("lower bound", "" if one.hypothesis in ("declared law", "records") else _bound(one)),
         ("power", found),
         ("note", one.note),
+        ("signed by", one.signer),
         ("confidence", f"{in_full(one.confidence)} over the whole audit; seed {one.seed}; {software}"),
     ]
 
@@ -56,7 +60,11 @@ def _bound(one: AuditCertificate) -> str:
     """What is known of epsilon; a refutation that fresh samples do not support says no number that it does not have."""
     at = f"at delta = {in_full(one.delta)}"
     if one.refuted and not one.confirmed:
-        counts = "no fresh samples were left" if one.witness.hits is None else f"fresh counts give {format_down(one.epsilon_lower)}"
+        counts = (
+            "no fresh samples were counted"
+            if one.witness.hits is None
+            else f"fresh counts give {format_down(one.epsilon_lower)}"
+        )
         return f"refuted by the process, not confirmed ({counts} {at}, which the claim allows)"
     if one.refuted and not one.epsilon_lower:
         return f"the claim is broken {at}; by how much was not computed"

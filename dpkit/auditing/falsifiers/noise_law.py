@@ -143,7 +143,6 @@ class ContinuousNoiseLaw(NoiseLawTest):
             code=self._gain(scale),
         )
 
-
     def _gain(self, scale: float) -> str:
         """ln of the ratio of the shrunk law to the declared one under the first dataset, as code; an atom does not count."""
         shape = np.asarray(self._subject.pair[0]).shape or (1,)

@@ -1,4 +1,4 @@
-"""An event that a certificate holds is code: it runs anywhere, says what the columns said, and nothing else can be run by it."""
+"""An event that a certificate holds is code: it runs anywhere, says what the columns said, and lets nothing else run."""
 
 import numpy as np
 import pytest
