@@ -121,12 +121,15 @@ def test_the_accounting_example_says_what_it_says(tmp_path):
 
 
 def test_the_audit_example_finds_what_it_says():
-    """diffprivlib needs an environment of its own, so its lines are not run here; sample counts of OpenDP differ by run."""
+    """diffprivlib needs an environment of its own, so its lines are not run here. OpenDP takes no seed: what 1,000 of
+    its outputs say (that they are too few, once in 60 runs) differs by run, so only that it is tried is held.
+    """
     script = ROOT / "examples" / "audit" / "audit_libraries.py"
     run = subprocess.run([sys.executable, script, "--samples", "1000"], capture_output=True, text=True, check=True)
 
     def verdicts(text):
-        return {re.sub(r"\s+[\d.]+(\s+[\d.]+)?$", "", line) for line in text.splitlines()[1:]}
+        lines = [re.sub(r"\s+[\d.]+(\s+[\d.]+)?$", "", line) for line in text.splitlines()[1:]]
+        return {re.sub(r"\s+(not refuted|refuted|inconclusive)$", "", line) if "OpenDP" in line else line for line in lines}
 
     expected = verdicts((script.parent / "expected.txt").read_text(encoding="utf-8"))
     assert verdicts(run.stdout) <= expected
