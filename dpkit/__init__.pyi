@@ -140,6 +140,7 @@ from dpkit.mechanisms.discrete import DiscreteLaplace as DiscreteLaplace
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent as DiscreteLaplaceEvent
 from dpkit.mechanisms.exponential import BoundedRangeEvent as BoundedRangeEvent
 from dpkit.mechanisms.exponential import Exponential as Exponential
+from dpkit.mechanisms.exponential_quantiles import ExponentialQuantiles as ExponentialQuantiles
 from dpkit.mechanisms.gaussian import Gaussian as Gaussian
 from dpkit.mechanisms.gaussian import GaussianEvent as GaussianEvent
 from dpkit.mechanisms.laplace import Laplace as Laplace

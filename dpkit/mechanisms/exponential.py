@@ -15,10 +15,12 @@ from dpkit.mechanisms import mechanism_base
 from dpkit.numerics.noise.exact_choice import exponential_choices
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.randomness import secure_generator, stamped
-from dpkit.numerics.rounding import round_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
+from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import Claim, LossRule, finite, rule
 from dpkit.privacy.events import Event
+from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import ZCDP, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 
@@ -39,6 +41,60 @@ class BoundedRangeEvent(Event):
     monotone: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(range=nonnegative)
+class BoundedRangePair(LossPair):
+    """The pair whose loss has a density proportional to e^(l/2) between -range and range: at every epsilon, negative ones
+    included, its profile is the largest that a loss of this range has (docs/proofs/quantiles.md, theorem 1). Symmetric.
+    """
+
+    range: float
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        return _RangeDirection(range=self.range)
+
+    @property
+    def strength(self) -> float | None:
+        """The range."""
+        return self.range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RangeDirection(LossDirection):
+    """delta(e) = (1 - e^((e - r)/2))^2 / (1 - e^-r) for -r <= e <= r."""
+
+    range: float
+
+    def profile(self, epsilons: Array) -> tuple[Array, Array]:
+        root = np.expm1(0.5 * np.minimum(epsilons - self.range, 0.0))
+        inner = root * root / self._whole()
+        value = np.where(epsilons < -self.range, -np.expm1(np.minimum(epsilons, 0.0)), inner)
+        return asfloat(value), asfloat(16.0 * UNIT_ROUNDOFF * value)
+
+    def slope(self, epsilons: Array) -> Array:
+        # Q(L > e) = (e^(-(r + e)/2) - e^-r) / (1 - e^-r)
+        near = -np.expm1(-0.5 * np.clip(self.range - epsilons, 0.0, 2.0 * self.range))
+        inner = np.exp(-0.5 * np.clip(self.range + epsilons, 0.0, 2.0 * self.range)) * near / self._whole()
+        return asfloat(np.where(epsilons < -self.range, 1.0, inner))
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        return -self.range, self.range
+
+    def top(self) -> float:
+        return self.range
+
+    def log_moment(self, z: Complex) -> Complex:
+        # the integral of e^((z + 1/2) l) over that of e^(l/2)
+        twice = 2.0 * z + 1.0
+        return np.asarray(
+            z * self.range + np.log(-np.expm1(-twice * self.range) / (twice * self._whole())), dtype=np.complex128
+        )
+
+    def _whole(self) -> float:
+        return -math.expm1(-max(self.range, 1e-300))
+
+
 def _zcdp(width: float) -> ZCDP:
     return ZCDP(rho=finite(round_up(Fraction(width) ** 2 / 8), notion="rho"))
 
@@ -50,6 +106,21 @@ RULES: tuple[LossRule, ...] = (
         PureDP,
         ("DuR19", "a range that contains zero bounds the loss"),
         lambda event: PureDP(epsilon=event.range),
+    ),
+    rule(
+        "bounded-range-pair",
+        BoundedRangeEvent,
+        BoundedRangePair,
+        ("dpkit", "docs/proofs/quantiles.md, theorem 1"),
+        lambda event: BoundedRangePair(range=event.range),
+    ),
+    rule(
+        "monotone-range-pair",
+        BoundedRangeEvent,
+        BoundedRangePair,
+        ("dpkit", "docs/proofs/quantiles.md, theorem 1, at half the range for monotone scores under add-remove"),
+        lambda event: BoundedRangePair(range=round_up(Fraction(event.range) / 2)) if event.monotone else None,
+        neighbours=(Neighbours.ADD_REMOVE,),
     ),
     rule("bounded-range-zcdp", BoundedRangeEvent, ZCDP, ("CR21", "Lemma 3.2: range^2/8"), lambda event: _zcdp(event.range)),
     rule(

@@ -16,6 +16,7 @@ from dpkit.errors import DpkitError, LossOverflowError, UnpricedEventError, Unpr
 from dpkit.numerics.rounding import format_down, format_up
 from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Claim
+from dpkit.privacy.events import Compose, Event, Repeat
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.mechanism_cases import Array, MechanismCase, MechanismSubject, pairs_at
@@ -36,6 +37,9 @@ def claims_are_what_the_rules_give(case: MechanismCase) -> None:
         claims = case.claims(subject.mechanism, at)
         assert claims, "the mechanism claims nothing: `claims(at)` must return what the auditor shall try to break"
         event = subject.mechanism.event(at=at)
+        if isinstance(event, Repeat | Compose):
+            _claims_cover_the_sum(case, event, claims)
+            continue
         rules = case.registry.rules_for(type(event))
         assert rules, f"no loss rule speaks of {type(event).__name__}: register one by the hook dpkit_loss_rules"
         for claim in claims:
@@ -43,6 +47,18 @@ def claims_are_what_the_rules_give(case: MechanismCase) -> None:
             assert claim.loss in proved, (
                 f"the claim {claim.loss!r} under {claim.neighbours} is not what any proved loss rule gives for {event!r}"
             )
+
+
+def _claims_cover_the_sum(case: MechanismCase, event: Event, claims: Sequence[Claim]) -> None:
+    """Of a release that is several events, what is claimed is no less than their sum by basic composition."""
+    basic = case.registry.accountant("pure")
+    for claim in claims:
+        assert isinstance(claim.loss, PureDP | ApproxDP), f"of several events, basic composition gives no {claim.loss!r}"
+        priced = assess(event, accountant=basic, registry=case.registry, neighbours=claim.neighbours, accept=frozenset())
+        delta = claim.loss.delta if isinstance(claim.loss, ApproxDP) else 0.0
+        assert priced.epsilon(delta=delta) <= claim.loss.epsilon * (1.0 + 1e-12), (
+            f"the claim {claim.loss!r} under {claim.neighbours} is below what its events cost together"
+        )
 
 
 def price_grows_with_distance(case: MechanismCase) -> None:

@@ -8,6 +8,7 @@ from mechanisms.profiles import exact_delta
 
 import dpkit
 from dpkit import Exponential
+from dpkit.mechanisms.exponential import BoundedRangePair
 
 
 def test_bounded_range_beats_the_pure_price_of_many_choices():
@@ -45,6 +46,7 @@ def test_monotone_scores_are_cheaper_under_add_remove_only():
     assert {claim.loss for claim in mechanism.claims(at=dpkit.linf(1.0), neighbours=dpkit.Neighbours.REPLACE_ONE)} == {
         dpkit.PureDP(epsilon=2.0),
         dpkit.ZCDP(rho=0.5),
+        BoundedRangePair(range=2.0),
     }
 
 
@@ -67,3 +69,37 @@ def test_what_is_no_index_is_impossible():
     assert np.isneginf(found).tolist() == [True, False, False, True, True]
     assert np.isneginf(Exponential(scale=1.0).log_density([0.5, math.nan, math.inf], [1.0, 2.0])).all()
     assert Exponential(scale=1.0).log_density([True, False], [1.0, 2.0]).shape == (2,), "no mask, but two indices"
+
+
+@pytest.mark.parametrize("width", [1e-3, 0.3, 1.0, 6.0])
+def test_the_pair_of_a_range_is_the_worst_of_two_losses_and_no_worse(width):
+    epsilons = np.linspace(-1.2 * width, 1.2 * width, 25)
+    tops = np.linspace(0.0, width, 40_001)[:, None]
+    above = -np.expm1(tops - width) / -np.expm1(-width)
+    profiles = above * np.maximum(0.0, -np.expm1(epsilons - tops))
+    profiles += (1.0 - above) * np.maximum(0.0, -np.expm1(epsilons - tops + width))
+    direction = BoundedRangePair(range=width).forward()
+    assert direction.profile(epsilons)[0] == pytest.approx(profiles.max(axis=0), rel=1e-7, abs=1e-12 * width)
+    losses = np.linspace(-width, width, 200_001)
+    weights = np.exp(0.5 * losses) / np.sum(np.exp(0.5 * losses))
+    for place, epsilon in enumerate(epsilons):
+        known = float(np.sum(weights * np.maximum(0.0, -np.expm1(epsilon - losses))))
+        assert known == pytest.approx(direction.profile(epsilons)[0][place], rel=1e-3, abs=1e-4 * width)
+        under_q = float(np.sum(weights * np.exp(-losses) * (losses > epsilon)))
+        assert under_q == pytest.approx(direction.slope(epsilons)[place], abs=1e-4)
+    moment = np.log(np.sum(weights * np.exp(1.7 * losses)))
+    assert direction.log_moment(np.array([1.7 + 0j]))[0].real == pytest.approx(moment, abs=1e-4)
+
+
+def test_many_choices_never_cost_more_than_the_pair_says():
+    """Two choices one after the other: all nine outcomes of the worst scores, against the composed pair."""
+    scale, width = 2.0, 1.0
+    log_p = Exponential(scale=scale).log_density(np.arange(3), [0.0, 0.0, 0.0])
+    event = Exponential(scale=scale).event(at=dpkit.linf(1.0))
+    guarantee = dpkit.account(dpkit.Repeat(event=event, times=2), "pld")
+    for moved in ([1.0, -1.0, -1.0], [1.0, 1.0, -1.0], [1.0, 0.0, -1.0]):
+        log_q = Exponential(scale=scale).log_density(np.arange(3), moved)
+        both_p, both_q = ((one[:, None] + one[None, :]).ravel() for one in (log_p, log_q))
+        for epsilon in (0.1, 0.5, 1.0, 1.5):
+            assert exact_delta(both_p, both_q, epsilon) <= guarantee.delta(epsilon=epsilon)
+    assert guarantee.epsilon(delta=1e-3) < 2.0 * width

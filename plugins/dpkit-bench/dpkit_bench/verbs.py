@@ -190,6 +190,22 @@ def keys(*, people: int, quick: bool) -> list[Section]:
 
 
 @measurement(
+    "quantiles",
+    runs=Size(1_000, 5, "Runs of each setting."),
+)
+def quantiles(*, runs: int, quick: bool) -> list[Section]:
+    """How far the ranks of quantiles are off: by choice, and from a tree of counts, at an equal (epsilon, delta).
+
+    Example: dpkit bench quantiles --into docs/benchmarks.md
+    """
+    from dpkit_bench.quantile_ranks import as_markdown, measure_ranks
+    from dpkit_bench.tables import Section
+
+    rows = measure_ranks(runs)
+    return [Section(name="quantiles", rows=rows, table=as_markdown(rows))]
+
+
+@measurement(
     "noise",
     draws=Size(1_000_000, 2_000, "Samples of dpkit and numpy in one run."),
     peer_draws=Size(10_000, 20, "Samples of the slower peers."),

@@ -96,10 +96,18 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
     depth = Parameter(
         name="depth",
         kind="integer",
-        doc="The range is cut into 2**depth equal cells. More of them cost a little accuracy and give a finer answer.",
+        doc="The range is cut into 2**depth equal cells: 12 where quantiles are chosen, 10 in a tree, fewer in many groups.",
         minimum=1,
         maximum=count_tree.DEEPEST,
-        default=10,
+        default=None,
+        examples=(4,),
+    )
+    choice = Parameter(
+        name="mechanism",
+        kind="mechanism",
+        doc="`exponential`: quantiles are chosen. Noise for counts: they are read from a tree. Else the better of both.",
+        default=None,
+        examples=("exponential", "gaussian", "laplace", "discrete-gaussian", "discrete-laplace"),
     )
     columns = Parameter(name="columns", kind="texts", doc="Declared columns of numbers.", examples=(("x", "y"),))
     category_column = Parameter(name="column", kind="text", doc="A declared category, or a boolean.", examples=("c",))
@@ -125,10 +133,10 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
         statistic("mean", "The mean of a column.", averages.mean, _column(), weight, continuous),
         statistic("variance", "The variance of a column.", averages.variance, _column(), continuous),
         statistic("proportion", "The share of a level, or of true.", averages.proportion, category_column, level, any_noise),
-        statistic("median", "The median of a column.", quantiles.median, _column(), depth, any_noise),
+        statistic("median", "The median of a column.", quantiles.median, _column(), depth, choice),
         statistic("correlation", "The correlation of two columns.", covariances.correlation, columns, continuous),
         statistic("histogram", "Counts by level, or between edges.", histogram, _column(), edges, any_noise),
-        statistic("quantiles", "Several quantiles.", quantiles.quantiles, _column(), probabilities, depth, any_noise),
+        statistic("quantiles", "Several quantiles.", quantiles.quantiles, _column(), probabilities, depth, choice),
         statistic("covariance", "A covariance matrix.", covariances.covariance, columns, continuous),
     ]
 

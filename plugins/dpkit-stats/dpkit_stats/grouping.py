@@ -12,7 +12,7 @@ import dpkit
 from dpkit.authoring import text_code
 from dpkit_stats.columns import count_is_free
 from dpkit_stats.noise_errors import NoiseErrors, each_of
-from dpkit_stats.one_release import CONFIDENCE, OneRelease, Statistic, StatisticState
+from dpkit_stats.one_release import CONFIDENCE, BringsNoise, OneRelease, Statistic, StatisticState, named_error
 from dpkit_stats.results import Answer, Cell, GroupTable, TabledAnswer
 from dpkit_stats.scaling import Array
 from dpkit_stats.undeclared_keys import KeyNoise, key_advice, key_noise, released_keys
@@ -37,8 +37,10 @@ class Grouped:
         totals = np.asarray(released, dtype=np.float64)
         if self.total is not None:
             totals = totals + (self.total - math.fsum(totals.ravel().tolist())) / totals.size
-        shaped = totals.reshape(*self.groups.shape, *self.statistic.query.shape)
+        shaped = totals.reshape(*self.groups.shape, *self._released_shape)
         count = len(self.groups.columns)
+        if isinstance(self.statistic, BringsNoise):  # choices do not add up
+            return self._table(shaped, tuple(range(count)), errors, confidence)
         margins = [kept for size in range(count - 1, -1, -1) if size < 2 for kept in combinations(range(count), size)]
         return self._table(
             shaped,
@@ -53,6 +55,11 @@ class Grouped:
         each = None if rows is None else max(1, rows // self.groups.count)
         return self.statistic.error(errors, each_of(self.groups.count, confidence), each)
 
+    @property
+    def _released_shape(self) -> tuple[int, ...]:
+        """What comes out of one cell."""
+        return self.statistic.released_shape if isinstance(self.statistic, BringsNoise) else self.statistic.query.shape
+
     def _table(
         self,
         shaped: Array,
@@ -64,7 +71,7 @@ class Grouped:
     ) -> GroupTable:
         """By these columns, the others added up."""
         summed = tuple(place for place in range(len(self.groups.columns)) if place not in kept)
-        totals = shaped.sum(axis=summed).reshape(-1, *self.statistic.query.shape)
+        totals = shaped.sum(axis=summed).reshape(-1, *self._released_shape)
         together = self.groups.count // totals.shape[0]
         is_public = self.total is not None and not kept and not self.statistic.query.shape  # the number of all rows
         over = NoiseErrors(noise=errors.noise, cells=0 if is_public else together)
@@ -141,9 +148,10 @@ class KeyedRelease:
             return GroupTable(columns=found.columns, rows=(), confidence=CONFIDENCE)
         return self._table(state.keys).result(state.cells)
 
-    def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float:
+    def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float | dict[str, float]:
         """Of one cell, where the number of its rows does not matter; else nobody can say."""
-        return self.statistic.error(NoiseErrors(noise=self._table(_NO_KEYS).noise(noise)), confidence, None)
+        errors = NoiseErrors(noise=self._table(_NO_KEYS).noise(noise))
+        return named_error(self.statistic, self.statistic.error(errors, confidence, None))
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """Which keys to expect."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,48 @@ class Statistic(Protocol):
         ...
 
 
+IN_RANK = "rank, in rows"
+"""What the error of a quantile is in: by how many rows its rank is off."""
+
+
+@runtime_checkable
+class NamesItsError(Protocol):
+    """A statistic whose error is not in the units of its answer."""
+
+    @property
+    def error_in(self) -> str:
+        """What it is in."""
+        ...
+
+
+def named_error(statistic: object, error: float) -> float | dict[str, float]:
+    """The error as `accuracy` gives it: with its name, where it is not in the units of the answer."""
+    own = getattr(statistic, "statistic", statistic)  # that of each cell, in groups
+    return {own.error_in: error} if isinstance(own, NamesItsError) else error
+
+
+class NoiseAt(Protocol):
+    """Noise up to its size."""
+
+    def at(self, multiplier: float) -> dpkit.Mechanism:
+        """The mechanism at this noise multiplier."""
+        ...
+
+
+@runtime_checkable
+class BringsNoise(Protocol):
+    """A statistic with a mechanism of its own, whose outputs are no noisy totals: of another shape, and not to be added up."""
+
+    @property
+    def released_shape(self) -> tuple[int, ...]:
+        """What comes out of one group."""
+        ...
+
+    def noise(self, setting: dpkit.Setting, query: dpkit.Query) -> NoiseAt:
+        """For its query, or that of all groups."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticState:
     """The noise multiplier, and what was released, if anything."""
@@ -52,10 +94,15 @@ class OneRelease:
     statistic: Statistic
     mechanism: dpkit.Choice
     beside: dpkit.Query | None = None
-    _scaled: tuple[dpkit.ScaledNoise, ...] = field(init=False, repr=False)
+    _scaled: tuple[NoiseAt, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        scaled = tuple(dpkit.noise_for(self.setting, query, self.mechanism) for query in self._queries())
+        own = getattr(self.statistic, "statistic", self.statistic)  # that of each cell, in groups
+        scaled: tuple[NoiseAt, ...]
+        if isinstance(own, BringsNoise):
+            scaled = tuple(own.noise(self.setting, query) for query in self._queries())
+        else:
+            scaled = tuple(dpkit.noise_for(self.setting, query, self.mechanism) for query in self._queries())
         object.__setattr__(self, "_scaled", scaled)
 
     def plan(self, noise: float) -> dpkit.Event:
@@ -83,13 +130,14 @@ class OneRelease:
         found: Answer = self.statistic.answer(state.released, NoiseErrors(noise=self._noise(state.noise)), CONFIDENCE)
         return found
 
-    def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float:
+    def accuracy(self, noise: float, confidence: float = CONFIDENCE, *, rows: int | None = None) -> float | dict[str, float]:
         """The error to expect of the noise with this confidence, before anything is spent and without a look at the data.
 
-        Where the number of rows matters, it is `rows`, or the declared size; without either nobody can say: infinity.
+        Where the number of rows matters, it is `rows`, or the declared size; without either nobody can say: infinity. An error
+        that is not in the units of the answer is named: {"rank, in rows": 12.0}.
         """
         known = self.setting.size if rows is None else rows
-        return self.statistic.error(NoiseErrors(noise=self._noise(noise)), confidence, known)
+        return named_error(self.statistic, self.statistic.error(NoiseErrors(noise=self._noise(noise)), confidence, known))
 
     def _queries(self) -> list[dpkit.Query]:
         return [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]

@@ -1,19 +1,24 @@
-"""Several quantiles from one release: a tree of counts, made consistent, and read where the counts reach each probability."""
+"""Quantiles: few are chosen by exponential mechanisms; many are read from a tree of counts, made consistent, where the counts
+reach each probability.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 import dpkit
 from dpkit.authoring import AnyAlgorithm
+from dpkit_stats.chosen_quantiles import ChoiceNoise, ChosenQuantiles, cells_of, cells_query
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.count_tree import consistent_leaves, rank_norm, rising, tree_query, worst_prefix
 from dpkit_stats.grouping import released
 from dpkit_stats.noise_errors import NoiseErrors
-from dpkit_stats.results import Average, Quantiles
+from dpkit_stats.one_release import CONFIDENCE, IN_RANK, OneRelease
+from dpkit_stats.results import MiddleValue, Quantiles
 from dpkit_stats.scaling import Array, Interval
 
 
@@ -26,6 +31,7 @@ class QuantilesOfTree:
     depth: int
     probabilities: tuple[float, ...]
     size: int | None
+    error_in: ClassVar[str] = IN_RANK
 
     def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Quantiles:
         """Monotone in the probability, and within the bounds."""
@@ -47,16 +53,15 @@ class QuantilesOfTree:
             estimates=units(asked),
             lower=units(asked - error, beyond=-step) if error < 1.0 else (self.bounds.lower,) * len(asked),
             upper=units(asked + error, beyond=step) if error < 1.0 else (self.bounds.upper,) * len(asked),
-            error=error,
+            rank_error=self._prefix_error(errors, confidence),
             confidence=confidence,
             resolution=2.0 * self.bounds.half / 2**self.depth,
             count=count,
         )
 
     def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
-        """In rank, with this number of rows."""
-        known = self.size if self.size is not None else rows
-        return 1.0 if known is None else self._error(errors, confidence, known)
+        """In rank, in rows."""
+        return self._prefix_error(errors, confidence)
 
     def _error(self, errors: NoiseErrors, confidence: float, count: float) -> float:
         """The error of a rank over the count."""
@@ -81,31 +86,78 @@ class QuantilesOfTree:
 class Median:
     """The quantile at one half, as one number."""
 
-    tree: QuantilesOfTree
+    of: QuantilesOfTree
+    error_in: ClassVar[str] = IN_RANK
 
     @property
     def query(self) -> dpkit.Query:
-        """That of the tree."""
-        return self.tree.query
+        """That of the quantiles."""
+        return self.of.query
 
-    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Average:
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> MiddleValue:
         """The one row of the quantiles."""
-        found = self.tree.answer(released, errors, confidence)
-        ((estimate,), (lower,), (upper,)) = found.estimates, found.lower, found.upper
-        error = max(upper - estimate, estimate - lower)
-        return Average(estimate=estimate, lower=lower, upper=upper, error=error, confidence=confidence, count=found.count)
+        return _middle(self.of.answer(released, errors, confidence))
 
     def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
-        """In rank."""
-        return self.tree.error(errors, confidence, rows)
+        """In rank, in rows."""
+        return self.of.error(errors, confidence, rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenMedian:
+    """The quantile at one half as it was chosen, as one number."""
+
+    of: ChosenQuantiles
+    error_in: ClassVar[str] = IN_RANK
+
+    @property
+    def query(self) -> dpkit.Query:
+        """That of the quantiles."""
+        return self.of.query
+
+    @property
+    def released_shape(self) -> tuple[int, ...]:
+        """That of the quantiles."""
+        return self.of.released_shape
+
+    def noise(self, setting: dpkit.Setting, query: dpkit.Query) -> ChoiceNoise:
+        """That of the quantiles."""
+        return self.of.noise(setting, query)
+
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> MiddleValue:
+        """The one row of the quantiles."""
+        return _middle(self.of.answer(released, errors, confidence))
+
+    def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
+        """In rank, in rows."""
+        return self.of.error(errors, confidence, rows)
+
+
+def _middle(found: Quantiles) -> MiddleValue:
+    ((estimate,), (lower,), (upper,)) = found.estimates, found.lower, found.upper
+    return MiddleValue(
+        estimate=estimate,
+        lower=lower,
+        upper=upper,
+        rank_error=found.rank_error,
+        confidence=found.confidence,
+        resolution=found.resolution,
+        count=found.count,
+    )
 
 
 def median(
-    setting: dpkit.Setting, *, column: str, depth: int, mechanism: dpkit.Choice, by: dpkit.Groups | None = None
+    setting: dpkit.Setting,
+    *,
+    column: str,
+    depth: int | None,
+    mechanism: dpkit.Choice | None,
+    by: dpkit.Groups | None = None,
 ) -> AnyAlgorithm:
     """The median of a column, over the rows that have a value."""
-    statistic = Median(tree=_tree(setting, column, (0.5,), depth, by, where="median"))
-    return released(setting, statistic, mechanism, by)
+    found = _statistic(setting, column, (0.5,), depth, mechanism, by, where="median")
+    statistic = ChosenMedian(of=found) if isinstance(found, ChosenQuantiles) else Median(of=found)
+    return released(setting, statistic, mechanism or _TREE, by)
 
 
 def quantiles(
@@ -113,20 +165,65 @@ def quantiles(
     *,
     column: str,
     probabilities: tuple[float, ...],
-    depth: int,
-    mechanism: dpkit.Choice,
+    depth: int | None,
+    mechanism: dpkit.Choice | None,
     by: dpkit.Groups | None = None,
 ) -> AnyAlgorithm:
     """Several quantiles of a column, over the rows that have a value."""
     if not probabilities or len(set(probabilities)) != len(probabilities):
         allowed = "numbers between 0 and 1 that differ, at least one"
         raise dpkit.InvalidValueError(field="probabilities", found=probabilities, allowed=allowed, where="quantiles")
-    return released(setting, _tree(setting, column, probabilities, depth, by, where="quantiles"), mechanism, by)
+    statistic = _statistic(setting, column, probabilities, depth, mechanism, by, where="quantiles")
+    return released(setting, statistic, mechanism or _TREE, by)
+
+
+_TREE = dpkit.Choice(name="gaussian")
+
+
+def _statistic(
+    setting: dpkit.Setting,
+    column: str,
+    asked: tuple[float, ...],
+    depth: int | None,
+    mechanism: dpkit.Choice | None,
+    by: dpkit.Groups | None,
+    *,
+    where: str,
+) -> QuantilesOfTree | ChosenQuantiles:
+    """By choice where that was asked for, or where nothing was and its error is the smaller one at the same zCDP; or a tree."""
+    bounds = number_range(setting, column, where=where)
+    if mechanism is not None and mechanism.name != _EXPONENTIAL:
+        return _tree(setting, column, bounds, asked, depth, by)
+    if mechanism is not None and mechanism.given:
+        allowed = f"{_EXPONENTIAL} without parameters: the plan chooses them"
+        raise dpkit.InvalidValueError(field="mechanism", found=str(mechanism), allowed=allowed, where=where)
+    cells = cells_of(setting, column, bounds, depth, by.count if by and by.keys is None else 1)
+    chosen = ChosenQuantiles(query=cells_query(column, cells), cells=cells, probabilities=asked)
+    tree = _tree(setting, column, bounds, asked, depth, by)
+    if mechanism is not None or _error_of(setting, chosen) <= _error_of(setting, tree):
+        return chosen
+    return tree
+
+
+_EXPONENTIAL = "exponential"
+
+
+def _error_of(setting: dpkit.Setting, statistic: QuantilesOfTree | ChosenQuantiles) -> float:
+    noise = OneRelease(setting=setting, statistic=statistic, mechanism=_TREE).noise(1.0)
+    return statistic.error(NoiseErrors(noise=noise), CONFIDENCE, None)
 
 
 def _tree(
-    setting: dpkit.Setting, column: str, asked: tuple[float, ...], depth: int, by: dpkit.Groups | None, *, where: str
+    setting: dpkit.Setting,
+    column: str,
+    bounds: Interval,
+    asked: tuple[float, ...],
+    depth: int | None,
+    by: dpkit.Groups | None,
 ) -> QuantilesOfTree:
-    bounds, size = number_range(setting, column, where=where), None if by else public_count(setting, (column,))
-    query = tree_query(column, bounds, depth)
-    return QuantilesOfTree(query=query, bounds=bounds, depth=depth, probabilities=asked, size=size)
+    cut, size = _DEPTH if depth is None else depth, None if by else public_count(setting, (column,))
+    query = tree_query(column, bounds, cut)
+    return QuantilesOfTree(query=query, bounds=bounds, depth=cut, probabilities=asked, size=size)
+
+
+_DEPTH = 10

@@ -132,35 +132,77 @@ class Histogram:
 class Quantiles:
     """A value for each probability, in the order in which they were asked for.
 
-    `lower` and `upper` are in the units of the column, and hold for all probabilities at once. `error` says the same in rank:
-    up to `resolution`, the share of rows below an estimate is within `error` of its probability.
+    `lower` and `upper` are in the units of the column, and hold for all probabilities at once. `rank_error` says the same in
+    rank, and is what a plan states: up to `resolution`, the rows below an estimate are by at most so many more or fewer than
+    the probability says. `count` is known where counts were released.
     """
 
     probabilities: tuple[float, ...]
     estimates: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    error: float
+    rank_error: float
     confidence: float
     resolution: float
-    count: float
+    count: float | None = None
     about: str = NOISE
+
+    @property
+    def error(self) -> float:
+        """In rank, in rows."""
+        return self.rank_error
 
     def heads(self) -> tuple[str, ...]:
         """The probability."""
         return ("probability",)
 
     def notes(self) -> tuple[str, ...]:
-        """How many rows."""
-        return ("count",)
+        """How many rows, where that came out."""
+        return () if self.count is None else ("count",)
 
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """One row a probability."""
         named = zip(self.probabilities, self.estimates, self.lower, self.upper, strict=True)
-        return tuple((*row, self.count) for row in named)
+        return tuple((*row,) if self.count is None else (*row, self.count) for row in named)
 
     def to_dict(self) -> dict[str, object]:
         """Plain numbers and lists."""
+        return _plain(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiddleValue:
+    """A median. `lower` and `upper` are in the units of the column; `rank_error`, which a plan states, is in rows of rank."""
+
+    estimate: float
+    lower: float
+    upper: float
+    rank_error: float
+    confidence: float
+    resolution: float
+    count: float | None = None
+    about: str = NOISE
+
+    @property
+    def error(self) -> float:
+        """In rank, in rows."""
+        return self.rank_error
+
+    def heads(self) -> tuple[str, ...]:
+        """One row."""
+        return ()
+
+    def notes(self) -> tuple[str, ...]:
+        """How many rows, where that came out."""
+        return () if self.count is None else ("count",)
+
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """One row."""
+        found = (self.estimate, self.lower, self.upper)
+        return (found if self.count is None else (*found, self.count),)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain numbers."""
         return _plain(self)
 
 
@@ -214,8 +256,9 @@ class Covariance:
         return _plain(self)
 
 
-def _plain(result: Total | Average | Histogram | Quantiles | Covariance | GroupTable) -> dict[str, object]:
-    return {field.name: _listed(getattr(result, field.name)) for field in fields(result)}
+def _plain(result: Total | Average | Histogram | Quantiles | MiddleValue | Covariance | GroupTable) -> dict[str, object]:
+    named = {field.name: getattr(result, field.name) for field in fields(result)}
+    return {name: _listed(value) for name, value in named.items() if value is not None}
 
 
 def _listed(value: object) -> object:

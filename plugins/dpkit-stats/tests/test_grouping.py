@@ -58,7 +58,8 @@ def test_every_cell_is_the_statistic_of_its_rows(name, relation):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_margins_are_the_statistic_of_more_rows_and_agree_with_the_cells(name):
-    found = run(name, TABLE, setting(), by=BY, **ASKED[name])
+    adding = {"mechanism": "gaussian"} if name == "quantiles" else {}  # quantiles that were chosen do not add up
+    found = run(name, TABLE, setting(), by=BY, **ASKED[name], **adding)
     by_level, by_side, whole = found.margins
     assert (by_level.columns[0], by_side.columns[0]) == ("c", "y")
     close = 0.05 if name == "quantiles" else 1e-4

@@ -1,0 +1,178 @@
+"""Few quantiles by exponential mechanisms: each is chosen among places of the range, by how many rows lie below them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+import dpkit
+from dpkit.authoring import finite_number
+from dpkit_stats.counting import norms
+from dpkit_stats.noise_errors import NoiseErrors, each_of, laplace_combination
+from dpkit_stats.one_release import CONFIDENCE, IN_RANK
+from dpkit_stats.results import Quantiles
+from dpkit_stats.scaling import Array, Interval
+
+BECAUSE = dpkit.Citation(key="dpkit", locator="docs/proofs/quantiles.md")
+STEPS = 16
+"""In how many places within a cell a quantile can be."""
+_ENTRIES = 2**18
+"""How many counts a table of groups may hold, about."""
+_FINEST, _COARSEST = 12, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeCells:
+    """RangeCells of equal width that cover the range of a column; of a column of few whole numbers, one cell a number."""
+
+    bounds: Interval
+    count: int
+    whole: bool = False
+
+    @property
+    def width(self) -> float:
+        """Of one cell."""
+        return 1.0 if self.whole else 2.0 * self.bounds.half / self.count
+
+    def of(self, values: Array) -> npt.NDArray[np.int64]:
+        """The cell of each value. Elementwise, so a row's cell is its own."""
+        if self.whole:
+            known = np.where(np.isnan(values), self.bounds.lower, values)
+            place = np.rint(np.clip(known, self.bounds.lower, self.bounds.upper) - self.bounds.lower)
+        else:
+            place = np.floor((self.bounds.unit(values) + 1.0) / 2.0 * self.count)
+        return np.clip(place, 0, self.count - 1).astype(np.int64)
+
+    def value(self, cells: float) -> float:
+        """The value so many cells from the left, within the bounds."""
+        if self.whole:
+            return float(np.clip(self.bounds.lower + math.ceil(cells - 1.0), self.bounds.lower, self.bounds.upper))
+        return self.bounds.value(2.0 * cells / self.count - 1.0)
+
+
+def cells_of(setting: dpkit.Setting, column: str, bounds: Interval, depth: int | None, groups: int) -> RangeCells:
+    """As fine as `depth` says, or as a table of so many groups allows; few whole numbers have a cell each."""
+    finest = max(_COARSEST, min(_FINEST, int(math.log2(_ENTRIES / groups)))) if depth is None else depth
+    schema = getattr(setting, "schema", None)
+    whole = schema is not None and getattr(schema.select((column,))[0], "whole", False)
+    numbers = bounds.upper - bounds.lower + 1.0
+    if whole and numbers <= 2**finest:
+        return RangeCells(bounds=bounds, count=int(numbers), whole=True)
+    return RangeCells(bounds=bounds, count=2**finest)
+
+
+def cells_query(column: str, cells: RangeCells) -> dpkit.Query:
+    """How many rows lie in each cell. A row is in one."""
+
+    def rows(block: Array) -> Array:
+        found = np.zeros((block.shape[0], cells.count))
+        found[np.arange(block.shape[0]), cells.of(block[:, 0])] = 1.0
+        return found
+
+    def block_sum(block: Array) -> Array:
+        return np.bincount(cells.of(block[:, 0]), minlength=cells.count).astype(np.float64)
+
+    return dpkit.Query(
+        name="ranks",
+        columns=(column,),
+        rows=rows,
+        block_sum=block_sum,
+        shape=(cells.count,),
+        grid=1.0,
+        bound=1.0,
+        sensitivity=norms(one=(1.0, 1.0), replaced=(2.0, 2.0) if cells.count > 1 else (0.0, 0.0)),
+        because=BECAUSE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceNoise:
+    """The exponential mechanisms of one query, up to their scale. `moved` is how far a neighbour moves the counts, in L1.
+
+    At a noise multiplier m it costs as much zCDP as Gaussian noise of m times its sensitivity: 1 / (2 m^2).
+    """
+
+    probabilities: tuple[float, ...]
+    steps: int
+    moved: float
+    groups: int
+
+    def at(self, multiplier: float) -> dpkit.ExponentialQuantiles:
+        """The mechanism at this multiplier; intervals of all groups and probabilities hold at once."""
+        wanted = finite_number(multiplier, field="noise", where="quantiles", minimum=0.0, strict=True)
+        levels = len(self.probabilities).bit_length() + 1
+        scale = max(0.5 * wanted * self.moved * math.sqrt(levels), 2.0**-20)
+        return dpkit.ExponentialQuantiles(
+            scale=scale, probabilities=self.probabilities, reach=_reach(self.probabilities, self.groups), steps=self.steps
+        )
+
+
+@lru_cache(maxsize=256)
+def _reach(probabilities: tuple[float, ...], groups: int) -> tuple[float, ...]:
+    """How many scales of rows intervals go to either side: what the rank of a quantile and that of an end are off together."""
+    unit = dpkit.ExponentialQuantiles(scale=1.0, probabilities=probabilities, reach=(0.0,) * len(probabilities))
+    confidence = each_of(groups * len(probabilities), CONFIDENCE)
+    return tuple(laplace_combination((*own, unit.end_scale), 1, confidence) for own in unit.rank_errors())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenQuantiles:
+    """Quantiles as they were chosen, in the units of the column, in the order in which they were asked for."""
+
+    query: dpkit.Query
+    cells: RangeCells
+    probabilities: tuple[float, ...]
+    error_in: ClassVar[str] = IN_RANK
+
+    @property
+    def increasing(self) -> tuple[float, ...]:
+        """The probabilities in the order in which they are released."""
+        return tuple(sorted(self.probabilities))
+
+    @property
+    def released_shape(self) -> tuple[int, ...]:
+        """What comes out of one group."""
+        return (len(self.probabilities), 3)
+
+    def noise(self, setting: dpkit.Setting, query: dpkit.Query) -> ChoiceNoise:
+        """That of the query, which is this statistic's own or that of all groups."""
+        (moved,) = [distance.value for distance in setting.distances(query) if distance.metric == "l1"]
+        groups = query.shape[0] if len(query.shape) == 2 else 1
+        return ChoiceNoise(probabilities=self.increasing, steps=STEPS, moved=moved, groups=groups)
+
+    def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Quantiles:
+        """Places as values; intervals go to the edges of cells, within which nobody knows where rows are."""
+        steps, most = STEPS, STEPS * self.cells.count
+        chosen, lower, upper = (np.clip(np.asarray(released, dtype=np.float64)[:, side], 0, most) for side in range(3))
+        chosen = np.maximum.accumulate(chosen)
+        for place in range(1, len(chosen)):  # an end halfway to the next quantile may lie further away
+            if 2.0 * lower[place] <= chosen[place] + chosen[place - 1] + 1.0:
+                lower[place] = lower[place - 1]
+        for place in range(len(chosen) - 2, -1, -1):
+            if 2.0 * upper[place] >= chosen[place] + chosen[place + 1] - 1.0:
+                upper[place] = upper[place + 1]
+        order = [self.increasing.index(one) for one in self.probabilities]
+        low, high = np.floor(np.minimum(lower, chosen) / steps), np.ceil(np.maximum(upper, chosen) / steps)
+        if self.cells.whole:
+            low = low + 1.0  # the number whose cell begins there
+        return Quantiles(
+            probabilities=self.probabilities,
+            estimates=tuple(self.cells.value(float(chosen[place] / steps)) for place in order),
+            lower=tuple(self.cells.value(float(low[place])) for place in order),
+            upper=tuple(self.cells.value(float(high[place])) for place in order),
+            rank_error=self.error(errors, confidence, None),
+            confidence=confidence,
+            resolution=self.cells.width,
+        )
+
+    def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
+        """In rank, in rows: of all probabilities at once, where rows lie close together beside the noise."""
+        noise = errors.noise
+        assert isinstance(noise, dpkit.ExponentialQuantiles)
+        each = each_of(len(self.probabilities), confidence)
+        return max(laplace_combination(sizes, 1, each) for sizes in noise.rank_errors())
