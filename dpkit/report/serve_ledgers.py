@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dpkit.errors import DpkitError, MissingExtraError
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.report.found_audits import audits_of
 from dpkit.report.ledger_page import content_policy, ledger_page
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _HEADERS = {
 }
 
 
-def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: Sequence[str] = ()) -> Starlette:
+def ledger_application(places: Sequence[str], *, hosts: Sequence[str]) -> Starlette:
     """The application: `/` is the page. Requests for other hosts are refused: no other site can ask for a reader."""
     try:
         from starlette.applications import Starlette
@@ -42,7 +41,7 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: S
         try:
             with ExitStack() as stack:
                 ledgers = [stack.enter_context(Ledger.open(place, read_only=True)) for place in places]
-                return HTMLResponse(ledger_page(ledgers, audits=audits_of(audits)), headers=headers)
+                return HTMLResponse(ledger_page(ledgers), headers=headers)
         except DpkitError as error:  # its message holds no data
             return PlainTextResponse(f"{error}\n", status_code=503, headers=headers)
 
@@ -50,9 +49,9 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: S
     return Starlette(routes=[Route("/", show, methods=["GET"])], middleware=[trusted])
 
 
-def serve_ledgers(places: Sequence[str], *, host: str, port: int, audits: Sequence[str] = ()) -> None:
+def serve_ledgers(places: Sequence[str], *, host: str, port: int) -> None:
     """Serve the page until interrupted."""
-    application = ledger_application(places, hosts=sorted({host, "localhost", "127.0.0.1", "[::1]"}), audits=audits)
+    application = ledger_application(places, hosts=sorted({host, "localhost", "127.0.0.1", "[::1]"}))
     try:
         import uvicorn
     except ImportError:

@@ -13,6 +13,10 @@ def __getattr__(name: str) -> object:
         from dpkit_irls.bounded.estimand import estimand_of
 
         return estimand_of
+    if name == "class_estimand_of":
+        from dpkit_irls.bounded.class_estimand import class_estimand_of
+
+        return class_estimand_of
     if name == "PrivateRobustRegressor":
         from dpkit_irls.estimator.estimator import PrivateRobustRegressor
 

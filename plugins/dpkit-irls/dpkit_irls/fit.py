@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit_irls.bounded.scaled_rows import Frame
-from dpkit_irls.loss import HUBER, LinkScore, ResidualScore
+from dpkit_irls.loss import HUBER, LinkScore, RobustScore
 
 Array = npt.NDArray[np.float64]
 
@@ -19,7 +19,7 @@ class Fit:
 
     Standard errors are estimates from released values, of the noise and of sampling together, about the `estimand`, which is a
     sentence: the value of 1.96 of them either way is a 95% interval. Empty where a form has none. `frame`, `threshold`,
-    `link` and `score` are the released values that the estimand is made of, for `estimand_of`.
+    `link`, `score`, `ridge` and `ridge_slope` are what the estimand is made of, for `estimand_of`.
     """
 
     form: str
@@ -35,7 +35,9 @@ class Fit:
     threshold: float | None = None
     frame: Frame | None = field(default=None, repr=False, compare=False)
     link: LinkScore | None = field(default=None, repr=False, compare=False)
-    score: ResidualScore = field(default=HUBER, repr=False, compare=False)
+    score: RobustScore = field(default=HUBER, repr=False, compare=False)
+    ridge: float = 0.0
+    ridge_slope: float = 1.0
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Post-processing."""
@@ -43,7 +45,11 @@ class Fit:
 
     def as_json(self) -> dict[str, object]:
         """Everything but the frame and the scores, which are for computing."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("frame", "link", "score")}
+        return {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in ("frame", "link", "score", "ridge_slope")
+        }
 
 
 def solved(matrix: Array, vector: Array, fallback: Array) -> Array:

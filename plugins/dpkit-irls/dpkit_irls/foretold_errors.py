@@ -116,10 +116,9 @@ def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) 
     for run in range(FITS):
         rng = np.random.default_rng([2026, run])
         block = made_up(setting, columns, rows, rng, shares=algorithm.shares, target=algorithm.family.target)
-        found.append(small.known(last_state(small, noise / over, block, rng), rows_over=over).errors)
-    widths = float(ndtri(0.5 + confidence / 2.0)) * np.mean(np.array(found), axis=0)
-    names = [*algorithm.entries, *(["intercept"] if algorithm.intercept else [])]
-    return {f"{name}{MADE_UP}": float(width) for name, width in zip(names, widths, strict=True)}
+        found.append(small.stated_errors(last_state(small, noise / over, block, rng), rows_over=over))
+    per = float(ndtri(0.5 + confidence / 2.0))
+    return {f"{name}{MADE_UP}": per * float(np.mean([each[name] for each in found])) for name in found[0]}
 
 
 def made_up(
@@ -150,6 +149,8 @@ def made_up(
     signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
     if target == "yes or no":
         return np.column_stack([block, rng.random(rows) < 1.0 / (1.0 + np.exp(-signal))])
+    if target == "class":
+        return np.column_stack([block, _classes(standard, len(setting.levels(columns[-1])), rng)])
     low, high = setting.range(columns[-1])
     if target == "count":
         middle = min(max(0.1 * high, 0.5), 20.0)
@@ -157,6 +158,12 @@ def made_up(
     half = 0.5 * high - 0.5 * low
     y = low + half + half * PART * (signal + rng.normal(size=rows))
     return np.column_stack([block, np.clip(y, low, high)])
+
+
+def _classes(standard: Array, classes: int, rng: np.random.Generator) -> Array:
+    """The class whose predictor, a line of its own plus Gumbel's noise, is the largest."""
+    lines = rng.choice([-1.0, 1.0], size=(standard.shape[1], classes)) / np.sqrt(standard.shape[1])
+    return np.asarray(np.argmax(standard @ lines + rng.gumbel(size=(len(standard), classes)), axis=1), dtype=np.float64)
 
 
 def _codes(shares: Array, rows: int, rng: np.random.Generator) -> Array:

@@ -14,8 +14,9 @@ from typing import Literal
 
 import numpy as np
 
+from dpkit_irls.count_law import count_law
 from dpkit_irls.rows.fixed_point import Array
-from dpkit_irls.rows.scores import Scores, clipped_scores, tabled_scores
+from dpkit_irls.rows.scores import PEAK, Scores, bisquare_scores, clipped_scores, tabled_scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,11 @@ class ResidualScore:
     def of(self, residuals: Array, threshold: float) -> Array:
         """Of residuals, without rounding."""
         return np.clip(residuals / threshold + self.shift, self.low, self.high)
+
+    def slopes_of(self, residuals: Array, threshold: float) -> Array:
+        """How fast it grows with a residual."""
+        found = residuals / threshold + self.shift
+        return np.asarray(((found > self.low) & (found < self.high)) / threshold)
 
     def share_near(self, ratio: float) -> float:
         """The mean of nearness, sqrt(1 - s^2) between the ends."""
@@ -74,7 +80,7 @@ class ResidualScore:
 
     def _mean(self, ratio: float, of: Callable[[Array], Array]) -> float:
         """Of a function of the score, between the ends."""
-        nodes, weights = _gauss_nodes()
+        nodes, weights = np.polynomial.legendre.leggauss(96)
         below, above = self._ends(ratio)
         places = below + (above - below) * (nodes + 1.0) / 2.0
         scores = np.clip(self.low + (self.high - self.low) * (nodes + 1.0) / 2.0, -1.0, 1.0)
@@ -101,8 +107,62 @@ def quantile_score(quantile: float) -> ResidualScore:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisquareScore:
+    """Tukey's: u (1 - u^2)^2 for u = r/k within -1 and 1, and 0 beyond, over its largest value, which it has at 1/sqrt(5).
+
+    It falls again beyond that, so it counts wild rows less the wilder they are; steps come to it from Huber's fit.
+    """
+
+    name: str = "bisquare"
+    quantile: float = 0.5
+
+    def at(self, position: Array, threshold: float) -> Scores:
+        """At a released position and threshold."""
+        return bisquare_scores(position, threshold)
+
+    def of(self, residuals: Array, threshold: float) -> Array:
+        """Of residuals, without rounding."""
+        u = np.clip(residuals / threshold, -1.0, 1.0)
+        return np.asarray(PEAK * u * (1.0 - u * u) ** 2)
+
+    def slopes_of(self, residuals: Array, threshold: float) -> Array:
+        """How fast it grows with a residual; below 0 beyond its largest value."""
+        u = np.clip(residuals / threshold, -1.0, 1.0)
+        return np.asarray(PEAK * (1.0 - u * u) * (1.0 - 5.0 * u * u) / threshold)
+
+    def share_near(self, ratio: float) -> float:
+        """The mean of nearness, sqrt(1 - s^2) where the score grows."""
+        return self._mean(ratio, lambda u: np.sqrt(np.maximum(1.0 - self.of(u, 1.0) ** 2, 0.0)), 0.2**0.5)
+
+    def ratio_of_share(self, share: float) -> float:
+        """The ratio at which that is the share near."""
+        ratios, shares = _shares_of(self)
+        return float(np.interp(share, shares, ratios))
+
+    def inside(self, ratio: float) -> float:
+        """The mean slope, in units of 1 over the threshold."""
+        return self._mean(ratio, lambda u: self.slopes_of(u, 1.0), 1.0)
+
+    def mean_square(self, ratio: float) -> float:
+        """The mean of s^2."""
+        return self._mean(ratio, lambda u: self.of(u, 1.0) ** 2, 1.0)
+
+    def _mean(self, ratio: float, of: Callable[[Array], Array], end: float) -> float:
+        """Of a function of u up to an end, for normal residuals."""
+        nodes, weights = np.polynomial.legendre.leggauss(96)
+        reach = min(end, 9.0 / ratio)
+        u = reach * nodes
+        density = ratio * np.exp(-0.5 * (ratio * u) ** 2) / math.sqrt(2.0 * math.pi)
+        return float(np.sum(weights * density * of(u)) * reach)
+
+
+BISQUARE = BisquareScore()
+RobustScore = ResidualScore | BisquareScore
+
+
 @cache
-def _shares_of(score: ResidualScore) -> tuple[Array, Array]:
+def _shares_of(score: RobustScore) -> tuple[Array, Array]:
     """Ratios and shares near, as long as these grow."""
     ratios = np.geomspace(1e-3, 1e2, 400)
     shares = np.array([score.share_near(float(ratio)) for ratio in ratios])
@@ -173,27 +233,6 @@ _ABOVE = 1.5
 """Beyond so much above the middle, on the logarithm, counts weigh as proportions: the slope grows no more."""
 
 
-def _count_law(predictor: float, dispersion: float) -> tuple[Array, Array]:
-    """Counts with this log-mean and a variance `dispersion` times the mean: Poisson, negative binomial, or normal far up."""
-    from scipy.special import gammaln, xlogy
-
-    mean = math.exp(predictor)
-    spread = math.sqrt(dispersion * mean)
-    if mean > 100.0 * dispersion:
-        places = np.linspace(-8.0, 8.0, 801)
-        shares = np.exp(-0.5 * places * places)
-        return np.asarray(mean + spread * places), np.asarray(shares / np.sum(shares))
-    counts = np.arange(math.ceil(mean + 12.0 * spread + 12.0 * dispersion + 12.0))
-    if dispersion <= 1.0:
-        logs = xlogy(counts, mean) - mean - gammaln(counts + 1.0)
-    else:
-        size = mean / (dispersion - 1.0)
-        logs = gammaln(counts + size) - gammaln(size) - gammaln(counts + 1.0)
-        logs = logs - size * math.log(dispersion) + xlogy(counts, 1.0 - 1.0 / dispersion)
-    shares = np.exp(logs)
-    return counts.astype(np.float64), np.asarray(shares / np.sum(shares))
-
-
 @cache
 def poisson(dispersion: float = 1.0, middle: float = 0.0) -> LinkScore:
     """s = clip((y - m)/h, -1, 1) with the log-mean as predictor, h of `CUT` standard deviations and at least 1, and m next to
@@ -203,7 +242,7 @@ def poisson(dispersion: float = 1.0, middle: float = 0.0) -> LinkScore:
     places = np.arange(36.0 * coarse + 1.0) / coarse + low
     widths = _count_widths(places, dispersion, middle)
     found = np.array(
-        [_count_moments(*_count_law(eta, dispersion), math.exp(eta), h) for eta, h in zip(places, widths, strict=True)]
+        [_count_moments(*count_law(eta, dispersion), math.exp(eta), h) for eta, h in zip(places, widths, strict=True)]
     )
     fine = np.arange(36.0 * per + 1.0) / per + low
     parts, squares, nears = (np.interp(fine, places, column) for column in found.T)
@@ -213,7 +252,7 @@ def poisson(dispersion: float = 1.0, middle: float = 0.0) -> LinkScore:
     slopes = np.maximum(np.interp(fine, places, centred), 0.0)
     return LinkScore(
         name="poisson", low=low, per=per, middles=middles, widths=h, slopes=slopes, squares=squares, nears=nears,
-        dispersion=dispersion, law=lambda predictor: _count_law(predictor, dispersion),
+        dispersion=dispersion, law=lambda predictor: count_law(predictor, dispersion),
     )  # fmt: skip
 
 
@@ -225,22 +264,17 @@ def _count_widths(predictors: Array, dispersion: float, middle: float) -> Array:
 
 def _count_moments(targets: Array, shares: Array, mean: float, width: float) -> tuple[float, float, float]:
     """The target of score 0 over the mean, the mean square of the score, and of nearness."""
-    low, high, centre = 0.0, 2.0 * mean, mean
+    low, high = 0.0, 2.0 * mean
     for _ in range(60):
-        scores = np.clip((targets - centre) / width, -1.0, 1.0)
-        off, slope = float(shares @ scores), float(shares @ (np.abs(scores) < 1.0)) / width
-        if abs(off) < 1e-15:
-            break
-        low, high = (centre, high) if off > 0.0 else (low, centre)
-        step = centre + off / slope if slope > 0.0 else math.inf  # Newton's: between its bends the mean is a line
-        centre = step if low < step < high else (low + high) / 2.0
+        centre = (low + high) / 2.0
+        low, high = (centre, high) if shares @ np.clip((targets - centre) / width, -1.0, 1.0) > 0.0 else (low, centre)
     scores = np.clip((targets - centre) / width, -1.0, 1.0)
     return centre / mean, float(shares @ scores**2), float(shares @ np.sqrt(1.0 - scores**2))
 
 
 def _count_slope(predictor: float, dispersion: float, middle: float, fine: Array, middles: Array) -> float:
     """-d mean(s) / d eta, for the law at the predictor."""
-    targets, shares = _count_law(predictor, dispersion)
+    targets, shares = count_law(predictor, dispersion)
     ends = np.clip(np.array([predictor - 0.02, predictor + 0.02]), fine[0], fine[-1])
     centres, widths = np.interp(ends, fine, middles), _count_widths(ends, dispersion, middle)
     means = [float(shares @ np.clip((targets - m) / h, -1.0, 1.0)) for m, h in zip(centres, widths, strict=True)]
@@ -255,8 +289,8 @@ class Family:
     """
 
     name: str
-    target: Literal["number", "yes or no", "count"] = "number"
-    residuals: ResidualScore = HUBER
+    target: Literal["number", "yes or no", "count", "class"] = "number"
+    residuals: RobustScore = HUBER
     link: Callable[[], LinkScore] | None = None
     spread: float = 1.0
     needs: float = 1.0
@@ -265,8 +299,9 @@ class Family:
 ROBUST = Family(name="irls")
 QUANTILE = Family(name="quantile-regression", residuals=quantile_score(0.5))
 LOGISTIC = Family(name="logistic", target="yes or no", link=logistic, spread=1.2, needs=1.5)
+MULTINOMIAL = Family(name="multinomial", target="class", link=logistic, spread=1.2, needs=1.5)
 POISSON = Family(name="poisson", target="count", link=poisson, needs=1.5)
-FAMILIES: tuple[Family, ...] = (ROBUST, LOGISTIC, POISSON, QUANTILE)
+FAMILIES: tuple[Family, ...] = (ROBUST, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE)
 
 
 def share_near(ratio: float) -> float:
@@ -288,12 +323,6 @@ def ratio_of_share(share: float) -> float:
         slope = (share_near(ratio * 1.001) - share_near(ratio)) / (0.001 * ratio)
         ratio = min(max(ratio + (share - share_near(ratio)) / max(slope, 1e-12), 0.9 * ratio), 1.1 * ratio)
     return min(max(ratio, 1e-3), 1e2)
-
-
-@cache
-def _gauss_nodes() -> tuple[Array, Array]:
-    nodes, weights = np.polynomial.legendre.leggauss(96)
-    return nodes, weights
 
 
 @cache

@@ -12,6 +12,9 @@ from dpkit_irls.moments.moment_query import Scaling
 from dpkit_irls.rows.dummies import entry_names, levels_of
 from dpkit_irls.rows.fixed_point import MOST_COLUMNS
 
+MOST_CLASSES = 100
+"""Of a target."""
+
 
 def checked_columns(
     setting: Setting, features: Sequence[str], target: str, *, where: str, family: Family = ROBUST
@@ -36,7 +39,7 @@ def checked_columns(
 def _check_target(setting: Setting, target: str, family: Family, *, where: str) -> None:
     levels, (low, high) = setting.levels(target), setting.range(target)
     if family.target == "number" and levels:
-        fix = "For a target of two levels run `logistic`." if len(levels) == 2 else ""
+        fix = f"For a target of {len(levels)} levels run `{'logistic' if len(levels) == 2 else 'multinomial'}`."
         allowed = "a column of numbers, not a category"
         raise InvalidValueError(field="target", found=target, allowed=allowed, where=where, fix=fix)
     if family.target == "count" and (levels or low < 0.0 or high <= 0.0):
@@ -46,6 +49,11 @@ def _check_target(setting: Setting, target: str, family: Family, *, where: str) 
     if family.target == "yes or no" and (low, high) != (0.0, 1.0):
         found = f"{target}, of {len(levels)} levels" if levels else f"{target}, from {in_full(low)} to {in_full(high)}"
         allowed = "a column that is declared boolean, as a category of two levels, or as a number from 0 to 1"
+        fix = "For a target of more levels run `multinomial`." if levels else ""
+        raise InvalidValueError(field="target", found=found, allowed=allowed, where=where, fix=fix)
+    if family.target == "class" and not 2 <= len(levels) <= MOST_CLASSES:
+        found = f"{target}, of {len(levels)} levels" if levels else f"{target}, which is no category"
+        allowed = f"a category of 2 to {MOST_CLASSES} declared levels, which are the classes"
         raise InvalidValueError(field="target", found=found, allowed=allowed, where=where)
 
 

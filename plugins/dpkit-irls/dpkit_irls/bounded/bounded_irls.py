@@ -16,15 +16,17 @@ import numpy.typing as npt
 
 from dpkit import Compose, Curator, Event, Mechanism, Query, Scaled, Setting, planned_event
 from dpkit_irls import rows_needed
+from dpkit_irls.bounded.class_fit import ClassFit, class_known, class_result
 from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import shapes_of
+from dpkit_irls.bounded.filter import ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.link_filter import link_shapes
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
-from dpkit_irls.bounded.priors import coefficient_precisions, moderated
+from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
-from dpkit_irls.bounded.shapes import Pooled
+from dpkit_irls.bounded.ridge import pull_of
+from dpkit_irls.bounded.shapes import Pooled, Shape
 from dpkit_irls.bounded.stages import AFTER
 from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
@@ -54,7 +56,7 @@ class Known:
 class BoundedIRLS:
     """`entries` names what x holds (`levels`: which features are categories); `released_units` are the places of the entries
     whose unit is released privately. `shares` are public guesses of how often each level occurs, for the plan alone. With a
-    `weight`, a column, a row counts as much as that says.
+    `weight`, a column, a row counts as much as that says. A `ridge` pulls slopes towards 0.
     """
 
     setting: Setting
@@ -72,6 +74,7 @@ class BoundedIRLS:
     few_rows: Literal["refuse", "answer"] = "refuse"
     shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     weight: str | None = None
+    ridge: float = 0.0
 
     @property
     def facts(self) -> Facts:
@@ -88,6 +91,7 @@ class BoundedIRLS:
             parts=self.parts,
             tuning=self.tuning,
             is_weighted=self.weight is not None,
+            ridge=self.ridge,
         )
 
     @property
@@ -140,8 +144,11 @@ class BoundedIRLS:
         """After the last step."""
         return state.stage >= len(stages_of(self.facts))
 
-    def result(self, state: BoundedState) -> Fit:
+    def result(self, state: BoundedState) -> Fit | ClassFit:
         """Coefficients in the units of the columns."""
+        return class_result(self, state) if self.facts.classes else self._line(state)
+
+    def _line(self, state: BoundedState) -> Fit:
         now, known = state.filter, self.known(state)
         slopes = known.coefficients[: len(self.entries)] + np.array(self.facts.slopes or 0.0)
         return Fit(
@@ -153,13 +160,34 @@ class BoundedIRLS:
             scale=None if state.link is not None else state.spread if now is None else now.scale,
             standard_errors=known.errors[: len(self.entries)],
             intercept_error=known.errors[-1] if self.intercept and known.errors else None,
-            notes=(*self.advice(state.noise), *notes_of(self, state, known.hidden, slow=known.slow)),
+            notes=(*self.advice(state.noise), *notes_of(self, state, self._names(known.hidden), slow=known.slow)),
             estimand="" if now is None else estimand_sentence(self, state),
             threshold=None if now is None or state.link is not None else now.threshold,
             frame=None if now is None else state.frame,
             link=None if now is None else state.link,
-            score=self.family.residuals,
+            score=self.family.residuals if now is None else now.score,
+            ridge=self.ridge,
+            ridge_slope=self._ridge_slope(state),
         )
+
+    def _ridge_slope(self, state: BoundedState) -> float:
+        now = state.filter
+        if now is None or state.link is not None:
+            return 1.0 if state.link is None else state.link.steepest
+        return ridge_slope(now, state.schedule(self.iterations, self.tuning), now.threshold)
+
+    def _names(self, places: Sequence[int]) -> list[str]:
+        names = [*self.entries, "intercept"]
+        return [names[place] for place in places]
+
+    def stated_errors(self, state: BoundedState, *, rows_over: float = 1.0) -> dict[str, float]:
+        """Standard errors by name, as with a multiple of the rows."""
+        names = [*self.entries, *(["intercept"] if self.intercept else [])]
+        if self.facts.classes:
+            classes = self.setting.levels(self.columns[-1])[1:]
+            names = [f"{one}: {name}" for one in classes for name in names]
+            return dict(zip(names, class_known(self, state, rows_over=rows_over).errors.ravel().tolist(), strict=True))
+        return dict(zip(names, self.known(state, rows_over=rows_over).errors, strict=True))
 
     def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:
         """What a state says of the coefficients, before the public start is added; errors as with a multiple of the rows."""
@@ -167,17 +195,21 @@ class BoundedIRLS:
         if now is None or expected is None:
             return Known(coefficients=np.zeros(self.layout.size))
         if state.link is not None:
-            _, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning)
+            pull = pull_of(state.frame, self.ridge, expected.total, 1.0)
+            _, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning, pull)
         else:
             scatter, shape = shapes_of(now, expected, self.tuning)
             middle = expected_middle(now, scatter)
+            per = self._ridge_slope(state) / max(now.gains[-1].slope, 1e-300) if now.gains else 1.0
+            pull = pull_of(state.frame, self.ridge, expected.total, per)
+            shape = Shape(mean=shape.mean + pull, spread=shape.spread)
         persons = self.facts.rows_of_a_person()
         found = covariances(
             now,
             middle,
             shape,
             expected=expected,
-            rare=self._rare(state),
+            rare=self.rare(state),
             plenty=state.plenty,
             rows_of_a_person=persons,
             constant=self.intercept,
@@ -187,7 +219,7 @@ class BoundedIRLS:
         if state.link is None:  # a target's place may be that of a part of it
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
         believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
-        position, found = moderated(now.position, found, state.frame, believed)
+        position, found = moderated(now.position, found, of_positions(state.frame, believed))
         found = self._widened(state, found, to_columns, spread)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
         return Known(
@@ -218,7 +250,7 @@ class BoundedIRLS:
             start = start + np.outer(inverse @ moved, inverse @ moved)
         return replace(found, start=start)
 
-    def _rare(self, state: BoundedState) -> npt.NDArray[np.bool_]:
+    def rare(self, state: BoundedState) -> npt.NDArray[np.bool_]:
         """The entries of levels whose count the noise hides."""
         found = np.zeros(self.layout.size, dtype=bool)
         for category, few in zip(self.layout.categories, state.few, strict=False):

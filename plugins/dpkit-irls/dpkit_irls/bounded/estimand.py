@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from dpkit import InvalidValueError
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.fit import Array, Fit
-from dpkit_irls.loss import LinkScore, ResidualScore
+from dpkit_irls.loss import HUBER, BisquareScore, LinkScore, RobustScore
 from dpkit_irls.rows.fixed_point import STEP
 
 
@@ -40,8 +41,13 @@ def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Est
     w, y = prepared[:, :-2] * STEP, prepared[:, -1]
     z = w * prepared[:, -2:-1]
     link = fit.link
-    position = _root(w, z, y, threshold, fit.score) if link is None else _link_root(w, z, y, link)
-    covariance = _sandwich(w, z, y, position, threshold, fit.score) if link is None else _link_sandwich(w, z, y, position, link)
+    pull = pull_of(frame, fit.ridge, float(len(z)), fit.ridge_slope)
+    if link is None:
+        position = _root(w, z, y, threshold, fit.score, pull)
+        covariance = _sandwich(w, z, y, position, threshold, fit.score, pull)
+    else:
+        position = _link_root(w, z, y, link, pull)
+        covariance = _link_sandwich(w, z, y, position, link, pull)
     layout = Layout(levels=frame.levels, intercept=frame.intercept)
     to_columns = layout.to_columns(frame)
     found, errors = to_columns @ position, np.sqrt(np.diag(to_columns @ covariance @ to_columns.T))
@@ -54,15 +60,19 @@ def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Est
     )
 
 
-def _root(w: Array, z: Array, y: Array, threshold: float, score: ResidualScore) -> Array:
-    """By reweighted least squares, which falls to the one root."""
+def _root(w: Array, z: Array, y: Array, threshold: float, score: RobustScore, pull: Array) -> Array:
+    """By reweighted least squares, which falls to the one root; Tukey's from Huber's, as steps do."""
     position: Array = np.zeros(z.shape[1])
-    moved = score.shift * threshold
+    if isinstance(score, BisquareScore):
+        position, moved = _root(w, z, y, threshold * 1.345 / 4.685, HUBER, pull * 4.685 / 1.345), 0.0
+    else:
+        moved = score.shift * threshold
     for _ in range(2_000):
         residuals = y - z @ position + moved
         residuals = np.where(np.abs(residuals) < 1e-300, 1e-300, residuals)
-        weighted = w * (np.clip(residuals / threshold, score.low, score.high) * threshold / residuals)[:, None]
-        following = np.asarray(np.linalg.lstsq(weighted.T @ z, weighted.T @ (y + moved), rcond=None)[0], dtype=np.float64)
+        weighted = w * (score.of(residuals - moved, threshold) * threshold / residuals)[:, None]
+        matrix = weighted.T @ z + threshold * pull
+        following = np.asarray(np.linalg.lstsq(matrix, weighted.T @ (y + moved), rcond=None)[0], dtype=np.float64)
         still = float(np.max(np.abs(following - position))) <= 1e-10 * (1.0 + float(np.max(np.abs(following))))
         position = following
         if still:
@@ -70,22 +80,22 @@ def _root(w: Array, z: Array, y: Array, threshold: float, score: ResidualScore) 
     return np.asarray(position)
 
 
-def _sandwich(w: Array, z: Array, y: Array, position: Array, threshold: float, score: ResidualScore) -> Array:
-    scores = score.of(y - z @ position, threshold)
-    inside = (scores > score.low) & (scores < score.high)
-    bread = np.linalg.pinv((w * (inside / threshold)[:, None]).T @ z)
+def _sandwich(w: Array, z: Array, y: Array, position: Array, threshold: float, score: RobustScore, pull: Array) -> Array:
+    residuals = y - z @ position
+    scores = score.of(residuals, threshold)
+    bread = np.linalg.pinv((w * score.slopes_of(residuals, threshold)[:, None]).T @ z + pull)
     scored = w * scores[:, None]
     return np.asarray(bread @ (scored.T @ scored) @ bread.T)
 
 
-def _link_root(w: Array, z: Array, y: Array, link: LinkScore) -> Array:
+def _link_root(w: Array, z: Array, y: Array, link: LinkScore, pull: Array) -> Array:
     """By Newton's steps on the mean slopes, which are halved while the sum of scores does not fall."""
     position: Array = np.zeros(z.shape[1])
     left = np.inf
     move: Array = position
     for _ in range(500):
         scores, slopes = _link_scores(z @ position, y, link)
-        gradient = w.T @ scores
+        gradient = w.T @ scores - pull @ position
         size = float(np.linalg.norm(gradient))
         if size > left:
             move = move / 2.0
@@ -94,16 +104,16 @@ def _link_root(w: Array, z: Array, y: Array, link: LinkScore) -> Array:
                 break
             continue
         left = size
-        move = np.asarray(np.linalg.lstsq((w * slopes[:, None]).T @ z, gradient, rcond=None)[0], dtype=np.float64)
+        move = np.asarray(np.linalg.lstsq((w * slopes[:, None]).T @ z + pull, gradient, rcond=None)[0], dtype=np.float64)
         position = position + move
         if float(np.max(np.abs(move))) <= 1e-10 * (1.0 + float(np.max(np.abs(position)))):
             break
     return position
 
 
-def _link_sandwich(w: Array, z: Array, y: Array, position: Array, link: LinkScore) -> Array:
+def _link_sandwich(w: Array, z: Array, y: Array, position: Array, link: LinkScore, pull: Array) -> Array:
     scores, slopes = _link_scores(z @ position, y, link)
-    bread = np.linalg.pinv((w * slopes[:, None]).T @ z)
+    bread = np.linalg.pinv((w * slopes[:, None]).T @ z + pull)
     scored = w * scores[:, None]
     return np.asarray(bread @ (scored.T @ scored) @ bread.T)
 

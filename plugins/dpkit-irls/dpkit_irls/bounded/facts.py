@@ -14,6 +14,7 @@ from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import Carried, mix_for, step
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning, needed
 from dpkit_irls.loss import ROBUST, Family
+from dpkit_irls.rows.class_scores import slope_of_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,12 @@ class Facts:
     parts: Shares = SHARES
     tuning: Tuning = TUNING
     is_weighted: bool = False
+    ridge: float = 0.0
+
+    @property
+    def classes(self) -> int:
+        """How many classes the target has, in a regression of classes; else 0."""
+        return len(self.setting.levels(self.columns[-1])) if self.family.target == "class" else 0
 
     @property
     def rows(self) -> float | None:
@@ -66,7 +73,8 @@ class Facts:
 
     def needed(self, noise: float) -> float:
         """About how many rows are needed, where mu is 1 / noise. Where a person moves a step half as far, half as many are."""
-        return self.family.needs * needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
+        flatter = slope_of_classes(2) / slope_of_classes(self.classes) if self.classes else 1.0
+        return flatter * self.family.needs * needed(self.layout.size) * 0.2146 * noise * self._distances()[0] / 2.0
 
     def rows_of_a_person(self) -> float:
         """How many rows one person may have: as many times as a row does a person moves a step."""

@@ -14,11 +14,11 @@ from dpkit_irls.bounded.evidence import CurvatureEvidence, Step, corrected
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
 from dpkit_irls.bounded.schedule import Schedule
-from dpkit_irls.bounded.shapes import Pooled, Seen, Shape, blended, by_entries, eigen, floored, of_eigen
+from dpkit_irls.bounded.shapes import Pooled, Seen, Shape, blended, by_block, by_entries, eigen, floored, of_eigen
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
-from dpkit_irls.loss import HUBER, ResidualScore
+from dpkit_irls.loss import BISQUARE, HUBER, RobustScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +55,7 @@ class Filter:
     scatter: Pooled
     curvature: Pooled
     middle: Pooled
-    score: ResidualScore = HUBER
+    score: RobustScore = HUBER
     gains: tuple[Gain, ...] = ()
     steps: tuple[Step, ...] = ()
     scales: tuple[float, ...] = ()
@@ -79,7 +79,20 @@ def used_threshold(now: Filter, schedule: Schedule, least: float) -> float:
     """k of the estimand as it is known: fixed from a step on, and by the target's spread where there are ties."""
     if now.tied:
         return max(1.345 * now.spread, least)
-    return now.threshold if now.turn > schedule.fixed_from else max(schedule.threshold * now.scale, least)
+    per = schedule.redescended if now.score == BISQUARE else schedule.threshold
+    return now.threshold if now.turn > schedule.fixed_from else max(per * now.scale, least)
+
+
+def scored_by(now: Filter, score: RobustScore, schedule: Schedule) -> Filter:
+    """With the score of the next step: Tukey's has several roots, so steps come to it from Huber's fit, and not with ties."""
+    waits = score == BISQUARE and (now.tied or now.turn < schedule.redescends_from)
+    return replace(now, score=HUBER if waits else score)
+
+
+def ridge_slope(now: Filter, schedule: Schedule, threshold: float) -> float:
+    """The slope that a ridge is measured by: that of the score, on average over residuals of the scale that is aimed at."""
+    per = schedule.redescended if now.score == BISQUARE else schedule.threshold
+    return (1.0 if now.tied else now.score.inside(per)) / threshold
 
 
 def is_probe(now: Filter, schedule: Schedule) -> bool:
@@ -128,7 +141,7 @@ def from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
     return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
-def _inside(score: ResidualScore, share: float, ratio: float, *, tied: bool) -> float:
+def _inside(score: RobustScore, share: float, ratio: float, *, tied: bool) -> float:
     """The share of residuals below the threshold: of normal ones of this ratio, or of any of which that share is near."""
     return min(1.0, share * 4.0 / math.pi) if tied else score.inside(ratio)
 
@@ -144,31 +157,33 @@ def moved(
     schedule: Schedule,
     tuning: Tuning,
     constant: bool,
+    pull: Array,
 ) -> Filter:
-    """After a step at this threshold, whose entries had noise of this sd."""
+    """After a step at this threshold, whose entries had noise of this sd; `pull` is what a ridge adds to the curvature."""
     now = _with_matrix(now, sums, mix, noise)
     total, near_noise = expected.total, noise / mix.near
     share = min(max(sums.near / total, 0.05, near_noise / total), 0.97)
     probe = is_probe(now, schedule)
-    if now.turn == schedule.fixed_from:
+    if now.turn == schedule.fixed_from or (now.turn == schedule.redescends_from and now.score == BISQUARE):
         now = replace(now, variance=now.variance * tuning.forget)
     here = threshold / 4.0 if probe else threshold
     ratio = now.score.ratio_of_share(share)
     seen = here / ratio
     slope = _inside(now.score, share, ratio, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
-    metric = _metric(scatter.mean, expected)
-    whole = from_scatter(scatter, expected, tuning).mean
+    shape = Shape(mean=shape.mean + pull / slope, spread=shape.spread)
+    metric, gradient = _metric(scatter.mean, expected), sums.gradient - pull @ now.position
+    whole = from_scatter(scatter, expected, tuning).mean + pull / slope
     curvature, variance = slope * shape.mean, now.variance
     if now.curvature.precision > 0.0 and not now.few:  # rows beyond the threshold have none yet; do not overshoot them
         curvature = slope * _at_least(shape.mean, whole, tuning.least_of_scatter)
-    surprise = surprise_of(variance, curvature, sums.gradient, noise)
+    surprise = surprise_of(variance, curvature, gradient, noise)
     if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
         if now.curvature.precision > 0.0 and not now.few:
             curvature = whole / here  # that of all rows, which is larger
     gain = solve_positive(innovation(variance, curvature, noise), curvature @ variance).T
-    move = damped(gain @ sums.gradient, now, metric, tuning)
+    move = damped(gain @ gradient, now, metric, tuning)
     after = inflated(symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
     explained = surprise <= tuning.surprise
     scale = now.scale
@@ -177,9 +192,7 @@ def moved(
         low = min(max(float(np.sum(metric * after)), 0.0), seen * seen)
         scale = math.sqrt(max(seen * seen - gained, low, (scale / 6.0) ** 2))
     made = Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T)
-    step = Step(
-        position=now.position, gradient=sums.gradient, noise=noise * noise * np.eye(len(gain)), threshold=here, slope=slope
-    )
+    step = Step(position=now.position, gradient=gradient, noise=noise * noise * np.eye(len(gain)), threshold=here, slope=slope)
     excess = share - 3.0 * near_noise / total
     following = replace(
         now,
@@ -214,8 +227,11 @@ def _corrected(now: Filter, shape: Array, expected: Expected, metric: Array, tun
     return replace(now, position=tame(now.position + further), last=tame(now.last + further), variance=tame(found.variance))
 
 
-def renewed(now: Filter, turn: Array) -> Filter:
-    """In coordinates turned by this matrix: positions turn by its inverse's transpose. Unchanged where that is not found."""
+def renewed(now: Filter, turn: Array, *, blocks: int = 1) -> Filter:
+    """In coordinates turned by this matrix: positions turn by its inverse's transpose. Unchanged where that is not found.
+
+    Positions of several `blocks` turn block by block.
+    """
     try:
         back: Array = np.asarray(np.linalg.inv(turn).T, dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -226,6 +242,8 @@ def renewed(now: Filter, turn: Array) -> Filter:
 
     scatter = now.scatter.faded(0.7)
     turned = scatter.turned(turn)
+    if blocks > 1:
+        turn, back = by_block(turn, blocks), by_block(back, blocks)
     size = float(np.trace(turned.total))
     turned = turned.times(float(np.trace(scatter.total)) / size if abs(size) > 1e-300 else 1.0)
     return replace(
@@ -275,7 +293,7 @@ def damped(move: Array, now: Filter, metric: Array, tuning: Tuning) -> Array:
 
 def _tied_steps(now: Filter, excess: float, schedule: Schedule, tuning: Tuning, *, probe: bool) -> int:
     """For how many steps too many residuals were too small."""
-    looked = not now.tied and not probe and 0 < now.turn < schedule.fixed_from
+    looked = not now.tied and not probe and 0 < now.turn < schedule.fixed_from and now.score != BISQUARE
     return now.tied_steps + 1 if looked and excess > now.score.share_near(schedule.threshold) + tuning.tie_share else 0
 
 

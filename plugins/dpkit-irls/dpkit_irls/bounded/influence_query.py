@@ -179,6 +179,17 @@ def answer_counts(frame: Frame) -> Query:
     return _counting("answers", frame, lambda block: (frame.targets(block) >= 0.5).astype(np.int64)[:, None], (1, 2))
 
 
+def class_counts(frame: Frame, classes: int) -> Query:
+    """How many targets have each code of a class; what is no code counts nowhere."""
+
+    def found(block: Array) -> Bins:
+        codes = frame.targets(block)
+        known = (codes >= 0.0) & (codes < classes) & (codes == np.floor(codes))
+        return np.where(known, codes, -1.0).astype(np.int64)[:, None]
+
+    return _counting("answers", frame, found, (1, classes))
+
+
 def row_count(frame: Frame) -> Query:
     """How many rows there are, where that is not public."""
     return _counting("rows", frame, lambda block: np.zeros((block.shape[0], 1), dtype=np.int64), (1, 1))

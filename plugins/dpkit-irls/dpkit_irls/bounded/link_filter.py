@@ -91,26 +91,30 @@ def metric_of(scatter: Shape, expected: Expected) -> Array:
     return np.asarray(scatter.mean * (longer * max(expected.near, expected.length) ** 2 / expected.total))
 
 
-def link_shapes(now: Filter, link: LinkScore, frame: Frame, expected: Expected, tuning: Tuning) -> tuple[Shape, Shape, Shape]:
-    """The sum of w w', the curvature over the steepest slope, and the middle as the law tells it."""
+def link_shapes(
+    now: Filter, link: LinkScore, frame: Frame, expected: Expected, tuning: Tuning, pull: Array
+) -> tuple[Shape, Shape, Shape]:
+    """The sum of w w', the curvature over the steepest slope (with the pull of a ridge), and the middle as the law tells it."""
     scatter = scatter_of(now, expected, tuning)
     seen = predictors_at(now.position, frame, metric_of(scatter, expected), _noise_in(now))
     shape = weighted_shape(from_scatter(scatter, expected, tuning), seen, link, link.slopes / link.steepest)
     if now.curvature.precision > 0.0:
         found, spread = now.curvature.mean * expected.far, now.curvature.spread * expected.far
         shape = blended(found, shape, spread, tuning, counts=expected.counts)
+    shape = Shape(mean=shape.mean + pull, spread=shape.spread)
     return scatter, shape, weighted_shape(scatter, seen, link, link.squares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Surroundings:
-    """What a step with a link was made in."""
+    """What a step with a link was made in; `pull` is the curvature that a ridge adds."""
 
     link: LinkScore
     frame: Frame
     expected: Expected
     schedule: Schedule
     tuning: Tuning
+    pull: Array
 
 
 def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Surroundings) -> Filter:
@@ -119,19 +123,19 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
     if now.turn == schedule.fixed_from:
         now = replace(now, variance=now.variance * tuning.forget)
     now, noise = _with_matrix(now, sums, mix, noise, tuning), noise / mix.gradient
-    scatter, shape, _ = link_shapes(now, link, frame, expected, tuning)
+    slope, gradient = link.steepest, sums.gradient - known.pull @ now.position
+    scatter, shape, _ = link_shapes(now, link, frame, expected, tuning, known.pull / slope)
     metric, variance, curve = metric_of(scatter, expected), now.variance, shape.mean
-    slope = link.steepest
-    surprise = surprise_of(variance, slope * curve, sums.gradient, noise)
+    surprise = surprise_of(variance, slope * curve, gradient, noise)
     if surprise > tuning.surprise:  # far off: the variance was too small
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
     gain = _gain(variance, slope * curve, noise)
     for _ in range(tuning.middles):  # the curvature changes along a step: that in its middle counts
-        middle = now.position + damped(gain @ sums.gradient, now, metric, tuning) / 2.0
+        middle = now.position + damped(gain @ gradient, now, metric, tuning) / 2.0
         unsure = (_noise_in(now) + noise * noise * gain @ gain.T) / 2.0
         curve = _moved_shape(shape.mean, scatter, (now.position, _noise_in(now)), (middle, unsure), known)
         gain = _gain(variance, slope * curve, noise)
-    move = damped(gain @ sums.gradient, now, metric, tuning)
+    move = damped(gain @ gradient, now, metric, tuning)
     after = inflated(symmetric(variance - slope * gain @ curve @ variance), variance, tuning.inflation)
     return replace(
         now,
@@ -168,6 +172,7 @@ def _moved_shape(
     parts = known.link.slopes / known.link.steepest
     before, after = (
         weighted_shape(base, predictors_at(at, known.frame, metric, noise), known.link, parts).mean
+        + known.pull / known.link.steepest
         for at, noise in (here, there)
     )
     turn = roots(after)[0] @ roots(before)[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpkit_irls.loss import CUT
+from dpkit_irls.loss import BISQUARE, CUT
 
 if TYPE_CHECKING:
     from dpkit_irls.bounded.bounded_irls import BoundedIRLS
@@ -34,12 +34,16 @@ def estimand_sentence(algorithm: BoundedIRLS, state: BoundedState) -> str:
         f"A row has full weight up to the length {frame.near:.4g}, after the released centring and scaling; beyond, its weight "
         f"falls as 1/length, and from {frame.far:.4g} on as 1/length^2."
     )
-    if algorithm.family.target == "yes or no":
-        no, yes = answers_of(algorithm)
-        return (
-            f"Logistic regression: log-odds of {yes} against {no}. {weights} Where the model is right, weights do not move "
-            "what is estimated."
+    if algorithm.ridge:
+        weights = (
+            f"{weights} A ridge of {algorithm.ridge:g} pulls slopes, in released scales, as {algorithm.ridge:g} times the rows "
+            "with no signal would."
         )
+    if algorithm.family.target in ("yes or no", "class"):
+        first, *others = answers_of(algorithm)
+        kind = "Logistic" if len(others) == 1 else "Multinomial logistic"
+        right = "" if algorithm.ridge else " Where the model is right, weights do not move what is estimated."
+        return f"{kind} regression: log-odds of {', '.join(others)} against {first}. {weights}{right}"
     of = "spreads of the target" if now.tied else "scales of the residuals"
     per = now.threshold / (now.spread if now.tied else now.scale)
     if algorithm.family.target == "count" and state.link is not None:
@@ -47,8 +51,10 @@ def estimand_sentence(algorithm: BoundedIRLS, state: BoundedState) -> str:
             f"Poisson regression: the logarithm of the mean. Counts further than {CUT:g} standard deviations from it count as "
             f"if they were there; the variance is taken as {state.link.dispersion:.3g} times the mean. {weights}"
         )
-    if algorithm.family.residuals.name == "quantile":
-        score = algorithm.family.residuals
+    score = now.score
+    if score == BISQUARE:
+        return f"Tukey's bisquare regression with the threshold {now.threshold:.5g} ({per:.3g} {of}). {weights}"
+    if score.name == "quantile":
         half = now.threshold / (2.0 * max(score.quantile, 1.0 - score.quantile))
         return (
             f"Regression of the quantile {score.quantile:g}: the check loss, smoothed over {half:.4g} either side "
@@ -57,13 +63,12 @@ def estimand_sentence(algorithm: BoundedIRLS, state: BoundedState) -> str:
     return f"Huber's regression with the threshold {now.threshold:.5g} ({per:.3g} {of}). {weights}"
 
 
-def answers_of(algorithm: BoundedIRLS) -> tuple[str, str]:
-    """The names of 0 and 1 of a target."""
-    no, yes = algorithm.setting.levels(algorithm.columns[-1]) or ("0", "1")
-    return no, yes
+def answers_of(algorithm: BoundedIRLS) -> tuple[str, ...]:
+    """The names of 0 and 1 of a target, or of its classes."""
+    return algorithm.setting.levels(algorithm.columns[-1]) or ("0", "1")
 
 
-def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[int], *, slow: bool) -> tuple[str, ...]:
+def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str], *, slow: bool) -> tuple[str, ...]:
     """Rare levels, hidden directions and ties, all from released values."""
     notes = []
     for category, few in zip(algorithm.layout.categories, state.few, strict=False):
@@ -73,13 +78,12 @@ def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[int],
             rare = ", ".join(levels[level] for level in few)
             notes.append(f"Levels of {name} with fewer rows than the noise of their count can tell from none: {rare}.")
     if hidden:
-        names = [*algorithm.entries, "intercept"]
-        notes.append(f"Hidden by the noise, so the interval is wide: {', '.join(names[place] for place in hidden)}.")
+        notes.append(f"Hidden by the noise, so the interval is wide: {', '.join(hidden)}.")
     if state.answers:
         rare = ", ".join(answers_of(algorithm)[answer] for answer in state.answers)
         notes.append(
             f"Answers of {algorithm.columns[-1]} with fewer rows than the noise of their count can tell from none: {rare}. "
-            "Where an answer does not occur, no coefficient is told: the intercept is as far out as the noise allows."
+            "Where an answer does not occur, its coefficients are not told: an intercept is as far out as the noise allows."
         )
     blurred = ", ".join(algorithm.entries[place] for place, _ in algorithm.blurred(state))
     if blurred:

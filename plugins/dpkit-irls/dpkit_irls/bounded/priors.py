@@ -36,17 +36,16 @@ def coefficient_precisions(layout: Layout, frame: Frame, widths: Sequence[float]
 
 def narrowed(variance: Array, frame: Frame, precisions: Array) -> Array:
     """A variance of positions, narrowed by these precisions of coefficients of entries."""
-    return inverse(inverse(variance) + _of_positions(frame, precisions))
+    return inverse(inverse(variance) + of_positions(frame, precisions))
 
 
-def moderated(position: Array, found: Covariances, frame: Frame, precisions: Array) -> tuple[Array, Covariances]:
-    """A position and its covariances after these beliefs, whose part of the error counts as left of the start.
+def moderated(position: Array, found: Covariances, believed: Array) -> tuple[Array, Covariances]:
+    """A position and its covariances after these beliefs (a precision), whose part of the error counts as left of the start.
 
     They are weighed against what the noise hides, not against sampling: without noise the estimate is that of the rows.
     """
-    if not precisions.any():
+    if not believed.any():
         return position, found
-    believed = _of_positions(frame, precisions)
     told = inverse(np.mean(found.noise + found.start, axis=0))
     variance = inverse(told + believed)
     keep, rest = variance @ told, variance @ believed @ variance
@@ -71,6 +70,6 @@ def inverse(matrix: Array) -> Array:
     return np.asarray(of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units))
 
 
-def _of_positions(frame: Frame, precisions: Array) -> Array:
+def of_positions(frame: Frame, precisions: Array) -> Array:
     """Precisions of entries' coefficients as those of positions."""
     return np.asarray((frame.preconditioner.T * precisions) @ frame.preconditioner)

@@ -8,12 +8,13 @@ import numpy as np
 
 from dpkit import Gaussian, Mechanism, Query, SymmetricGaussian
 from dpkit_irls.bounded import influence_query as ask
+from dpkit_irls.bounded.class_step import MOST_CURVED, class_step, contrasts_of
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import is_probe, used_threshold
+from dpkit_irls.bounded.filter import is_probe, scored_by, used_threshold
 from dpkit_irls.bounded.influence_query import EqualBins, Octaves
-from dpkit_irls.bounded.schedule import step_shares
+from dpkit_irls.bounded.schedule import Schedule, step_shares
 from dpkit_irls.bounded.state import BoundedState
-from dpkit_irls.bounded.step_query import mix_for, step
+from dpkit_irls.bounded.step_query import Carried, mix_for, step
 
 Pair = tuple[Query, Mechanism]
 LENGTHS = Octaves(low=-24, bins=49)
@@ -34,8 +35,7 @@ def asked(facts: Facts, stage: str, state: BoundedState, turn: int) -> list[Pair
             queries.append(("rows", ask.row_count(frame)))
         if facts.released_units:
             queries.append(("units", ask.column_histograms(frame, facts.magnitudes, facts.released_units)))
-        yes_or_no = facts.family.target == "yes or no"
-        queries.append(("targets", ask.answer_counts(frame) if yes_or_no else ask.target_histogram(frame, facts.targets)))
+        queries.append(("targets", _targets(facts, state)))
     elif stage == "places":
         if _has_places(facts):
             query = ask.place_histograms(frame, bins_of(facts, state), facts.layout.numbers, target=facts.family.link is None)
@@ -49,6 +49,17 @@ def asked(facts: Facts, stage: str, state: BoundedState, turn: int) -> list[Pair
     else:
         queries.append(("steps", _step(facts, state, turn)))
     return [_noisy(facts, query, state.noise, share_of(facts, kind, state.needed, turn)) for kind, query in queries]
+
+
+def _targets(facts: Facts, state: BoundedState) -> Query:
+    """What is asked of the target alone."""
+    if facts.classes:
+        return ask.class_counts(state.frame, facts.classes)
+    return (
+        ask.answer_counts(state.frame)
+        if facts.family.target == "yes or no"
+        else ask.target_histogram(state.frame, facts.targets)
+    )
 
 
 def _has_places(facts: Facts) -> bool:
@@ -97,14 +108,25 @@ def bins_of(facts: Facts, state: BoundedState) -> EqualBins:
 
 def _step(facts: Facts, state: BoundedState, turn: int) -> Query:
     schedule, now = state.schedule(facts.iterations, facts.tuning), state.filter
-    mix = mix_for(schedule.carried[turn], facts.setting.neighbours)
+    mix = mix_for(carried_by(facts, schedule, turn), facts.setting.neighbours)
+    if facts.classes:
+        contrasts, size = contrasts_of(facts.classes), facts.layout.size
+        position = np.zeros((facts.classes - 1, size)) if now is None else now.position.reshape(-1, size)
+        return class_step(state.frame, contrasts @ position, mix)
     if now is None:  # the plan: what it costs does not depend on where it is
         return step(state.frame, np.zeros(facts.layout.size), 1.0, mix, state.link or facts.family.residuals)
     if state.link is not None:
         return step(state.frame, now.position, 1.0, mix, state.link)
+    now = scored_by(now, facts.family.residuals, schedule)
     threshold = used_threshold(now, schedule, facts.least_threshold)
     threshold = threshold / 4.0 if is_probe(now, schedule) else threshold
-    return step(state.frame, now.position, threshold, mix, facts.family.residuals)
+    return step(state.frame, now.position, threshold, mix, now.score)
+
+
+def carried_by(facts: Facts, schedule: Schedule, turn: int) -> Carried:
+    """What a step carries: of many classes the scatter alone, because their curvature has too many entries."""
+    many = facts.classes * facts.layout.size > MOST_CURVED
+    return Carried.SCATTER if many else schedule.carried[turn]
 
 
 def _noisy(facts: Facts, query: Query, noise: float, share: float) -> Pair:

@@ -12,7 +12,8 @@ from dpkit_irls.bounded.tuning import Tuning
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """What each step carries. From step `fixed_from` on, threshold and frame stay; the frame is renewed after the steps
-    `renewed`; step `probe` looks for ties. `threshold`, `near` and `far` are in scales and in median lengths.
+    `renewed`; step `probe` looks for ties. A redescending score is used from step `redescends_from` on, with the threshold
+    `redescended`. `threshold`, `near` and `far` are in scales and in median lengths.
     """
 
     carried: tuple[Carried, ...]
@@ -24,6 +25,8 @@ class Schedule:
     far: float
     amplified: float
     few: bool
+    redescends_from: int
+    redescended: float
 
 
 def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool = False) -> Schedule:
@@ -54,6 +57,8 @@ def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool
         far=tuning.cap * max(1.0, near),
         amplified=tuning.few_amplified if few else tuning.many_amplified,
         few=few,
+        redescends_from=iterations // 2 if few else early,
+        redescended=tuning.redescend * (tuning.redescend_most / tuning.redescend) ** grown,
     )
 
 

@@ -37,6 +37,11 @@ def roots(matrices: Array) -> tuple[Array, Array]:
     return of_eigen(sizes, vectors), of_eigen(1.0 / sizes, vectors)
 
 
+def by_block(matrix: Array, blocks: int) -> Array:
+    """A matrix that does to each of some blocks of a vector what this one does to one."""
+    return np.asarray(np.kron(np.eye(blocks), matrix), dtype=np.float64)
+
+
 def floored(matrix: Array, least: float) -> Array:
     """The same with eigenvalues of at least that."""
     values, vectors = eigen(matrix)

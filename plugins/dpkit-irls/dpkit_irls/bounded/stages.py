@@ -8,21 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpkit_irls.bounded.class_filter import ClassSurroundings, moved_by_classes
+from dpkit_irls.bounded.class_step import classes_apart, contrasts_of
 from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import Filter, moved, renewed, scatter_of, used_threshold
-from dpkit_irls.bounded.histograms import likely_exponents, octave_median
+from dpkit_irls.bounded.filter import Filter, moved, renewed, ridge_slope, scatter_of, scored_by, used_threshold
+from dpkit_irls.bounded.histograms import likely_exponents, octave_median, on_simplex
 from dpkit_irls.bounded.link_filter import Surroundings, moved_by_link, predictors_of
 from dpkit_irls.bounded.priors import coefficient_precisions, narrowed
-from dpkit_irls.bounded.releases import LENGTHS, bins_of
+from dpkit_irls.bounded.releases import LENGTHS, bins_of, carried_by
+from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.scaled_rows import Frame
-from dpkit_irls.bounded.shapes import Pooled, floored, shrunk, whitening
+from dpkit_irls.bounded.shapes import Pooled, by_block, floored, shrunk, whitening
 from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.step_query import Carried, mix_for, taken_apart
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.fit import Array, solved
-from dpkit_irls.loss import poisson
+from dpkit_irls.loss import BISQUARE, HUBER, poisson
+from dpkit_irls.rows.class_scores import slope_of_classes
 from dpkit_irls.rows.fixed_point import fixed_point
 
 Released = Mapping[str, tuple[Array, float]]
@@ -43,7 +47,7 @@ def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
             units[place] *= math.ldexp(1.0, min(exponent, 0))
     state = replace(state, total=total, frame=replace(state.frame, units=tuple(units)))
     if "answers" in released:
-        return _answered(facts, state, *released["answers"])
+        return (_classed if facts.classes else _answered)(facts, state, *released["answers"])
     counts, spread = released["targets"]
     if facts.family.target == "count":
         return _counted(facts, state, counts, spread)
@@ -94,6 +98,15 @@ def _answered(facts: Facts, state: BoundedState, counts: Array, spread: float) -
     slope = float(link.looked_up(link.slopes, np.array([constant]))[0]) / link.steepest
     constant = constant if facts.layout.intercept else 0.0
     return replace(state, spread=facts.family.spread, constant=constant, slope=slope, answers=few)
+
+
+def _classed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
+    """Shares of the classes, which steps start from; rows tell as much less as the rarest class is rarer than the others."""
+    total, few = state.total, tuple(np.flatnonzero(counts[0] < 3.0 * spread).tolist())
+    shares = np.maximum(on_simplex(counts[0], total) / total, max(spread, 0.5) / total)
+    shares = shares / np.sum(shares)
+    slope = min(1.0, facts.classes * float(np.min(shares)) ** 0.5 * facts.classes**-0.5)
+    return replace(state, spread=facts.family.spread, class_shares=tuple(shares.tolist()), slope=slope, answers=few)
 
 
 def _places(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
@@ -190,16 +203,35 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
         curvature=Pooled.none(size),
         middle=Pooled.none(size),
         few=schedule.few and state.link is None,
-        score=facts.family.residuals,
+        score=HUBER if facts.family.residuals == BISQUARE else facts.family.residuals,
         tied=state.tied,
     )
+    if facts.classes:
+        whole = by_block(prior, facts.classes - 1)
+        start = replace(start, position=_first_classes(facts, state), variance=whole, prior=whole)
+        none = Pooled.none(whole.shape[0])
+        start = replace(start, last=np.zeros(whole.shape[0]), curvature=none, middle=none)
     return replace(state, frame=frame, expected=expected, filter=start)
+
+
+def _first_classes(facts: Facts, state: BoundedState) -> Array:
+    """Where steps of classes start: at the released shares, or at the public coefficients, class by class."""
+    size, contrasts = facts.layout.size, contrasts_of(facts.classes)
+    if facts.start:
+        given = np.vstack([np.zeros(size), np.array(facts.start).reshape(-1, size)])
+        found = [solved(facts.layout.to_columns(state.frame), each, np.zeros(size)) for each in given]
+        return np.asarray((contrasts.T @ np.array(found)).ravel())
+    constant = np.zeros(size)
+    if facts.layout.intercept:
+        constant[-1] = 1.0
+        constant = solved(state.frame.preconditioner, constant, np.zeros(size))
+    return np.asarray(np.outer(contrasts.T @ np.log(np.array(state.class_shares)), constant).ravel())
 
 
 def _first_position(facts: Facts, state: BoundedState) -> Array:
     """Where the steps start: at zero; with a link at the public coefficients, or at the released share of answers."""
     size, layout = facts.layout.size, facts.layout
-    if state.link is None:
+    if state.link is None or facts.classes:
         return np.zeros(size)
     if facts.start:
         return solved(layout.to_columns(state.frame), np.array(facts.start), np.zeros(size))
@@ -214,15 +246,22 @@ def _moved(facts: Facts, state: BoundedState, released: Released) -> BoundedStat
     assert now is not None
     assert expected is not None
     schedule, layout, turn = state.schedule(facts.iterations, facts.tuning), facts.layout, now.turn
-    mix = mix_for(schedule.carried[turn], facts.setting.neighbours)
-    sums, tuning = taken_apart(value, layout.size, mix), facts.tuning
+    mix = mix_for(carried_by(facts, schedule, turn), facts.setting.neighbours)
+    tuning = facts.tuning
+    if facts.classes:
+        found = classes_apart(value, contrasts_of(facts.classes), layout.size, mix)
+        now = moved_by_classes(now, found, mix, spread, class_surroundings(facts, state))
+        return _renewed(facts, state, now, turn)
+    sums = taken_apart(value, layout.size, mix)
     if state.link is not None:
-        known = Surroundings(link=state.link, frame=state.frame, expected=expected, schedule=schedule, tuning=tuning)
+        pull = pull_of(state.frame, facts.ridge, expected.total, state.link.steepest)
+        known = Surroundings(link=state.link, frame=state.frame, expected=expected, schedule=schedule, tuning=tuning, pull=pull)
         now = moved_by_link(now, sums, mix, spread, known)
         if mix.carried is Carried.SCATTER and now.turn <= max(schedule.fixed_from, 5) and now.turn <= 6:
             state = _dispersed(replace(state, filter=now), now, sums.near, spread / mix.near)
             now = state.filter or now
     else:
+        now = scored_by(now, facts.family.residuals, schedule)
         threshold = used_threshold(now, schedule, facts.least_threshold)
         now = moved(
             now,
@@ -234,14 +273,36 @@ def _moved(facts: Facts, state: BoundedState, released: Released) -> BoundedStat
             schedule=schedule,
             tuning=tuning,
             constant=layout.intercept,
+            pull=pull_of(state.frame, facts.ridge, expected.total, ridge_slope(now, schedule, threshold)),
         )
+    return _renewed(facts, state, now, turn)
+
+
+def class_surroundings(facts: Facts, state: BoundedState) -> ClassSurroundings:
+    """What steps of classes are made in."""
+    assert state.expected is not None
+    pull = pull_of(state.frame, facts.ridge, state.expected.total, slope_of_classes(facts.classes))
+    return ClassSurroundings(
+        classes=facts.classes,
+        frame=state.frame,
+        expected=state.expected,
+        schedule=state.schedule(facts.iterations, facts.tuning),
+        tuning=facts.tuning,
+        pull=by_block(pull, facts.classes - 1),
+    )
+
+
+def _renewed(facts: Facts, state: BoundedState, now: Filter, turn: int) -> BoundedState:
+    """With the frame renewed where it is time."""
+    schedule, layout, expected = state.schedule(facts.iterations, facts.tuning), facts.layout, state.expected
+    assert expected is not None
     if turn not in schedule.renewed or not layout.plain.size:
         return replace(state, filter=now)
     scatter = scatter_of(now, expected, facts.tuning)
     block = scatter.mean[np.ix_(layout.plain, layout.plain)]
     whitened = whitening(block, 0.5 * now.scatter.spread, facts.tuning, longest=1.0, shortest=1.0)
     frame, made = _turned(state.frame, layout.turn(whitened))
-    return replace(state, frame=frame, filter=renewed(now, made))
+    return replace(state, frame=frame, filter=renewed(now, made, blocks=max(facts.classes - 1, 1)))
 
 
 def _turned(frame: Frame, turn: Array) -> tuple[Frame, Array]:

@@ -38,6 +38,7 @@ class BoundedState:
     levels: tuple[Array, ...] = field(default=(), repr=False)
     count_noise: float = 0.0
     few: tuple[tuple[int, ...], ...] = ()
+    class_shares: tuple[float, ...] = ()
     answers: tuple[int, ...] = ()
     slope: float = 1.0
     constant: float = 0.0

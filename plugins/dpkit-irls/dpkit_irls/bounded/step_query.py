@@ -19,16 +19,16 @@ from dpkit import Distance, InvalidValueError, Neighbours, Query, l2
 from dpkit.authoring import Steps, sqrt_up, whole_steps
 from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
-from dpkit_irls.loss import HUBER, LinkScore, ResidualScore
+from dpkit_irls.loss import HUBER, LinkScore, RobustScore
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, STEP, Array, products_by_run, sums_by_run
 from dpkit_irls.rows.prepared_query import prepared_query
 
-_PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
-_GRID = GRID / _PARTS
+PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
+STEP_GRID = GRID / PARTS
 _CHEAP = Fraction(9, 8)  # the squared price of a cheap mix, to the bit: which one is asked may depend on what was released
 _CUT = Fraction(1, 4096)  # what cutting a direction to the grid may turn it by, in theorem 6
-_WITHIN = 1.0 - 2.0**-30  # of a factor that must not exceed a root, however it is rounded
+WITHIN = 1.0 - 2.0**-30  # of a factor that must not exceed a root, however it is rounded
 
 
 class Carried(IntEnum):
@@ -58,7 +58,7 @@ class Mix:
 
     def __post_init__(self) -> None:
         every = (self.off_diagonal, self.diagonal, self.near, self.gradient)
-        if not (min(every) > 0 and self._free) or any(coefficient * _PARTS % 1 for coefficient in every):
+        if not (min(every) > 0 and self._free) or any(coefficient * PARTS % 1 for coefficient in every):
             raise InvalidValueError(
                 field="mix",
                 found=self,
@@ -118,7 +118,7 @@ def mix_for(carried: Carried, neighbours: Neighbours) -> Mix:
     return (FREE if neighbours is Neighbours.REPLACE_ONE else CHEAP)[carried]
 
 
-def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: ResidualScore | LinkScore = HUBER) -> Query:
+def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: RobustScore | LinkScore = HUBER) -> Query:
     """The sum; the position (of z), the threshold k and the score are released values. A curvature needs a frame with `far`.
 
     What is weighted has a score with a link.
@@ -129,9 +129,9 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Resid
     width = frame.width
     upper = np.triu_indices(width, k=1)
     scores = score.at(position, threshold)
-    off_diagonal, diagonal, near = (round(each * _PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.near))
-    whole = round(mix.gradient * _PARTS)
-    inverse_far = _WITHIN / frame.far
+    off_diagonal, diagonal, near = (round(each * PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.near))
+    whole = round(mix.gradient * PARTS)
+    inverse_far = WITHIN / frame.far
 
     def factors(prepared: Array) -> tuple[Array, Array, Array]:
         """Of each row the score, what the matrix is made of, and nearness, in whole steps; rows along the last axis."""
@@ -139,7 +139,7 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Resid
         if mix.carried is Carried.WEIGHTED:
             shrunk = w * np.sqrt(scores.slopes(prepared) * (prepared[:, -2] * inverse_far))
             return score, np.trunc(shrunk, out=shrunk), np.zeros_like(score)
-        nearness = scores.nearness(score)
+        nearness = scores.nearness(score, prepared)
         if mix.carried is Carried.SCATTER:
             return score, w, nearness
         if mix.carried is Carried.CURVATURE:
@@ -151,7 +151,7 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Resid
         gradient = v * LARGEST_STEP if mix.carried is Carried.MIDDLE else prepared.T[:-2] * score
         every = [gradient * whole, v[upper[0]] * v[upper[1]] * off_diagonal, v * v * diagonal]
         every.append(nearness[None] * (LARGEST_STEP * near))
-        return np.concatenate(every).T * _GRID
+        return np.concatenate(every).T * STEP_GRID
 
     def summed(prepared: Array) -> Steps:
         gradient, products, nearness = run_sums(prepared)
@@ -181,7 +181,7 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Resid
         shape=(2 * width + len(upper[0]) + 1,),
         sensitivity=mix.sensitivity,
         because=SOURCE,
-        grid=_GRID,
+        grid=STEP_GRID,
         bound=max(1.0, mix.near),
     )
 

@@ -48,7 +48,8 @@ class Tuning:
     scale with `early_share` of the budget; the threshold and the frame are then fixed, and the variance of the position is
     multiplied by `forget`, so that the rest estimates one thing. Every `gather` steps, up to a part `until`, frames change.
 
-    Estimand: the threshold over the scale of residuals grows from `threshold` to `threshold_most`, the radius of rows with full
+    Estimand: the threshold over the scale of residuals grows from `threshold` to `threshold_most` (of Tukey's score from
+    `redescend` to `redescend_most`), the radius of rows with full
     weight over the median length from `radius` to `radius_most`, as the rows grow from 2 to 12 times the need; rows beyond
     `cap` radii (or lengths) are weighted down.
 
@@ -100,6 +101,8 @@ class Tuning:
     until: float = 0.6
     threshold: float = 0.45
     threshold_most: float = 1.345
+    redescend: float = 3.0
+    redescend_most: float = 4.685
     radius: float = 0.6
     radius_most: float = 2.0
     cap: float = 2.0

@@ -26,10 +26,12 @@ READ = "The labels were read from the targets, which only a simulation may do: d
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc, unused-ignore]
     """Logistic regression with an (epsilon, delta) guarantee: log-odds of the second class against the first.
 
-    `classes` are the two labels, from public knowledge: which labels there are is not read from the data. Without it targets of
+    `classes` are the labels, from public knowledge: which labels there are is not read from the data. Without it targets of
     truth values have (False, True) and targets of numbers (0, 1); a label that is none of the declared ones drops its row.
-    Other parameters, and what there is after a fit, are as in `PrivateRobustRegressor`; `classes_` are the labels, and
-    `predict_proba`, `decision_function` and `predict` post-process what was released.
+    Of more than two classes each is against the first (`multinomial`): `coef_`, `standard_errors_`, `intercept_` and
+    `intercept_error_` have a row a class, and that of the first is 0. Other parameters, and what there is after a fit, are as
+    in `PrivateRobustRegressor`; `classes_` are the labels, and `predict_proba`, `decision_function` and `predict`
+    post-process what was released.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         missing: object = DROP,
         ledger: object = None,
         random_state: object = None,
+        ridge: float = 0.0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -57,6 +60,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.missing = missing
         self.ledger = ledger
         self.random_state = random_state
+        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
@@ -64,25 +68,41 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             raise ValueError("requires y to be passed, but the target y is None")
         simulated = seeded(self.random_state, where=type(self).__name__) is not None
         labels, read = _labels(self.classes, y, simulated=simulated)
+        several = len(labels) > 2
         target = None if _are_plain(labels, y) else Category(name="target", levels=tuple(labels))
 
         def targets(count: int) -> npt.NDArray[Any]:
             found = _checked_labels(y, count)
             return found if target is not None else np.where((found == 0) | (found == 1), found.astype(np.float64), np.nan)
 
-        self._fit(X, y, "logistic", targets=targets, target=target, yes_or_no=True)
+        algorithm = "multinomial" if several else "logistic"
+        self._fit(X, y, algorithm, targets=targets, target=target, yes_or_no=not several)
         self.classes_: npt.NDArray[Any] = np.asarray(labels)
         if read:
             self.notes_ = (*self.notes_, READ)
         return self
 
+    def _keep_coefficients(self, found: Any) -> None:
+        """Of several classes a row each, zeros for the first, which has no error."""
+        if not hasattr(found, "intercepts"):
+            super()._keep_coefficients(found)
+            return
+        first = np.zeros((1, len(found.features)))
+        self.coef_ = np.vstack([first, found.coefficients])
+        self.intercept_ = np.array([0.0, *found.intercepts])
+        self.standard_errors_ = np.vstack([first, found.standard_errors or np.full_like(self.coef_[1:], np.nan)])
+        self.intercept_error_ = np.array([0.0, *(found.intercept_errors or [np.nan] * len(found.intercepts))])
+
     def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """Log-odds of the second class; NaN where a missing cell drops the row."""
+        """Log-odds of the second class, or of each class against the first; NaN where a missing cell drops the row."""
         return self._predictors(X)
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """Probabilities of both classes."""
+        """Probabilities of the classes."""
         odds = self._predictors(X)
+        if odds.ndim == 2:
+            shares = np.exp(odds - np.max(odds, axis=1, keepdims=True))
+            return np.asarray(shares / np.sum(shares, axis=1, keepdims=True))
         small = np.exp(-np.minimum(np.abs(odds), 700.0))
         less, more = small / (1.0 + small), 1.0 / (1.0 + small)
         yes = np.where(odds < 0.0, less, more)
@@ -92,12 +112,17 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
         """Their logarithms."""
         odds = self._predictors(X)
+        if odds.ndim == 2:
+            odds = odds - np.max(odds, axis=1, keepdims=True)
+            return np.asarray(odds - np.log(np.sum(np.exp(odds), axis=1, keepdims=True)))
         return np.column_stack([-np.logaddexp(0.0, odds), -np.logaddexp(0.0, -odds)])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
-        """The more likely class; the first where a missing cell drops the row."""
-        second = self._predictors(X) > 0.0
-        return np.asarray(self.classes_[second.astype(np.int64)])
+        """The most likely class; the first where a missing cell drops the row."""
+        odds = self._predictors(X)
+        if odds.ndim == 2:
+            return np.asarray(self.classes_[np.argmax(np.nan_to_num(odds), axis=1)])
+        return np.asarray(self.classes_[(odds > 0.0).astype(np.int64)])
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn should know."""
@@ -113,11 +138,11 @@ def _are_plain(labels: list[Any], y: Any) -> bool:
 
 
 def _labels(classes: object, y: Any, *, simulated: bool) -> tuple[list[Any], bool]:
-    """The two labels, and whether they were read from the targets."""
-    allowed = "two labels that differ: texts, whole numbers or truth values"
+    """The labels, and whether they were read from the targets."""
+    allowed = "at least two labels that differ: texts, whole numbers or truth values"
     if classes is not None:
         given = list(classes) if isinstance(classes, Sequence | np.ndarray) and not isinstance(classes, str) else [classes]
-        if len(given) != 2:
+        if len(given) < 2 or len(set(given)) < len(given):
             raise InvalidValueError(field="classes", found=f"{len(given)} labels", allowed=allowed, where="fit")
         return given, False
     if simulated:
@@ -132,7 +157,7 @@ def _labels(classes: object, y: Any, *, simulated: bool) -> tuple[list[Any], boo
         found="targets that are no numbers and no truth values",
         allowed="numbers 0 and 1 or truth values, unless `classes` is given",
         where="fit",
-        fix="Declare the two labels from public knowledge, classes=('no', 'yes'): none is read from the data.",
+        fix="Declare the labels from public knowledge, classes=('no', 'yes'): none is read from the data.",
     )
 
 
@@ -145,8 +170,6 @@ def _read_labels(y: Any) -> list[Any]:
     else:
         check_classification_targets(y)
     found = np.unique(np.asarray(y))
-    if len(found) > 2:
-        raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
     if len(found) < 2:
         raise ValueError("The targets of this simulation have only one class: declare `classes`.")
     return list(found)

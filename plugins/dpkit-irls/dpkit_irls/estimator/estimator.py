@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpkit import InvalidValueError
 from dpkit_irls.estimator.declared_columns import DROP
 from dpkit_irls.estimator.inputs import checked_targets, truth_columns
 from dpkit_irls.estimator.private_estimator import PrivateEstimator, noisy_tags
@@ -14,6 +15,7 @@ from dpkit_irls.estimator.private_estimator import PrivateEstimator, noisy_tags
 Array = npt.NDArray[np.float64]
 
 ALGORITHMS = ("irls", "irls-moments")
+LOSSES = ("huber", "l1", "bisquare")
 NOTE_ON_TRUTH = (
     "The target holds truth values: a coefficient is a change of probability (a linear probability model). For odds and "
     "probabilities between 0 and 1 use a logistic regression (`logistic`)."
@@ -38,6 +40,9 @@ class PrivateRobustRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[
     its row, which then contributes nothing, or a number within the bounds that stands for it; a mapping from names ("target"
     for the target) says it for each column, by a level for a category.
 
+    A `ridge` pulls slopes, in released scales, towards 0: by about 1 / (1 + ridge) where columns are not correlated. `loss` is
+    the score that residuals have, of `irls`: "huber", "l1" or "bisquare".
+
     `ledger` is a `dpkit` ledger, open or by its path, that every fit is charged to. Fits add up: a second one on the same rows
     without a ledger, and fits by scikit-learn's folds, grids and ensembles, warn (`SpendsAgainWarning`). With `random_state`
     the noise is seeded: the fit is a simulation, is stamped as one, and protects nobody.
@@ -59,6 +64,8 @@ class PrivateRobustRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[
         missing: object = DROP,
         ledger: object = None,
         random_state: object = None,
+        ridge: float = 0.0,
+        loss: str = "huber",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -71,13 +78,21 @@ class PrivateRobustRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[
         self.missing = missing
         self.ledger = ledger
         self.random_state = random_state
+        self.ridge = ridge
+        self.loss = loss
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
         from dpkit.authoring import one_of
 
         one_of(self.algorithm, ALGORITHMS, field="algorithm", where=type(self).__name__)
-        self._fit(X, y, self.algorithm, targets=lambda count: checked_targets(y, count))
+        one_of(self.loss, LOSSES, field="loss", where=type(self).__name__)
+        if self.algorithm != "irls" and (self.loss != "huber" or self.ridge != 0.0):
+            given = "loss" if self.loss != "huber" else "ridge"
+            allowed = f"with algorithm='irls' alone: {self.algorithm} has none"
+            raise InvalidValueError(field=given, found=getattr(self, given), allowed=allowed, where=type(self).__name__)
+        chosen: dict[str, Any] = {} if self.loss == "huber" else {"score": self.loss}
+        self._fit(X, y, self.algorithm, targets=lambda count: checked_targets(y, count), **chosen)
         if truth_columns(y)[:1] == [True] and self.algorithm != "irls":  # `irls` says so itself
             self.notes_ = (self.notes_[0], NOTE_ON_TRUTH, *self.notes_[1:])
         return self

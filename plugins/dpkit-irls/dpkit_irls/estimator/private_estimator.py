@@ -31,14 +31,15 @@ except ImportError:  # its interface without it
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """The parameters `epsilon, delta, neighbours, fit_intercept, bounds, levels, shares, missing, ledger, random_state`, and
-    how a fit with them is made. An estimator of scikit-learn names them in its own constructor.
+    """The parameters `epsilon, delta, neighbours, fit_intercept, ridge, bounds, levels, shares, missing, ledger,
+    random_state`, and how a fit with them is made. An estimator of scikit-learn names them in its own constructor.
     """
 
     epsilon: float
     delta: float
     neighbours: str
     fit_intercept: bool
+    ridge: float
     bounds: object
     levels: object
     shares: object
@@ -94,6 +95,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             intercept=bool(self.fit_intercept),
             few_rows="answer",
             **({} if self.shares is None else {"shares": self.shares}),
+            **({} if self.ridge == 0.0 else {"ridge": self.ridge}),
             **chosen,
         )
         (noise,), guarantee = solve_noise(
@@ -116,11 +118,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         )
         found: Any = result.outcomes["fit"].result
         self.fit_: Any = found  # for `estimand_of`
-        self.coef_: Array = np.array(found.coefficients)
         self.coef_names_: tuple[str, ...] = tuple(found.features)
-        self.intercept_: float = float(found.intercept)
-        self.standard_errors_: Array = np.array(found.standard_errors or [np.nan] * len(found.coefficients))
-        self.intercept_error_: float = float("nan") if found.intercept_error is None else float(found.intercept_error)
+        self._keep_coefficients(found)
         self.estimand_: str = found.estimand
         self.n_features_in_: int = rows.shape[1]
         names = feature_names(X)
@@ -134,6 +133,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self._columns: Declared = columns
         return found
 
+    def _keep_coefficients(self, found: Any) -> None:
+        """Coefficients and their errors, of a line; an estimator of several lines keeps them in its own way."""
+        self.coef_: Array = np.array(found.coefficients)
+        self.intercept_: Any = float(found.intercept)
+        self.standard_errors_: Array = np.array(found.standard_errors or [np.nan] * len(found.coefficients))
+        self.intercept_error_: Any = float("nan") if found.intercept_error is None else float(found.intercept_error)
+
     def _predictors(self, X: Any) -> Array:  # noqa: N803
         """Post-processing of what was released. A missing cell counts as in the fit; where that drops its row, NaN."""
         if not hasattr(self, "coef_"):
@@ -143,8 +149,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         rows = checked_rows(X, self, fitted=True, categories=categories)
         rows = np.where(np.isnan(rows), columns.stand_ins, rows)
         entries = widened(rows, tuple(map(len, columns.levels)))
-        dropped = np.isnan(rows).any(axis=1)
-        return np.where(dropped, np.nan, np.asarray(entries @ self.coef_ + self.intercept_))
+        found = np.asarray(entries @ self.coef_.T + self.intercept_)
+        found[np.isnan(rows).any(axis=1)] = np.nan
+        return found
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
         """Parameters, and the guarantee once there is one."""
@@ -163,7 +170,6 @@ def noisy_tags(tags: Any, estimator: PrivateEstimator) -> Any:
         tags.regressor_tags.poor_score = True
     if tags.classifier_tags is not None:
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = False
     tags.input_tags.allow_nan = True
     return tags
 

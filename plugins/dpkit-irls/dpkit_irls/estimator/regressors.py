@@ -38,6 +38,7 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateEstimator):  # type: ignore
         missing: object = DROP,
         ledger: object = None,
         random_state: object = None,
+        ridge: float = 0.0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -49,6 +50,7 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateEstimator):  # type: ignore
         self.missing = missing
         self.ledger = ledger
         self.random_state = random_state
+        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
@@ -84,6 +86,7 @@ class PrivateQuantileRegressor(RegressorMixin, PrivateEstimator):  # type: ignor
         missing: object = DROP,
         ledger: object = None,
         random_state: object = None,
+        ridge: float = 0.0,
     ) -> None:
         self.quantile = quantile
         self.epsilon = epsilon
@@ -96,6 +99,7 @@ class PrivateQuantileRegressor(RegressorMixin, PrivateEstimator):  # type: ignor
         self.missing = missing
         self.ledger = ledger
         self.random_state = random_state
+        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""

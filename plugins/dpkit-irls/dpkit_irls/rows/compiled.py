@@ -19,7 +19,7 @@ AT_ONCE = 512
 ONE = 1048576.0  # 1 in steps of a factor, rows.LARGEST_STEP
 LEAST_WEIGHT = 2.0**-21  # as frame's
 SCATTER, CURVATURE, MIDDLE, WEIGHTED = 0, 1, 2, 3  # what a step carries, step_query.Carried
-TABLED = 1.0  # scores.TABLED
+TABLED, BISQUARE = 1.0, 2.0  # scores.TABLED, scores.BISQUARE
 
 _rounded = numba.njit(nogil=True, cache=True, error_model="numpy")
 _exact = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -197,7 +197,7 @@ def _scores(
     scores: Array,
     slopes: Array,
 ) -> None:
-    """`Scores`, of some prepared rows; `slopes` are filled for tabled ones."""
+    """`Scores`, of some prepared rows; `slopes` are filled for tabled ones, and for Tukey's with 1 where it grows, else 0."""
     width = direction.shape[0]
     _combined(direction, rows[:width, start : start + count], scores, count)
     lengths, targets = rows[width, start : start + count], rows[width + 1, start : start + count]
@@ -216,6 +216,20 @@ def _scores(
             value = 0.0 if value != value else value
             scores[row] = float(np.int32(value))
         return
+    if shape[0] == BISQUARE:
+        step, peak, middle = shape[1], shape[2], shape[3]
+        for row in range(count):
+            value = (targets[row] - scores[row] * lengths[row] * scale) / step
+            slopes[row] = 1.0 if value * value < middle else 0.0
+            value = -1.0 if value < -1.0 else value
+            value = 1.0 if value > 1.0 else value
+            falls = 1.0 - value * value
+            value = value * (falls * falls) * peak
+            value = -ONE if value < -ONE else value
+            value = ONE if value > ONE else value
+            value = 0.0 if value != value else value
+            scores[row] = float(np.int32(value))
+        return
     step, shift, least, most = shape[1], shape[2], shape[3], shape[4]
     for row in range(count):
         value = (targets[row] - scores[row] * lengths[row] * scale) / step + shift
@@ -226,7 +240,11 @@ def _scores(
 
 
 @_rounded
-def _nearness(scores: Array, shape: Array, near: Array, count: int) -> None:
+def _nearness(scores: Array, shape: Array, grows: Array, near: Array, count: int) -> None:
+    if shape[0] == BISQUARE:
+        for row in range(count):
+            near[row] = float(np.int32(np.sqrt(ONE * ONE - scores[row] * scores[row]))) * grows[row]
+        return
     least, most = (-ONE, ONE) if shape[0] == TABLED else (shape[3], shape[4])
     for row in range(count):
         inside = least < scores[row] < most
@@ -272,7 +290,7 @@ def step(
                 for row in range(count):
                     factors[row] = np.sqrt(factors[row] * (reaches[row] * inverse_far))
             else:
-                _nearness(scores, shape, near, count)
+                _nearness(scores, shape, factors, near, count)
                 nears[number] += _sum_of(near, count)
             if carried != MIDDLE:
                 _add_products(scores, rows[:width], start, count, gradients[number])
