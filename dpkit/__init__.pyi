@@ -13,7 +13,12 @@ from dpkit.analysis.reading.load import load as load
 from dpkit.analysis.reading.spec import Spec as Spec
 from dpkit.analysis.run_plan import Result as Result
 from dpkit.auditing.audit import audit as audit
+from dpkit.auditing.canaries.audit_scores import ScoreCertificate as ScoreCertificate
+from dpkit.auditing.canaries.audit_scores import audit_scores as audit_scores
+from dpkit.auditing.canaries.draw_canaries import Canaries as Canaries
+from dpkit.auditing.canaries.draw_canaries import draw_canaries as draw_canaries
 from dpkit.auditing.certificates.certificate import AuditCertificate as AuditCertificate
+from dpkit.auditing.certificates.replay import confirm as confirm
 from dpkit.contracts.accountant import Accountant as Accountant
 from dpkit.contracts.accountant import Reading as Reading
 from dpkit.contracts.algorithm import Advising as Advising
@@ -143,6 +148,8 @@ from dpkit.mechanisms.laplace import LaplaceEvent as LaplaceEvent
 from dpkit.mechanisms.mechanism_base import AdditiveNoise as AdditiveNoise
 from dpkit.mechanisms.noisy_max import NoisyMax as NoisyMax
 from dpkit.mechanisms.noisy_max import NoisyMaxEvent as NoisyMaxEvent
+from dpkit.mechanisms.random_search import RandomSearch as RandomSearch
+from dpkit.mechanisms.random_search import repetitions as repetitions
 from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
@@ -170,6 +177,7 @@ from dpkit.privacy.events import Parallel as Parallel
 from dpkit.privacy.events import PureEvent as PureEvent
 from dpkit.privacy.events import RandomAllocation as RandomAllocation
 from dpkit.privacy.events import Repeat as Repeat
+from dpkit.privacy.events import RepeatAndSelect as RepeatAndSelect
 from dpkit.privacy.events import ShuffledEpochs as ShuffledEpochs
 from dpkit.privacy.events import Subsample as Subsample
 from dpkit.privacy.events import ZCDPEvent as ZCDPEvent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
@@ -11,12 +12,12 @@ from dpkit.contracts.registry import Registry
 from dpkit.contracts.risk_limits import RiskLimit
 from dpkit.errors import BudgetUnreachableError, InvalidValueError
 from dpkit.hooks.manager import default_registry
-from dpkit.numerics.bracketing import first_true
+from dpkit.numerics.bracketing import first_within
 from dpkit.pricing.assess import assess
 from dpkit.pricing.filters import PrivacyFilter, open_filter
 from dpkit.pricing.serialise import dump, parse
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.losses import Loss
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
 
 
@@ -127,21 +128,21 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         raise InvalidValueError(field="budget", found=budget, allowed=allowed, where="calibrate")
     seen_within = False
 
-    def holds(scale: float) -> bool:
+    def excess(scale: float) -> float:
         nonlocal seen_within
         try:
-            within = guarantee_of_scale(scale).within(budget)
+            found = _excess(guarantee_of_scale(scale), budget)
         except OverflowError:  # LossOverflowError is one: too little noise to be described
-            return False
+            return math.inf
         except InvalidValueError:
             # Below a scale that works, a ratio too large to be a number is simply too little noise.
             if not seen_within:
                 raise
-            return False
-        seen_within = seen_within or within
-        return within
+            return math.inf
+        seen_within = seen_within or found <= 0.0
+        return found
 
-    bracket = first_true(holds, relative=RELATIVE)
+    bracket = first_within(excess, relative=RELATIVE)
     if bracket is None:
         reason = "however large the scale, the loss stays above it. Is delta too small, or does the loss not depend on it?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
@@ -150,6 +151,17 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         reason = "every scale keeps within it, so there is no smallest one. Does the event use the scale?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
     return scale
+
+
+def _excess(guarantee: Guarantee, budget: Loss | RiskLimit) -> float:
+    """At most 0 where the guarantee keeps within the budget; how far it is off, on a logarithm, where that is known."""
+    if not isinstance(budget, PureDP | ApproxDP):
+        return -1.0 if guarantee.within(budget) else 1.0
+    found = guarantee.epsilon(delta=budget.delta if isinstance(budget, ApproxDP) else 0.0)  # as `within`, which is a law
+    if not 0.0 < found < math.inf or budget.epsilon == 0.0:
+        return -1.0 if found <= budget.epsilon else math.inf
+    off = math.log(found) - math.log(budget.epsilon)
+    return min(off, 0.0) if found <= budget.epsilon else max(off, 5e-324)
 
 
 def to_json(value: object) -> str:

@@ -46,6 +46,7 @@ from dpkit.mechanisms.exponential import Exponential
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.mechanisms.laplace import Laplace
 from dpkit.mechanisms.noisy_max import NoisyMax
+from dpkit.mechanisms.random_search import RandomSearch
 from dpkit.mechanisms.randomized_response import RandomizedResponse
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.privacy.claims import CORE_RULES, LossRule
@@ -217,6 +218,38 @@ FACTORIES: tuple[MechanismFactory, ...] = (
                 name="threshold", kind="number", doc="What answers are compared with.", default=0.0, examples=(0.0, 10.0)
             ),
             _MONOTONE,
+        ),
+        metrics=("linf", "l2", "l1"),
+        values="scores",
+        shapes=((2,), (4,)),
+    ),
+    MechanismFactory(
+        name="random-search",
+        doc="The best of a random number of noisy scores of random candidates, with that score (private tuning).",
+        make=RandomSearch,
+        parameters=(
+            _scale("The scale of the noise on the score of each run."),
+            Parameter(
+                name="noise", kind="choice", doc="laplace or gaussian.", choices=("laplace", "gaussian"), default="laplace"
+            ),
+            Parameter(
+                name="mean",
+                kind="number",
+                doc="The mean number of runs: some for each candidate.",
+                minimum=1.0,
+                maximum=1e5,
+                default=10.0,
+                examples=(10.0, 3.0),
+            ),
+            Parameter(
+                name="shape",
+                kind="number",
+                doc="Of the law of the number of runs: 1 is geometric, 0 logarithmic; less costs less and varies more.",
+                minimum=-0.99,
+                maximum=100.0,
+                default=1.0,
+                examples=(1.0, 0.0),
+            ),
         ),
         metrics=("linf", "l2", "l1"),
         values="scores",

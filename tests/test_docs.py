@@ -1,5 +1,6 @@
 """Documentation is enforced: code blocks run, links lead somewhere, citations have a source, examples say what they say."""
 
+import math
 import re
 import subprocess
 import sys
@@ -120,13 +121,26 @@ def test_the_accounting_example_says_what_it_says(tmp_path):
 
 
 def test_the_audit_example_finds_what_it_says():
-    """diffprivlib needs an environment of its own, so its lines are not run here; sample counts of OpenDP differ by run."""
+    """diffprivlib needs an environment of its own, so its lines are not run here. OpenDP takes no seed: what 1,000 of
+    its outputs say (that they are too few, once in 60 runs) differs by run, so only that it is tried is held.
+    """
     script = ROOT / "examples" / "audit" / "audit_libraries.py"
     run = subprocess.run([sys.executable, script, "--samples", "1000"], capture_output=True, text=True, check=True)
 
     def verdicts(text):
-        return {re.sub(r"\s+[\d.]+(\s+[\d.]+)?$", "", line) for line in text.splitlines()[1:]}
+        lines = [re.sub(r"\s+[\d.]+(\s+[\d.]+)?$", "", line) for line in text.splitlines()[1:]]
+        return {re.sub(r"\s+(not refuted|refuted|inconclusive)$", "", line) if "OpenDP" in line else line for line in lines}
 
     expected = verdicts((script.parent / "expected.txt").read_text(encoding="utf-8"))
     assert verdicts(run.stdout) <= expected
     assert len(verdicts(run.stdout)) >= 4
+
+
+def test_the_page_of_decisions_states_the_power_of_pure_epsilon():
+    page = (ROOT / "docs/choose.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([0-9.]+) \| ([0-9.,]+) times as likely \| ([0-9.]+)%", page, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for epsilon, factor, power in rows:
+        guarantee = dpkit.account(dpkit.PureEvent(epsilon=float(epsilon)), "pure")
+        assert 0.0 <= float(factor.replace(",", "")) / math.exp(float(epsilon)) - 1.0 < 0.01
+        assert 0.0 <= float(power) / 100.0 - guarantee.power(0.05) < 0.002

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from warm_dpkit import warm_dpkit
 
 from dpkit.analysis.reading.read_yaml import parse_yaml, plain
 
@@ -18,18 +19,13 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 YAML = re.compile(r"^```yaml\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with the examples, a `dpkit` on the path, and the plugins of the pages, installed or from their source."""
-    work, scripts, site = tmp_path / "work", tmp_path / "bin", tmp_path / "site"
-    work.mkdir()
-    scripts.mkdir()
-    site.mkdir()
-    shutil.copytree(ROOT / "examples", work / "examples")
-    for name, module in (("dpkit", "-m dpkit.cli"), ("python", "")):
-        script = scripts / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n', encoding="utf-8")
-        script.chmod(0o755)
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """A `dpkit` on the path, loaded once for all commands, and the plugins of the pages, installed or from their source."""
+    scripts, site = tmp_path_factory.mktemp("bin"), tmp_path_factory.mktemp("site")
+    script = scripts / "python"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     for name in ("stats", "irls", "sql"):
         if name in {point.name for point in entry_points(group="dpkit")}:
@@ -42,8 +38,16 @@ def folder(tmp_path):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: dpkit-{name}\nVersion: 0\n", encoding="utf-8")
         (info / "entry_points.txt").write_text(f"[dpkit]\n{name} = dpkit_{name}\n", encoding="utf-8")
         path = [str(site), str(plugin), *path]
-    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(path)}
-    return work, environment
+    found = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(path)}
+    with warm_dpkit(scripts / "dpkit", found):
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path, environment):
+    """A folder with the examples, and where commands find `dpkit`."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path, environment
 
 
 def commands(page, folder):
@@ -87,28 +91,20 @@ def test_the_tutorial_for_reviewers_runs(folder):
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 
 
-CHECK_EACH = """
-import sys
-from click.testing import CliRunner
-from dpkit.cli import main
-for path in sys.argv[1:]:
-    done = CliRunner().invoke(main, ["check", "--without-data", path])
-    if done.exit_code != 0:
-        print(path, done.output, done.exception)
-"""
-
-
 def wrong_among(paths, folder):
-    """What `dpkit check` says of those of these files that are wrong: one process for all of them."""
-    command = ["python", "-c", CHECK_EACH, *map(str, paths)]
-    done = subprocess.run(command, cwd=folder[0], env=folder[1], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """What `dpkit check` says of those of these files that are wrong."""
+    found = []
+    for path in paths:
+        command = ["dpkit", "check", "--without-data", str(path)]
+        done = subprocess.run(command, cwd=folder[0], env=folder[1], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            found.append(f"{path} {done.stderr}")
+    return found
 
 
 def test_a_wrong_analysis_is_seen(folder):
     (folder[0] / "wrong.yaml").write_text("dpkit: 1\ndata: {}\n", encoding="utf-8")
-    assert "wrong.yaml" in wrong_among(["wrong.yaml"], folder)
+    assert "wrong.yaml" in wrong_among(["wrong.yaml"], folder)[0]
 
 
 def test_every_analysis_in_a_page_is_right(folder):
@@ -117,7 +113,7 @@ def test_every_analysis_in_a_page_is_right(folder):
     assert len(written) >= 2
     for place, (page, text) in enumerate(written):
         (folder[0] / f"{page.stem}-{place}.yaml").write_text(text, encoding="utf-8")
-    assert wrong_among(sorted(folder[0].glob("*-*.yaml")), folder) == ""
+    assert wrong_among(sorted(folder[0].glob("*-*.yaml")), folder) == []
 
 
 def test_every_shell_block_is_run_by_a_test():
@@ -146,4 +142,4 @@ def test_every_example_is_valid_by_an_independent_validator(folder):
     assert files
     for path in files:
         validator.validate(plain(parse_yaml(path.read_bytes(), file=path.name)))
-    assert wrong_among(files, folder) == ""
+    assert wrong_among(files, folder) == []

@@ -15,7 +15,8 @@ from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
-from dpkit.auditing.draw_outputs import PairOutputs, Sampler
+from dpkit.auditing.draw_outputs import NUMBERS, Drawing, NotABatch, PairOutputs, Sampler
+from dpkit.auditing.independence import SingleCalls, find_dependence, pilot_size
 from dpkit.auditing.plan_audit import AuditPlan, plan_audit
 from dpkit.auditing.search.pairs import TRIES, PairGenerator
 from dpkit.contracts.auditor import Evidence
@@ -28,7 +29,9 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
-_AUDITOR_STREAM = 0xA0D17
+_SINGLE_SHARE = 0.1
+"""Of a function's error probability, for beginning anew by single calls where a batch of outputs is none."""
+_AUDITOR_STREAM, _INDEPENDENCE_STREAM = 0xA0D17, 0x1DE9
 """Keeps the streams of plugins' auditors apart from those that the campaign of the same subject spawns."""
 
 
@@ -41,7 +44,7 @@ def audit(
     rng: np.random.Generator | int | None = None,
     *,
     at: Distance | None = None,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    neighbours: Neighbours | None = None,
     pairs: Sequence[tuple[object, object]] = (),
     density: WhiteBox | None = None,
     falsifiers: Sequence[str] | None = None,
@@ -54,6 +57,9 @@ def audit(
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[tuple[object, object]] | None = None,
     tries: int = TRIES,
+    timeout: float | None = None,
+    unit: str | None = None,
+    stop: int | None = None,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -62,7 +68,11 @@ def audit(
     `samples` (both sides together, for each campaign) and `time` (seconds, for all) are budgets; an audit stops as soon as the
     claim is refuted. `floating_point` also tests what rounding decides, with a certificate of its own; it is on for mechanisms
     that do not assume real arithmetic. `falsifiers` restricts which are used, by name, and `checks` which of those that draw no
-    samples; `name` is what certificates call it.
+    samples; `name` is put before what certificates call it.
+
+    `neighbours` states the relation, and `unit` the column of people; where it is not stated, the rows of the pair tell, and
+    the certificate says which it was. Outputs of one call are first held against those of single calls: where they depend on
+    each other, every output is drawn by a call of its own.
 
     With probability at least `confidence`, no true claim is refuted and every `epsilon_lower` is below the truth, over all
     claims, pairs, directions, falsifiers and looks: Ville's inequality for averages of e-processes within a campaign, a split
@@ -71,12 +81,17 @@ def audit(
     where it is not given. `search` draws pairs of neighbours (a function of a generator, a list, or a hypothesis strategy that
     dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
-    again, where the target itself does not tell.
+    again, where the target itself does not tell. `stop` ends after so many samples of the budget, as time once did.
+
+    Whatever a function does is an output: an exception, None, a text, a table, another shape or dtype. Where a batch of n is
+    not n outputs of one form, every output is drawn by a call of its own. With `timeout` (seconds a call) it is so from the
+    start, and a call that takes longer is an output too; choose it far from what calls usually take.
     """
     plan = plan_audit(
         target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
         falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
-        checks=checks, registry=default_registry() if registry is None else registry,
+        unit=unit, stop=stop,
+        checks=checks, timeout=timeout, registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     return _Audit(plan=plan, deadline=None if time is None else clock.monotonic() + time, watch=watch).run()
 
@@ -88,7 +103,8 @@ class _Audit:
     watch: Watch | None
 
     def run(self) -> list[AuditCertificate]:
-        plan = self.plan
+        plan, looked, warning = _independent(self.plan)
+        samples = max(2, plan.samples - looked) if plan.stop is None else max(2, plan.stop - looked - plan.pilots)
         alpha = 1.0 - plan.confidence
         seeds = iter(np.random.SeedSequence(plan.seed).spawn(2 + 2 * len(plan.subjects)))
         certificates: list[AuditCertificate] = []
@@ -99,8 +115,9 @@ class _Audit:
         laws: list[Process] = [process for process in made if process is not None]
         if laws:
             law_share = _LAW_SHARE
-            found = self._sample(law, laws, alpha * law_share, 0.0, min(plan.samples, _LAW_SAMPLES), law_seed)
-            certificates.append(plan.certify(law, found, hypothesis="declared law", level=alpha * law_share))
+            found = self._sample(law, laws, alpha * law_share, 0.0, min(samples, _LAW_SAMPLES), law_seed)
+            drawn = looked + sum(source.drawn for source in sources)
+            certificates.append(plan.certify(law, found, hypothesis="declared law", level=alpha * law_share, pilots=drawn))
             if found.verdict == "refuted":
                 return certificates  # what was proved of another law says nothing about this one
         float_share = _FLOAT_SHARE if plan.floating_point else 0.0
@@ -118,20 +135,24 @@ class _Audit:
                 found, level = replace(refuting, tried=asked), foreign / len(plan.auditors)
             else:
                 level = alpha * share
-                own = self._try_claim(subject, level, bound_level, seed)
-                note = "; ".join(part for part in (own.note, *notes) if part)
+                own = self._try_claim(subject, level, bound_level, samples, seed)
+                note = "; ".join(part for part in (own.note, warning, *notes) if part)
                 found = replace(own, tried=(*asked, *(own.tried or (own.falsifier,))), note=note)
-            certificates.append(plan.certify(subject, found, hypothesis="real arithmetic", level=level))
+            certificates.append(plan.certify(subject, found, hypothesis="real arithmetic", level=level, pilots=looked))
             if found.verdict == "refuted":
                 broken.add(id(subject.claim))
         if plan.floating_point:
             level = alpha * float_share
             rounded = [falsifier.make(law) for falsifier in plan.at("rounding")]
-            found = self._sample(law, rounded, level, 0.0, min(plan.samples, _FLOAT_SAMPLES), next(seeds))
-            certificates.append(plan.certify(law, found, hypothesis="floating point", level=level))
+            bounding = level * _BOUND_SHARE
+            found = self._sample(law, rounded, level - bounding, bounding, min(samples, _FLOAT_SAMPLES), next(seeds))
+            level -= bounding
+            certificates.append(plan.certify(law, found, hypothesis="floating point", level=level, pilots=looked))
         return certificates
 
-    def _try_claim(self, subject: ClaimAtPair, alpha: float, bound_alpha: float, seed: np.random.SeedSequence) -> Finding:
+    def _try_claim(
+        self, subject: ClaimAtPair, alpha: float, bound_alpha: float, samples: int, seed: np.random.SeedSequence
+    ) -> Finding:
         tried: list[str] = []
         for falsifier in self.plan.at("exact"):
             found: Finding | None = falsifier.make(subject)
@@ -139,15 +160,44 @@ class _Audit:
                 tried.append(found.falsifier)
                 if found.verdict == "refuted":
                     return found
+        if not self._processes(subject):
+            return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
+        sampled = self._sample_any(subject, alpha, bound_alpha, samples, seed)
+        return replace(sampled, tried=(*tried, *sampled.tried))
+
+    def _processes(self, subject: ClaimAtPair) -> list[Process]:
         processes: list[Process] = []
         if subject.density is not None:
             processes += [falsifier.make(subject) for falsifier in self.plan.at("density")]
         if not processes or self.plan.falsifiers is not None:
             processes += [falsifier.make(subject) for falsifier in self.plan.at("samples")]
-        if not processes:
-            return Finding(falsifier=tried[-1] if tried else "none", verdict="inconclusive", tried=tuple(tried))
-        sampled = self._sample(subject, processes, alpha, bound_alpha, self.plan.samples, seed)
-        return replace(sampled, tried=(*tried, *sampled.tried))
+        return processes
+
+    def _sample_any(
+        self, subject: ClaimAtPair, alpha: float, bound_alpha: float, samples: int, seed: np.random.SeedSequence
+    ) -> Finding:
+        """Batches first, where the outputs are numbers; where a batch is none, begin anew, by one call an output.
+
+        A function's batch that raises is worth nothing: wealth that stops there is a supermartingale still, since it can but
+        lose. The second start has a share of the error probability of its own.
+        """
+        plan = self.plan
+        if subject.mechanism is not None or subject.density is not None:
+            return self._sample(subject, self._processes(subject), alpha, bound_alpha, samples, seed)
+        share, spent = 1.0, 0
+        if plan.timeout is None:
+            try:
+                first = 1.0 - _SINGLE_SHARE
+                batches = Drawing(any_outcome=True)
+                return self._sample(
+                    subject, self._processes(subject), first * alpha, first * bound_alpha, samples, seed, batches
+                )
+            except NotABatch as ended:
+                share, spent = _SINGLE_SHARE, ended.drawn
+        singly = Drawing(any_outcome=True, one_by_one=True, timeout=plan.timeout)
+        anew, left = seed.spawn(1)[0], max(samples - spent, 2)
+        found = self._sample(subject, self._processes(subject), share * alpha, share * bound_alpha, left, anew, singly)
+        return replace(found, samples=found.samples + spent)
 
     def _sample(
         self,
@@ -157,9 +207,31 @@ class _Audit:
         bound_alpha: float,
         samples: int,
         seed: np.random.SeedSequence,
+        drawing: Drawing = NUMBERS,
     ) -> Finding:
         budget = Budget(samples=samples, deadline=self.deadline)
-        return investigate(subject, processes, alpha=alpha, bound_alpha=bound_alpha, budget=budget, seed=seed, watch=self.watch)
+        source = drawing.source(subject.sampler, subject.pair, seed)
+        return investigate(subject, processes, source, alpha=alpha, bound_alpha=bound_alpha, budget=budget, watch=self.watch)
+
+
+def _independent(plan: AuditPlan) -> tuple[AuditPlan, int, str]:
+    """The plan, with outputs drawn one a call where those of one call depend on each other; the samples that took; why."""
+    subject = plan.subjects[0]
+    if getattr(subject.sampler, "independent", False):
+        return plan, 0, ""
+    size = pilot_size(plan.samples)
+    if not size:
+        return plan, 0, "whether outputs of one call are independent was not checked, for want of samples"
+    stream = np.random.SeedSequence([plan.seed, _INDEPENDENCE_STREAM])
+    found, drawn = find_dependence(subject.sampler, subject.pair, size, stream)
+    if not found:
+        return plan, drawn, ""
+    singly = SingleCalls(subject.sampler)
+    return (
+        replace(plan, subjects=tuple(replace(one, sampler=singly) for one in plan.subjects)),
+        drawn,
+        f"{found}: drawn one a call",
+    )
 
 
 def _ask_auditors(

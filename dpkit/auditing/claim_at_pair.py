@@ -24,6 +24,8 @@ class ClaimAtPair:
     density: WhiteBox | None = None
     mechanism: Mechanism | None = None
     at: Distance | None = None
+    relation: str = ""
+    """How the datasets of the pair differ, in words."""
     _memory: list[tuple[Array, int, Array]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
@@ -13,10 +14,12 @@ import numpy as np
 from dpkit._version import __version__
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
+from dpkit.auditing.certificates.pins import pins_of
 from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Sampler
 from dpkit.auditing.falsifiers.builtin_falsifiers import Falsifier, Stage, others
+from dpkit.auditing.relation import difference_of, stated_relation
 from dpkit.auditing.search.pairs import (
     TRIES,
     Pair,
@@ -33,7 +36,7 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Distance, Neighbours
 
 _SEARCH_STREAM = 0x5EA2C4
@@ -55,25 +58,32 @@ class AuditPlan:
     own: tuple[Falsifier, ...] = ()
     auditors: tuple[Auditor, ...] = ()
     recipe: str = ""
+    timeout: float | None = None
+    pilots: int = 0
+    """Samples that were drawn to find the pairs."""
+    stop: int | None = None
+    """Samples after which to end though the budget is larger: those of a run that time ended."""
 
     def at(self, stage: Stage) -> tuple[Falsifier, ...]:
         """The falsifiers that take part at a stage, in the order of their registration."""
         return tuple(falsifier for falsifier in self.own if falsifier.stage == stage)
 
-    def certify(self, subject: ClaimAtPair, found: Finding, *, hypothesis: Arithmetic, level: float) -> AuditCertificate:
-        """The certificate of one hypothesis."""
+    def certify(
+        self, subject: ClaimAtPair, found: Finding, *, hypothesis: Arithmetic, level: float, pilots: int = 0
+    ) -> AuditCertificate:
+        """The certificate of one hypothesis, with the samples drawn before it by which it was made ready."""
+        drawn = pilots + self.pilots if found.samples else 0
         bound, event = found.bound, found.event
-        loss = subject.claim.loss
-        lower = 0.0 if bound is None else bound.epsilon
-        if found.verdict == "refuted" and hypothesis == "real arithmetic" and isinstance(loss, PureDP | ApproxDP):
-            lower = max(lower, loss.epsilon)  # that is what refuting it means
+        lower = found.exact_epsilon if bound is None else bound.epsilon
         witness = Witness(
             pair=(shown(subject.pair[0]), shown(subject.pair[1])),
             event="" if event is None else event.words,
-            code=bound.code if bound is not None else "" if event is None else event.code,
+            code="" if event is None else event.code,
             hits=None if bound is None else bound.hits,
             trials=0 if bound is None else bound.trials,
             output=found.output,
+            forward=event is None or event.forward,
+            encoding=found.encoding,
         )
         return AuditCertificate(
             target=self.target,
@@ -84,7 +94,9 @@ class AuditPlan:
             tried=found.tried or (found.falsifier,),
             epsilon_lower=lower,
             delta=subject.delta if bound is None else bound.delta,
-            samples=found.samples,
+            samples=found.samples + drawn,
+            pilot_samples=drawn,
+            relation=subject.relation,
             bound_samples=found.bound_samples,
             confidence=self.confidence,
             log_e_value=found.log_e,
@@ -92,6 +104,7 @@ class AuditPlan:
             witness=witness,
             power=None if hypothesis == "declared law" else found.power,
             power_event=None if hypothesis == "declared law" else found.power_event,
+            fresh_log_e_value=found.fresh_log_e,
             note=found.note,
             seed=self.seed,
             budget=self.samples,
@@ -121,7 +134,7 @@ def plan_audit(
     rng: np.random.Generator | int | None,
     *,
     at: Distance | None,
-    neighbours: Neighbours,
+    neighbours: Neighbours | None,
     pairs: Sequence[Pair],
     density: WhiteBox | None,
     falsifiers: Sequence[str] | None,
@@ -132,6 +145,9 @@ def plan_audit(
     recipe: Recipe | None = None,
     search: PairGenerator | Iterable[Pair] | None = None,
     tries: int = TRIES,
+    timeout: float | None = None,
+    unit: str | None = None,
+    stop: int | None = None,
 ) -> AuditPlan:
     """Check everything, before a sample is drawn."""
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
@@ -141,13 +157,23 @@ def plan_audit(
         if falsifier not in known:
             raise UnknownNameError(kind="falsifier", name=falsifier, known=known)
     given = tuple(pairs) if pair is None else (_checked_pair(pair), *pairs)
+    limit = None if timeout is None else finite_number(timeout, field="timeout", where="audit", minimum=0.0, strict=True)
     tries = whole_number(tries, field="tries", where="audit", minimum=1)
     seed = seed_of(rng)
     stream = np.random.SeedSequence([seed, _SEARCH_STREAM])
 
+    pilots = 0
+
     def find_worst(subject: ClaimAtPair) -> tuple[Pair, ...]:
         """The worst of the candidates, by random numbers that no campaign uses; nothing where there are no candidates."""
-        worst = None if search is None else worst_pair(subject, search, seed=stream, tries=tries, at=subject.at)
+
+        def counted(dataset: object, n: int, stream: np.random.Generator) -> np.typing.ArrayLike:
+            nonlocal pilots
+            pilots += n
+            return subject.sampler(dataset, n, stream)
+
+        looking = replace(subject, sampler=counted)
+        worst = None if search is None else worst_pair(looking, search, seed=stream, tries=tries, at=subject.at)
         return () if worst is None else (worst,)
 
     if isinstance(target, Mechanism):
@@ -162,7 +188,7 @@ def plan_audit(
         if claim is None or not (given or search is not None):
             allowed = "a loss such as PureDP(epsilon=1.0)" if claim is None else "two neighbouring datasets"
             raise InvalidValueError(field="claim" if claim is None else "pair", found=None, allowed=allowed, where="audit")
-        claims = (_as_claim(claim, neighbours),)
+        claims = (_as_claim(claim, neighbours or Neighbours.ADD_REMOVE),)
         subject = ClaimAtPair(sampler=target, claim=claims[0], pair=_NO_PAIR, density=density)
         rounding = bool(floating_point)
     else:
@@ -171,7 +197,14 @@ def plan_audit(
     tested = (*given, *find_worst(subject))
     if not tested:
         raise InvalidValueError(field="search", found="no pair", allowed="at least one pair of datasets", where="audit")
-    subjects = tuple(replace(subject, claim=one, pair=each) for one in claims for each in tested)
+    made = isinstance(target, Mechanism)
+    stated = claim.neighbours if isinstance(claim, Claim) else neighbours
+    subjects = tuple(
+        replace(subject, pair=each, claim=about, relation=words)
+        for one in claims
+        for each in tested
+        for about, words in [_of_mechanism_at(one, at, each) if made else _related(one, each, stated, unit)]
+    )
     chosen = tuple(one for one in registry.auditors if falsifiers is None or one.name in falsifiers)
     auditors = others(chosen)
     taking_part = tuple(
@@ -182,7 +215,12 @@ def plan_audit(
     rounding = rounding and any(one.stage == "rounding" for one in taking_part)
     parts = {
         "target": _described(target, registry) if recipe is None else recipe,
-        "claim": "own" if claim is None else "given",
+        "claim": "own" if claim is None else "whole" if isinstance(claim, Claim) else "given",
+        "format": 2,
+        "neighbours": None if neighbours is None else neighbours.value,
+        "unit": unit,
+        "label": name,
+        "pinned": pins_of(target),
         "pairs": encode_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
         "at": encode_distance(at),
         "density": None if density is None else named_mechanism(density, registry) or "unnamed",
@@ -190,9 +228,13 @@ def plan_audit(
         "floating point": rounding,
         "checks": [one.name.replace(" ", "_") for one in taking_part if one.stage == "exact"],
         "auditors": [auditor.name for auditor in auditors],
+        **({} if limit is None else {"timeout": limit}),
     }
+    called = _identity(parts["target"], name_of(target, at))
     return AuditPlan(
-        target=name_of(target, at) if name is None else name,
+        target=called if name is None or name == called else f"{name}: {called}",
+        pilots=pilots,
+        stop=stop,
         subjects=subjects,
         confidence=level,
         samples=budget,
@@ -202,7 +244,28 @@ def plan_audit(
         own=taking_part,
         auditors=auditors,
         recipe=written_recipe(parts),
+        timeout=limit,
     )
+
+
+def _identity(described: object, fallback: str) -> str:
+    """How a certificate calls what its recipe describes: nobody's choice of words."""
+    if isinstance(described, Mapping):
+        for kind, prefix in (("function", ""), ("zoo", "zoo:"), ("transcripts", "transcripts of ")):
+            if kind in described:
+                return f"{prefix}{described[kind]}"
+    return fallback
+
+
+def _of_mechanism_at(claim: Claim, at: Distance | None, pair: Pair) -> tuple[Claim, str]:
+    apart = difference_of(pair).words if at is None else f"values at most {at} apart"
+    return claim, f"{claim.neighbours}, as the mechanism claims; {apart}"
+
+
+def _related(claim: Claim, pair: Pair, stated: Neighbours | None, unit: str | None) -> tuple[Claim, str]:
+    """The claim under the relation of the pair, and that relation in words."""
+    relation, words = stated_relation(pair, stated, unit)
+    return (claim if relation in (None, claim.neighbours) else replace(claim, neighbours=relation or claim.neighbours)), words
 
 
 def _described(target: object, registry: Registry) -> object:
@@ -214,18 +277,20 @@ def _described(target: object, registry: Registry) -> object:
 
 
 def _of_mechanism(
-    mechanism: Mechanism, claim: Loss | Claim | None, at: Distance | None, neighbours: Neighbours
+    mechanism: Mechanism, claim: Loss | Claim | None, at: Distance | None, neighbours: Neighbours | None
 ) -> tuple[ClaimAtPair, tuple[Claim, ...]]:
     """The mechanism as a subject, at no pair yet, and what is claimed of it."""
     if claim is None and at is None:
         raise InvalidValueError(field="at", found=None, allowed="a distance such as l1(1.0), or a claim", where="audit")
-    claims = (_as_claim(claim, neighbours),) if claim is not None else mechanism.claims(at) if at is not None else ()
+    under = neighbours or Neighbours.ADD_REMOVE
+    claims = (_as_claim(claim, under),) if claim is not None else mechanism.claims(at) if at is not None else ()
     if not claims:
         raise InvalidValueError(field="target", found=mechanism, allowed="a mechanism that claims something", where="audit")
 
     def sampler(value: object, n: int, rng: np.random.Generator) -> np.typing.ArrayLike:
         return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
 
+    vars(sampler)["independent"] = True  # a law of the conformance kit
     density = mechanism if isinstance(mechanism, WhiteBox) else None
     return ClaimAtPair(sampler=sampler, claim=claims[0], pair=_NO_PAIR, density=density, mechanism=mechanism, at=at), claims
 
@@ -271,6 +336,7 @@ def seed_of(rng: np.random.Generator | int | None) -> int:
 def name_of(target: object, at: Distance | None) -> str:
     """How a certificate calls the target: an import path where there is one, else what it says of itself."""
     if isinstance(target, Mechanism):
-        return repr(target) if at is None else f"{target!r} at {at.metric}({at.value!r})"
+        said = re.sub(r" object at 0x[0-9a-f]+", "", repr(target))  # the same in every process
+        return said if at is None else f"{said} at {at.metric}({at.value!r})"
     module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
     return f"{module}:{name}" if module and name else f"a {type(target).__name__}"

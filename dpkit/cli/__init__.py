@@ -24,6 +24,8 @@ VERBS = {
     "ledger": ("dpkit.cli.ledger", "ledger", "A dataset's budget in one place, which many runs share."),
     "serve": ("dpkit.cli.serve", "serve", "Show ledgers in a browser, read-only."),
     "plugins": ("dpkit.cli.plugins", "plugins", "List the installed plugins, and check one."),
+    "doctor": ("dpkit.cli.doctor", "doctor", "Say what is installed, which path runs, and whether ledgers verify."),
+    "completion": ("dpkit.cli.completion", "completion", "Complete verbs and options in your shell."),
     "new-plugin": ("dpkit.cli.plugins", "new_plugin", "Write a complete plugin."),
 }
 

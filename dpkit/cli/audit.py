@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import secrets
 import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
+from dpkit.cli.audit_target import load_target, read_pair
+from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
 
@@ -47,7 +48,10 @@ def audit_group() -> None:
     dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
-    dpkit audit replay certificate.json
+    dpkit audit scores members.csv others.csv --epsilon 2    canaries of one training run
+    dpkit audit replay certificate.json                      the same numbers again, from the seed
+    dpkit audit confirm certificate.json                     the event again, on fresh draws
+    dpkit audit keygen my.key                                a key, for --sign and `dpkit audit verify`
 
     Exit codes: 0 not refuted, 1 refuted, 2 wrong input. Of --zoo: 0 all as known, 1 otherwise.
     The confidence is that of one call, whatever it tries; with --zoo it is that of each entry, not of all together.
@@ -75,11 +79,13 @@ def audit_group() -> None:
 )
 @click.option("--samples", default=200_000, show_default=True, help="Budget of samples, both sides together.")
 @click.option("--time", "seconds", type=float, help="Budget of seconds.")
+@click.option("--timeout", type=float, help="Seconds a call may take: a function that takes longer has that as its outcome.")
 @click.option("--seed", type=int, help="Makes the run repeatable; drawn and recorded when not given.")
 @click.option("--floating-point", is_flag=True, help="Also test what only rounding decides.")
 @click.option("--json", "as_json", is_flag=True, help="Print the certificates as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
+@click.option("--sign", type=click.Path(exists=True, dir_okay=False), help="Sign the certificates with the key in this file.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
 @outside_option
 def run(
@@ -94,19 +100,21 @@ def run(
     confidence: float,
     samples: int,
     seconds: float | None,
+    timeout: float | None,
     seed: int | None,
     floating_point: bool,
     as_json: bool,
     junit: str | None,
     sarif: str | None,
     html: str | None,
+    sign: str | None,
     outside: bool,
 ) -> None:
     """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
 
     Example: dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"
     """
-    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html)
+    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html, key=sign)
     if zoo == (target is not None):
         raise click.UsageError("Give either a target or --zoo.")
     output.check()
@@ -134,17 +142,18 @@ def run(
     try:
         with progress_bar(target, quiet=as_json) as bar:
             found = run_audit(
-                _target(target),  # type: ignore[arg-type]
+                load_target(target),  # type: ignore[arg-type]
                 _claim(epsilon, delta, rho, mu),
-                _pair(pair_text),
+                read_pair(pair_text),
                 confidence,
                 samples,
                 seed,
                 at=None if at is None else distance_of(at),
                 floating_point=True if floating_point else None,
                 time=seconds,
+                timeout=timeout,
                 watch=audit_watch(bar, target, 0, 1, samples=samples),
-                name=None if "(" in target else target,
+                recipe={"function": target} if ":" in target else None,
             )
     except (DpkitError, click.ClickException):
         raise
@@ -156,43 +165,50 @@ def run(
 
 
 @audit_group.command()
-@click.argument("certificate", type=click.Path(exists=True, dir_okay=False))
-@click.option("--target", help="module:callable, where the certificate does not lead to it.")
-@click.option("--pair", "pair_text", help="The two datasets as JSON, where the certificate does not hold them.")
+@click.argument("members", type=click.Path(exists=True, dir_okay=False))
+@click.argument("others", type=click.Path(exists=True, dir_okay=False))
+@click.option("--epsilon", type=float, help="Claim epsilon-DP, or (epsilon, delta)-DP with --delta.")
+@click.option("--delta", type=float, default=0.0, help="See --epsilon.")
+@click.option("--mu", type=float, help="Claim mu-GDP.")
+@click.option("--family", type=click.Choice(["any", "gaussian"]), help="Test (epsilon, delta) by the curve of Gaussian noise.")
+@click.option("--confidence", default=0.999, show_default=True, help="Over all guesses that are tried.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def replay(certificate: str, target: str | None, pair_text: str | None, as_json: bool) -> None:
-    """Run CERTIFICATE again from its seed. Exit codes: 0 confirmed, 1 not confirmed, 2 wrong input or tampered.
+def scores(
+    members: str,
+    others: str,
+    epsilon: float | None,
+    delta: float,
+    mu: float | None,
+    family: Literal["any", "gaussian"] | None,
+    confidence: float,
+    as_json: bool,
+) -> None:
+    """Test a claim by one training: scores of the canaries in it (MEMBERS) and of the OTHERS, one number a line.
 
-    Mechanisms and algorithms of installed plugins, entries of the zoo, ledgers and traces are found by the certificate alone.
-    A function is imported by the path that the certificate names: replay only certificates whose function you would run.
+    Every canary must have been put in by a fair coin of its own. Exit codes: 0 not refuted, 1 refuted, 2 wrong input.
 
-    Example: dpkit audit replay certificate.json
+    Example: dpkit audit scores members.csv others.csv --epsilon 2 --delta 1e-5
     """
-    from dpkit.auditing.certificates.certificate import AuditCertificate
-    from dpkit.auditing.certificates.replay import function_path
-    from dpkit.auditing.certificates.replay import replay as rerun
-    from dpkit.errors import SerialisationError
-    from dpkit.pricing.serialise import strict_json
+    from dpkit.auditing.canaries.audit_scores import audit_scores
 
-    try:
-        document = strict_json(Path(certificate).read_bytes())
-    except SerialisationError:
-        raise click.UsageError(f"{certificate} is not JSON: a certificate is what `dpkit audit --json` printed.") from None
-    texts = document["certificates"] if isinstance(document, dict) and "certificates" in document else [document]
-    if not isinstance(texts, list):
-        raise click.UsageError(f"{certificate} holds no list of certificates.")
-    read = [AuditCertificate.from_json(json.dumps(text)) for text in texts]
-    results = []
-    for one in read:
-        path = target or function_path(one)
-        results.append(rerun(one, None if path is None else _target(path), _pair(pair_text)))  # type: ignore[arg-type]
-    if as_json:
-        click.echo(json.dumps([{"confirmed": one.confirmed, "differences": one.differences} for one in results], indent=2))
-    else:
-        for one, result in zip(read, results, strict=True):
-            verdict = "confirmed" if result.confirmed else f"NOT confirmed ({', '.join(result.differences)})"
-            click.echo(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
-    sys.exit(0 if all(one.confirmed for one in results) else 1)
+    claim = _claim(epsilon, delta, None, mu)
+    if claim is None:
+        raise click.UsageError("Give the claim: --epsilon (and --delta), or --mu.")
+    found = audit_scores(_scores(members), _scores(others), claim=claim, confidence=confidence, family=family)
+    click.echo(found.to_json() if as_json else str(found))
+    sys.exit(1 if found.refuted else 0)
+
+
+def _scores(path: str) -> list[float]:
+    """Numbers of a file, one a line; a first line that is none is a heading."""
+    found: list[float] = []
+    for place, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines()):
+        try:
+            found.append(float(line))
+        except ValueError:
+            if place and line.strip():
+                raise click.UsageError(f"Line {place + 1} of {path} is not one number.") from None
+    return found
 
 
 def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, output: Output) -> int:
@@ -286,25 +302,6 @@ def _analysis(
     return 1 if found.refuted else 0
 
 
-def _target(text: str) -> object:
-    from dpkit.auditing.certificates.recipe import mechanism_of
-    from dpkit.hooks.manager import default_registry
-
-    if ":" not in text:
-        return mechanism_of(text, default_registry())
-    module, _, name = text.partition(":")
-    sys.path.insert(0, "")
-    try:
-        item: object = importlib.import_module(module)
-        for part in name.split("."):
-            item = getattr(item, part)
-    except (ImportError, AttributeError) as error:
-        raise click.UsageError(f"There is no {text}: {error}") from None
-    finally:
-        sys.path.remove("")
-    return item
-
-
 def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
     from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
 
@@ -317,11 +314,5 @@ def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | N
     return None if mu is None else GDP(mu=mu)
 
 
-def _pair(text: str | None) -> tuple[object, object] | None:
-    if text is None:
-        return None
-    try:
-        one, two = json.loads(text)
-    except (TypeError, ValueError):
-        raise click.UsageError(f'--pair must be two datasets as JSON, such as "[0.0, 1.0]"; got {text!r}.') from None
-    return one, two
+for _verb in VERBS:
+    audit_group.add_command(_verb)

@@ -22,6 +22,7 @@ class Output:
     junit: str | None
     sarif: str | None
     html: str | None
+    key: str | None = None
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -43,6 +44,10 @@ class Output:
 
     def write(self, found: Sequence[AuditCertificate], *, text: bool = True) -> None:
         """Everything that was asked for; `text=False` where the lines were printed one by one."""
+        if self.key is not None:
+            from dpkit.auditing.certificates.signing import sign
+
+            found = [sign(one, self.key) for one in found]
         if self.as_json:
             click.echo(json.dumps({"certificates": [json.loads(one.to_json()) for one in found]}, indent=2))
         elif text:

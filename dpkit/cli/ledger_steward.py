@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from dpkit.cli.ledger_summary import JSON_OPTION, budget_of, ledger_summary, opened_ledger
+
+if TYPE_CHECKING:
+    from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
+
+AUDITS_OPTION = click.option(
+    "--audits",
+    multiple=True,
+    type=click.Path(exists=True),
+    help="Audits to show with the runs of their analyses: NAME-audit.json files of `dpkit audit NAME.yaml`, or their folder.",
+)
 
 
 @click.command()
@@ -38,8 +49,9 @@ def copy(source: str, target: str, yes: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("paths", metavar="LEDGER...", nargs=-1, required=True)
 @click.option("--to", required=True, type=click.Path(dir_okay=False, writable=True), help="The HTML file to write.")
+@AUDITS_OPTION
 @JSON_OPTION
-def page(paths: tuple[str, ...], to: str, as_json: bool) -> None:
+def page(paths: tuple[str, ...], to: str, audits: tuple[str, ...], as_json: bool) -> None:
     """A page of one ledger or several: spent, held and left, the runs, and what everything released tells of a person.
 
     It is one file that needs no network and holds no released value. `dpkit serve` shows the same page as it is now.
@@ -50,11 +62,13 @@ def page(paths: tuple[str, ...], to: str, as_json: bool) -> None:
     from pathlib import Path
 
     from dpkit.analysis.outputs import check_replaceable, write_output
+    from dpkit.report.found_audits import audits_of
     from dpkit.report.ledger_page import ledger_page
 
     check_replaceable(Path(to), "page of ledgers")
+    known = audits_of(audits)
     with ExitStack() as stack:
-        text = ledger_page([stack.enter_context(opened_ledger(path)) for path in paths])
+        text = ledger_page([stack.enter_context(opened_ledger(path)) for path in paths], audits=known)
     write_output(Path(to), text)
     click.echo(json.dumps({"dpkit": 1, "wrote": to}) if as_json else f"wrote {to}")
 
@@ -99,13 +113,14 @@ def approve(context: click.Context, path: str, run: str, analysis: str | None, y
             f"analysis  {request.analysis or 'none stated'}",
             f"price     {request.price if request.price is not None else 'it pays as it goes: no plan'}",
         ]
-        refuted = False
+        refuted, certificates = False, None
         if analysis is not None:
-            shown, audited, refuted = _plan_and_audit(analysis, request.analysis, found.path)
-            lines += ["", shown, "", audited]
-            document |= {"plan": shown, "audit": audited}
+            shown, audit = _plan_and_audit(analysis, request.analysis, found.path)
+            refuted, certificates = audit.refuted, [one.digest for one in audit.certificates]
+            lines += ["", shown, "", str(audit)]
+            document |= {"plan": shown, "audit": str(audit)}
         if yes and not refuted:
-            write_approval(found, run)
+            write_approval(found, run, certificates=certificates)
             document["approved"] = True
         if as_json:
             click.echo(json.dumps(document, indent=2))
@@ -116,8 +131,8 @@ def approve(context: click.Context, path: str, run: str, analysis: str | None, y
     context.exit(1 if refuted else 0)
 
 
-def _plan_and_audit(analysis: str, reserved: str, ledger: object) -> tuple[str, str, bool]:
-    """The plan of the analysis that a run reserved, as text; its audit; and whether a claim was refuted."""
+def _plan_and_audit(analysis: str, reserved: str, ledger: object) -> tuple[str, AnalysisAudit]:
+    """The plan of the analysis that a run reserved, as text, and its audit."""
     from dpkit.analysis.plan import make_plan
     from dpkit.analysis.reading.load import load
     from dpkit.auditing.algorithms.audit_analysis import audit_plan
@@ -128,8 +143,7 @@ def _plan_and_audit(analysis: str, reserved: str, ledger: object) -> tuple[str, 
         fix = "Nothing was approved. Give the file that the run was made from."
         raise LedgerDisagreementError(path=ledger, field="analysis", ledger=reserved[:12], given=spec.fingerprint[:12], fix=fix)
     plan = make_plan(spec)
-    audited = audit_plan(plan, samples=20_000)
-    return str(plan), str(audited), audited.refuted
+    return str(plan), audit_plan(plan, samples=20_000)
 
 
 @click.command(name="write-off")

@@ -21,6 +21,7 @@ from dpkit.errors import (
     UnpricedLossError,
 )
 from dpkit.numerics.rounding import exact_sum, round_up
+from dpkit.pricing.profile_points import profile_points
 from dpkit.privacy.checks import instance_of
 from dpkit.privacy.claims import Citation, LossRule, Status
 from dpkit.privacy.compositions import amplified
@@ -30,6 +31,7 @@ from dpkit.privacy.events import (
     Parallel,
     RandomAllocation,
     Repeat,
+    RepeatAndSelect,
     Sampling,
     ShuffledEpochs,
     Subsample,
@@ -39,8 +41,10 @@ from dpkit.privacy.events import (
     under_add_remove,
     without_trivial_sampling,
 )
-from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.loss_table import EnvelopePair
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.repeat_and_select import SelectedCurve, select_pair, select_pure
 
 _PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
 _PARALLEL_REPLACE = Citation(
@@ -52,6 +56,8 @@ _CHOSEN_APART = Citation(
     key="dpkit", locator="docs/proofs/sampling.md, theorem 1: as if it were known when a record takes part"
 )
 _IN_BLOCKS = Citation(key="dpkit", locator="docs/proofs/sampling.md, theorem 2: one step of each block of steps")
+_SELECTED = Citation(key="dpkit", locator="docs/proofs/private-tuning.md, theorems 1 to 3: the best of a random number of runs")
+_SELECTED_RENYI = Citation(key="PS22", locator="Theorems 2 and 6, with docs/proofs/private-tuning.md, theorem 1")
 _EXACT_PAIRS = 8
 """Up to this number of different cells, a replaced record's two cells are priced pair by pair; above, as twice the worst."""
 
@@ -120,6 +126,10 @@ class _Pricing:
             plain = without_trivial_sampling(event)
             if plain != event:
                 return self.whole(plain)
+        if isinstance(event, RepeatAndSelect) and (
+            (event.mean == 1.0 and math.isfinite(event.shape)) or not flatten(event.event)
+        ):
+            return self.whole(event.event)  # one run, or nothing in each
         ways: list[Part] = []
         refusals: list[DpkitError] = []
         for found in self.losses(event, overflows=refusals):
@@ -198,6 +208,8 @@ class _Pricing:
                     accepted=accepted,
                     attained=not accepted and rule.is_attained(event),
                 )
+        if isinstance(event, RepeatAndSelect):
+            yield from self.selected(event)
         amplification = self.amplification(event)
         if amplification is not None and isinstance(event, Subsample | FixedBatch):
             rate, law, name = amplification
@@ -210,6 +222,40 @@ class _Pricing:
                     rule=f"{name} of {inner.rule}",
                     because=(*inner.because, law),
                 )
+
+    def selected(self, event: RepeatAndSelect) -> Iterator[_Found]:
+        """What the best of a random number of runs costs, in each notion that the accountant takes."""
+        inner = self.basic_total(event.event)
+        if inner is not None and isinstance(inner.loss, PureDP):
+            loss = select_pure(event, inner.loss.epsilon)
+            if loss is not None:
+                name = f"best-of-runs of {inner.rule}"
+                yield replace(inner, attained=False, loss=loss, rule=name, because=(*inner.because, _SELECTED))
+        curve = self.inner_guarantee(event.event, "rdp") if self.takes(RenyiCurve) or self.takes(EnvelopePair) else None
+        known = self.inner_guarantee(event.event, "pld") if self.takes(RenyiCurve) or self.takes(EnvelopePair) else None
+        known = curve if known is None else known
+        if known is None:
+            return
+        epsilons, deltas = profile_points(known)
+        pair = select_pair(event, epsilons, deltas) if self.takes(EnvelopePair) else None
+        if pair is not None:
+            yield _selection(known, pair, _SELECTED)
+        if curve is not None and not curve.state.log_slack and self.takes(RenyiCurve):
+            inner_curve = curve.state.curve
+            chosen = SelectedCurve(curve=inner_curve, mean=event.mean, shape=event.shape, epsilons=epsilons, deltas=deltas)
+            yield _selection(curve, chosen, _SELECTED_RENYI)
+
+    def takes(self, kind: type[Loss]) -> bool:
+        """Whether the accountant has a use for losses of this class."""
+        known = (self.accountant.native, *self.accountant.conversions)
+        return any(issubclass(kind, one) for one in known)
+
+    def inner_guarantee(self, event: Event, name: str) -> Guarantee | None:
+        """An event inside, as another accountant prices it; None where it cannot, or is not there."""
+        with suppress(UnknownNameError, UnpricedEventError, LossOverflowError):
+            accountant = self.registry.accountant(name)
+            return assess(event, accountant=accountant, registry=self.registry, neighbours=self.neighbours, accept=self.accept)
+        return None
 
     def amplification(self, event: Event) -> tuple[float, Citation, str] | None:
         """The rate at which a sample amplifies (epsilon, delta), under the relation that its theorem speaks of."""
@@ -316,6 +362,11 @@ class _Pricing:
                 "a batch of a fixed size has no place for a record that comes, and the population has no fixed size: no "
                 "theorem is registered for add-remove. Ask under replace-one, or sample by Subsample."
             )
+        elif isinstance(event, RepeatAndSelect):
+            reason = (
+                "the best of several runs has a bound where one run is pure, in the notions of `rdp` and `pld`, and no other: "
+                "take one of these, and for a ledger `rdp`."
+            )
         elif refusals:
             reason = " ".join(dict.fromkeys(str(refusal) for refusal in refusals))
         elif any(rule.status != "proved" for rule in rules):
@@ -343,6 +394,13 @@ class _Pricing:
                     names.append(accountant.name)
                     break
         return names
+
+
+def _selection(guarantee: Guarantee, loss: Loss, law: Citation) -> _Found:
+    """The loss of a selection among runs with this guarantee."""
+    part = _merged(Parallel(events=()), None, guarantee.parts)
+    because = (*part.because, law)
+    return _Found(loss=loss, rule=f"best-of-runs of {part.rule}", because=because, status=part.status, accepted=part.accepted)
 
 
 def _pair(loss: Loss) -> tuple[float, float]:

@@ -3,7 +3,7 @@
     sum    := term { "+" term }
     term   := [ COUNT "x" ] single [ "sampled at" RATE ]
     single := NAME "(" [ KEY "=" value { "," KEY "=" value } ] ")"  |  "(" sum ")"
-    value  := a number, a word, `true` or `false`, or a sum
+    value  := a number, `inf`, a word, `true` or `false`, or a sum
 
 A name is that of an event class in small letters, without `Event`: `discrete-laplace` for `DiscreteLaplaceEvent`. Where a class
 has a `ratio`, `noise_multiplier` may stand for it: its inverse, rounded up.
@@ -11,6 +11,7 @@ has a `ratio`, `noise_multiplier` may stand for it: its inverse, rounded up.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -42,6 +43,32 @@ def parse_event(text: str, *, registry: Registry) -> Event:
     if len(text) > _LONGEST:
         raise InvalidValueError(field="event", found=f"{len(text)} characters", allowed=f"at most {_LONGEST}", where="price")
     return _Reader(text, event_names(registry)).whole()
+
+
+def event_text(event: Event) -> str:
+    """The text of an event, for readers. `parse_event` reads it back as an equal one, unless a field holds a list."""
+    if type(event) is Compose and len(event.events) > 1:
+        return " + ".join(_in_brackets(part, Compose) for part in event.events)
+    if type(event) is Repeat:
+        return f"{event.times} x {_in_brackets(event.event, Compose, Repeat)}"
+    if type(event) is Subsample and event.at_most is None:
+        return f"{_in_brackets(event.event, Compose, Repeat)} sampled at {event.rate!r}"
+    assert is_dataclass(event)
+    given = {part.name: getattr(event, part.name) for part in fields(event) if getattr(event, part.name) != part.default}
+    inside = ", ".join(f"{name}={_value_text(value)}" for name, value in given.items())
+    return f"{_small(type(event).__name__.removesuffix('Event'))}({inside})"
+
+
+def _in_brackets(event: Event, *kinds: type[Event]) -> str:
+    return f"({event_text(event)})" if type(event) in kinds else event_text(event)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, Event):
+        return event_text(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Reader:
@@ -124,6 +151,9 @@ class _Reader:
         if token.lower() in ("true", "false"):
             self._at += 1
             return token.lower() == "true"
+        if token.lower() in ("inf", "infinity"):
+            self._at += 1
+            return math.inf
         after = self._tokens[self._at + 1] if self._at + 1 < len(self._tokens) else ""
         if token[:1].isalpha() and after != "(":
             self._at += 1

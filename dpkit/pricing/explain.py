@@ -12,7 +12,7 @@ from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_up, in_full
 from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Citation, Status
-from dpkit.privacy.events import Event, Parallel, Sampling, flatten
+from dpkit.privacy.events import Event, Nesting, Parallel, flatten
 from dpkit.privacy.neighbours import Neighbours
 
 _SHOWN = 20
@@ -168,7 +168,7 @@ def explain(guarantee: Guarantee, *, delta: float) -> Explanation:
 
 def _kinds(event: Event) -> list[type[Event]]:
     """The class of an event, and of those that it is made of."""
-    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Sampling) else ()
+    inner = event.events if isinstance(event, Parallel) else (event.event,) if isinstance(event, Nesting) else ()
     return [type(event), *(kind for part in inner for leaf in flatten(part) for kind in _kinds(leaf))]
 
 

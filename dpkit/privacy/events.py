@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -12,6 +13,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import (
     checked,
+    finite_number,
     instance_of,
     nonnegative,
     or_none,
@@ -221,8 +223,36 @@ class ShuffledEpochs(Event):
     epochs: int = 1
 
 
+_MEAN = partial(finite_number, minimum=1.0, below=1e6)
+
+
+def _shape(value: object, *, field: str, where: str) -> float:
+    """A shape above -1; infinity stands for the Poisson law."""
+    return math.inf if value == math.inf else finite_number(value, field=field, where=where, minimum=-1.0, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(event=_EVENT, mean=_MEAN, shape=_shape)
+class RepeatAndSelect(Event):
+    """The event a random number of times, of which the best one's output alone is given: private tuning.
+
+    How often is secret and drawn from a truncated negative binomial law with this mean and shape: 1 is the geometric law, 0 the
+    logarithmic one; infinity is the Poisson law, under which it may be never, and nothing is given. Which output is the best
+    depends on the outputs alone. `dpkit.repetitions` draws the number.
+    """
+
+    _closed: ClassVar[bool] = True
+
+    event: Event
+    mean: float
+    shape: float = 1.0
+
+
 Sampling = Subsample | FixedBatch | RandomAllocation | ShuffledEpochs
 """The combinators in which a record takes part by chance."""
+
+Nesting = Sampling | RepeatAndSelect
+"""The combinators of one event that is priced by itself."""
 
 
 def without_trivial_sampling(event: Sampling) -> Event:
@@ -266,7 +296,7 @@ def states_absence(event: Event) -> bool:
         if isinstance(leaf, Parallel):
             if not all(map(states_absence, leaf.events)):
                 return False
-        elif isinstance(leaf, Sampling):
+        elif isinstance(leaf, Nesting):
             if not states_absence(leaf.event):
                 return False
         elif not leaf.states_absence():
@@ -279,7 +309,7 @@ def under_add_remove(event: Event) -> Event:
     if isinstance(event, Parallel):
         cells = tuple(map(under_add_remove, event.events))
         return event if cells == event.events else Parallel(events=cells)
-    if isinstance(event, Sampling):
+    if isinstance(event, Nesting):
         inner = under_add_remove(event.event)
         return event if inner is event.event else replace(event, event=inner)
     if not isinstance(event, Repeat | Compose):
@@ -298,7 +328,7 @@ def needs_public_size(event: Event) -> bool:
             return True
         if any(map(needs_public_size, leaf.events if isinstance(leaf, Parallel) else ())):
             return True
-        if isinstance(leaf, Sampling) and needs_public_size(leaf.event):
+        if isinstance(leaf, Nesting) and needs_public_size(leaf.event):
             return True
     return False
 

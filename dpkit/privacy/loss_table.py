@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import ClassVar, Self
 
 import numpy as np
@@ -73,6 +74,70 @@ class PLD(LossPair):
         """The larger of the masses that one side has and the other has not, rounded up: nothing is too small to count."""
         mass = max(Fraction(self.infinity_mass) + self._missing_here(), self._missing_there(), Fraction(0))
         return min(1.0 - UNIT_ROUNDOFF, round_up(mass))
+
+
+_INFLATED = 1.0 + 1e-9
+"""More than what rounding takes from a mass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvelopePair(LossPair):
+    """A symmetric pair whose profile is the largest convex one below these points: delta <= deltas[i] at epsilons[i].
+
+    It dominates whatever keeps within (epsilons[i], deltas[i]) in both directions, since true profiles are convex in e^epsilon.
+    Epsilons rise from 0. What the last delta leaves open is counted as a mass at infinity.
+    """
+
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        epsilons = tuple(nonnegative(one, field="epsilons", where="EnvelopePair") for one in self.epsilons)
+        deltas = tuple(nonnegative(one, field="deltas", where="EnvelopePair") for one in self.deltas)
+        rising = len(epsilons) == len(deltas) > 0 and epsilons[0] == 0.0 and list(epsilons) == sorted(set(epsilons))
+        if not rising or epsilons[-1] > 700.0 or not deltas[-1] < 1.0:
+            allowed = "epsilons that rise from 0 to 700 at most, with one delta each, the last one below 1"
+            raise InvalidValueError(field="epsilons", found=self.epsilons[:3], allowed=allowed, where="EnvelopePair")
+        object.__setattr__(self, "epsilons", epsilons)
+        object.__setattr__(self, "deltas", deltas)
+
+    def forward(self) -> LossDirection:
+        """Symmetric."""
+        return _envelope(self.epsilons, self.deltas)
+
+    @property
+    def infinity(self) -> float:
+        """What is left beyond the last point."""
+        return min(1.0 - UNIT_ROUNDOFF, self.deltas[-1] * _INFLATED)
+
+
+@lru_cache(maxsize=64)
+def _envelope(epsilons: tuple[float, ...], deltas: tuple[float, ...]) -> _TableDirection:
+    """The law of that profile, without its mass at infinity.
+
+    For alpha >= 1 the profile is a polygon; its corners are losses ln alpha, of mass q under Q and alpha q under P, where q is
+    by how much the slope changes; by symmetry -ln alpha has mass q under P.
+    """
+    odds = np.exp(np.array(epsilons))
+    heights = np.minimum(np.minimum.accumulate(np.array(deltas) * _INFLATED), 1.0)
+    # a symmetric line from the mirror image of a point to the point itself: 1 - s (1 + alpha)
+    heights[0] = min(heights[0], 1.0 - 2.0 * float(np.max((1.0 - heights) / (1.0 + odds))))
+    corners = [0]
+    for place in range(1, odds.size):
+        while len(corners) > 1 and _slope(odds, heights, corners[-1], place) >= _slope(odds, heights, corners[-2], corners[-1]):
+            corners.pop()
+        corners.append(place)
+    slopes = [_slope(odds, heights, one, other) for one, other in pairwise(corners)] + [0.0]
+    masses = {place: before - after for place, before, after in zip(corners[1:], slopes[:-1], slopes[1:], strict=True)}
+    middle = max(0.0, 1.0 - heights[0] - 2.0 * slopes[0])
+    upper = [(epsilons[place], float(odds[place]) * mass) for place, mass in masses.items()]
+    lower = [(-epsilons[place], mass) for place, mass in reversed(masses.items())]
+    return _table([*lower, (0.0, middle), *upper])
+
+
+def _slope(odds: Array, heights: Array, one: int, other: int) -> float:
+    """How fast the profile falls from one point to another."""
+    return max(0.0, float((heights[one] - heights[other]) / (odds[other] - odds[one])))
 
 
 @lru_cache(maxsize=64)

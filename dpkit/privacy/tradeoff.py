@@ -132,7 +132,7 @@ def gaussian_mu(delta_of: ProfileOf, *, top: float, slack: float = 0.0) -> float
     if at(0.0) >= 1.0:
         return math.inf
     places = [top * index / _GRID for index in range(_GRID + 1)]
-    least = max(_mu_at(place, at(place)) for place in places)
+    least = max(gaussian_mu_at(place, at(place)) for place in places)
     bounds = {piece: _mu_over(*piece, at(piece[0]), at(piece[1]), least) for piece in pairwise(places)}
     while len(bounds) < _MOST_POINTS:
         piece = max(bounds, key=lambda piece: bounds[piece])
@@ -140,7 +140,7 @@ def gaussian_mu(delta_of: ProfileOf, *, top: float, slack: float = 0.0) -> float
         middle = 0.5 * (low + high)
         if bounds[piece] <= least * (1.0 + _NEAR) or not low < middle < high:
             break
-        least = max(least, _mu_at(middle, at(middle)))
+        least = max(least, gaussian_mu_at(middle, at(middle)))
         del bounds[piece]
         for part in ((low, middle), (middle, high)):
             bounds[part] = _mu_over(*part, at(part[0]), at(part[1]), least)
@@ -186,8 +186,8 @@ def _log_tail_quotient(epsilon: float, rho: float, mu: float) -> float:
     return ours - gaussian
 
 
-def _mu_at(epsilon: float, delta: float) -> float:
-    """About the mu whose profile passes through this point."""
+def gaussian_mu_at(epsilon: float, delta: float) -> float:
+    """The mu whose profile passes through this point, rounded up by at most 1e-7 of itself."""
     if delta <= 0.0:
         return 0.0
     bracket = first_true(lambda mu: gaussian_delta_below(mu, epsilon=epsilon) >= delta, relative=1e-7)

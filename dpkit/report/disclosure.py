@@ -25,7 +25,8 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.ledger.balance_in_epsilon import READ_AT
 from dpkit.release.ledger.entries import canonical
 from dpkit.release.ledger.ledger import Ledger
-from dpkit.report.html import FoundAudit, audit_beside
+from dpkit.report.found_audits import FoundAudit
+from dpkit.report.html import audit_beside
 
 TO_FILL_IN = "TO FILL IN"
 REGISTRY = "opendp/deployments-registry-data, schemas/deployments-schema.yaml, of 2026-07-15 (3e9c812)"
@@ -226,7 +227,8 @@ def _checks(audit: FoundAudit) -> str:
         return audit.note
     refuted = sum(one.refuted for one in audit.certificates)
     tried = f"{len(audit.certificates)} claims were audited beside the report, {refuted} refuted"
-    return f"{tried}; {len(audit.queries)} queries were searched."
+    broken = f", {len(audit.faults)} laws broken" if audit.faults else ""
+    return f"{tried}; {len(audit.queries)} queries were searched, {len(audit.wrong)} refuted{broken}."
 
 
 def registry_document(facts: DisclosedFacts) -> dict[str, object]:

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from dpkit.analysis.showing.html import render
 from dpkit.analysis.showing.tables import AnswerTable, split_tables
 from dpkit.analysis.showing.text import factor_text, relied_rows
 from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
-from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.contracts.mechanism import Scaled
 from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import percent_up
@@ -34,10 +32,9 @@ from dpkit.pricing.serialise import strict_json
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.tradeoff import pair_power
 from dpkit.release.ledger.sqlite_store import user
+from dpkit.report.found_audits import AUDIT, FoundAudit, read_audit
 from dpkit.report.pictures import Point, bars, curves, gauge, intervals
 
-AUDIT = "audit.json"
-"""The end of the name of the file beside a report that `dpkit audit FILE.yaml` writes, of the kind `AUDIT_KIND`."""
 AUDIT_KIND = "audit of an analysis"
 
 _POINTS = 25
@@ -266,21 +263,6 @@ def _convergence_figures(result: Result) -> Figures:
     return figures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundAudit:
-    """What the audit beside a report found; or the `note` that says why nothing is shown."""
-
-    note: str = ""
-    certificates: tuple[AuditCertificate, ...] = ()
-    queries: tuple[str, ...] = ()
-    wrong: frozenset[str] = frozenset()
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether anything that the analysis relies on is false."""
-        return bool(self.wrong) or any(one.refuted for one in self.certificates)
-
-
 def write_audit(found: AnalysisAudit, spec: Spec) -> tuple[Path, ...]:
     """Write the audit beside the report; reports of this very analysis that are there show it from now on.
 
@@ -307,16 +289,7 @@ def audit_beside(spec: Spec) -> FoundAudit:
         return FoundAudit(
             note=f"No audit belongs to this run. `dpkit audit {spec.path.name}` tries to falsify what it relies on."
         )
-    try:
-        document = strict_json(path.read_bytes())
-        if document["analysis"] != spec.fingerprint:
-            return FoundAudit(note=f"{path.name} belongs to another analysis. `dpkit audit {spec.path.name}` audits this one.")
-        return FoundAudit(
-            certificates=tuple(AuditCertificate.from_json(json.dumps(one)) for one in document["certificates"]),
-            queries=tuple(map(str, document["queries"])),
-            wrong=frozenset(str(one["query"]) for one in document["excesses"]),
-        )
-    except SerialisationError as error:
-        return FoundAudit(note=f"{path.name} is not shown: {error}")
-    except (OSError, ValueError, KeyError, TypeError):
-        return FoundAudit(note=f"{path.name} is not shown: it is not the audit of an analysis.")
+    found = read_audit(path)
+    if found.analysis not in ("", spec.fingerprint):
+        return FoundAudit(note=f"{path.name} belongs to another analysis. `dpkit audit {spec.path.name}` audits this one.")
+    return found

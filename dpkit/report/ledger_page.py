@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -21,15 +21,19 @@ from markupsafe import Markup
 from dpkit._version import __version__
 from dpkit.accounting import account
 from dpkit.analysis.showing.html import render
+from dpkit.analysis.showing.text import release_sentence
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import percent_up
+from dpkit.pricing.event_text import event_text
 from dpkit.pricing.serialise import parse
 from dpkit.privacy.events import Compose, Event, Repeat
 from dpkit.privacy.filter_amounts import Amounts
-from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, epsilon_of, loss_text, purse_of
+from dpkit.privacy.losses import GDP, RDP, ZCDP
+from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, epsilon_of, loss_text, purse_of, reading_delta
 from dpkit.release.ledger.entries import Entry, RunAccount, Totals
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
+from dpkit.report.found_audits import FoundAudit
 from dpkit.report.pictures import Point, curves, gauge
 
 _MOMENTS = 60
@@ -53,7 +57,10 @@ class ShownRun:
     spent: str
     spent_epsilon: float
     releases: int
+    sentence: str
     plan: str
+    approval: str
+    audit: FoundAudit | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +71,7 @@ class ShownLedger:
     dataset: str
     terms: tuple[tuple[str, str], ...]
     purse: LedgerPurse
+    adds: str
     runs: tuple[ShownRun, ...]
     more: tuple[tuple[int, str], ...]
     gauge: Markup
@@ -74,9 +82,9 @@ class ShownLedger:
     entries: int
 
 
-def ledger_page(ledgers: Sequence[Ledger]) -> str:
-    """The whole page, self-contained: no request leaves it."""
-    shown = [shown_ledger(ledger) for ledger in ledgers]
+def ledger_page(ledgers: Sequence[Ledger], *, audits: Mapping[str, FoundAudit] | None = None) -> str:
+    """The whole page, self-contained: no request leaves it. `audits` are shown with the runs of their analyses."""
+    shown = [shown_ledger(ledger, audits or {}) for ledger in ledgers]
     title = f"Privacy budget of {shown[0].dataset}" if len(shown) == 1 else f"Privacy budgets of {len(shown)} datasets"
     return str(
         render(
@@ -102,7 +110,7 @@ def script() -> str:
     return (Path(__file__).parent / "ledger_page.js").read_text(encoding="utf-8")
 
 
-def shown_ledger(ledger: Ledger) -> ShownLedger:
+def shown_ledger(ledger: Ledger, audits: Mapping[str, FoundAudit]) -> ShownLedger:
     """What the page says of one ledger."""
     entries, terms, checked = ledger.entries(), ledger.terms, verify(ledger)
     unit = (
@@ -122,10 +130,11 @@ def shown_ledger(ledger: Ledger) -> ShownLedger:
             ("digest", f"{checked.head.hash} (entry {checked.head.seq})"),
         ),
         purse=purse,
+        adds={ZCDP: "rho", GDP: "the square of mu", RDP: "divergences"}.get(type(purse.spent[1]), ""),
         gauge=gauge(purse.part_spent, purse.part_held),
-        runs=_runs(entries, ledger),
+        runs=_runs(entries, ledger, audits),
         more=_more(entries, ledger),
-        over_time=_over_time(entries, ledger),
+        over_time=_over_time(entries, ledger, purse.budget[0]),
         tradeoff=tradeoff,
         power=power,
         problems=tuple(map(str, checked.problems)),
@@ -133,15 +142,15 @@ def shown_ledger(ledger: Ledger) -> ShownLedger:
     )
 
 
-def _runs(entries: Sequence[Entry], ledger: Ledger) -> tuple[ShownRun, ...]:
+def _runs(entries: Sequence[Entry], ledger: Ledger, audits: Mapping[str, FoundAudit]) -> tuple[ShownRun, ...]:
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.run:
             found.setdefault(entry.run, []).append(entry)
-    return tuple(_run(run, of_run, ledger) for run, of_run in found.items())[::-1]
+    return tuple(_run(run, of_run, ledger, audits) for run, of_run in found.items())[::-1]
 
 
-def _run(run: str, entries: Sequence[Entry], ledger: Ledger) -> ShownRun:
+def _run(run: str, entries: Sequence[Entry], ledger: Ledger, audits: Mapping[str, FoundAudit]) -> ShownRun:
     first, now = entries[0], RunAccount.from_json(entries[-1].body)
     kinds = Counter(entry.kind for entry in entries)
     waits = ledger.terms.approval and not kinds["approve"]
@@ -160,8 +169,39 @@ def _run(run: str, entries: Sequence[Entry], ledger: Ledger) -> ShownRun:
         spent=_in_words(now.spent, ledger),
         spent_epsilon=float("inf") if epsilon is None else epsilon,
         releases=kinds["release"],
-        plan=json.dumps(first.body.get("event"), indent=1),
+        sentence=_sentence(epsilon, ledger),
+        plan=_plan(first, ledger),
+        approval=next((_approval(entry) for entry in entries if entry.kind == "approve"), ""),
+        audit=audits.get(now.analysis),
     )
+
+
+def _sentence(epsilon: float | None, ledger: Ledger) -> str:
+    """What the run has told so far of one that is protected; losses that no epsilon bounds have none."""
+    if epsilon is None:
+        return ""
+    unit = ledger.terms.unit
+    who = "one row" if isinstance(unit, str) else f"one person ({unit['column']}, at most {unit['at_most']} rows)"
+    return release_sentence(epsilon, reading_delta(ledger), who=who, neighbours=ledger.terms.neighbours) + "."
+
+
+def _plan(first: Entry, ledger: Ledger) -> str:
+    """What was reserved, as `dpkit price` reads it; as it was written where a plugin that is not here knows it."""
+    written = first.body.get("event")
+    if written is None:
+        return ""
+    try:
+        event = parse(json.dumps(written), registry=ledger.registry)
+    except DpkitError:
+        return json.dumps(written, indent=1)
+    assert isinstance(event, Event)
+    return event_text(event)
+
+
+def _approval(entry: Entry) -> str:
+    audit = entry.body.get("audit")
+    tried = ", after an audit that refuted nothing" if isinstance(audit, dict) else ", without an audit"
+    return f"approved by {entry.who} on {entry.when[:19].replace('T', ' ')}{tried}"
 
 
 def _in_words(amounts: Amounts, ledger: Ledger) -> str:
@@ -185,21 +225,27 @@ def _more(entries: Sequence[Entry], ledger: Ledger) -> tuple[tuple[int, str], ..
     return tuple(rows)
 
 
-def _over_time(entries: Sequence[Entry], ledger: Ledger) -> Markup:
-    """Epsilon spent against the time since the ledger was created."""
+def _over_time(entries: Sequence[Entry], ledger: Ledger, budget: float | None) -> Markup:
+    """Epsilon against the time since the ledger was created: what is spent, that with what is held, and the budget above."""
     begin, end = (datetime.fromisoformat(entry.when) for entry in (entries[0], entries[-1]))
     unit, seconds = next((unit for unit in _UNITS if (end - begin).total_seconds() >= 2 * unit[1]), _UNITS[-1])
     step = max(1, len(entries) // _MOMENTS)
-    chosen = [*entries[::step], *entries[-1:]]
-    points: list[Point] = []
-    for entry in chosen:
-        epsilon = epsilon_of(ledger.pricer.gauge.spent(Totals.from_json(entry.body.get("totals")).spent), ledger)
-        if epsilon is not None:
-            since = (datetime.fromisoformat(entry.when) - begin).total_seconds() / seconds
-            points.append((max(since, points[-1][0] if points else 0.0), epsilon))
-    if len(points) < 2 or points[-1][0] <= 0.0 or points[-1][1] <= 0.0:
+    spent: list[Point] = []
+    taken: list[Point] = []
+    for entry in [*entries[::step], *entries[-1:]]:
+        totals = Totals.from_json(entry.body.get("totals"))
+        epsilons = [epsilon_of(ledger.pricer.gauge.spent(one), ledger) for one in (totals.spent, totals.held)]
+        since = (datetime.fromisoformat(entry.when) - begin).total_seconds() / seconds
+        since = max(since, spent[-1][0] if spent else 0.0)
+        if epsilons[0] is not None and epsilons[1] is not None:
+            spent.append((since, epsilons[0]))
+            taken.append((since, epsilons[1]))
+    if len(spent) < 2 or spent[-1][0] <= 0.0 or max(one for _, one in taken) <= 0.0:
         return Markup("")
-    return curves([("spent", points)], title="spent over time", across=f"{unit} since it was created", up="epsilon")
+    series = [("spent", spent), ("spent and held", taken)]
+    if budget is not None:
+        series.append(("budget", [(0.0, budget), (spent[-1][0], budget)]))
+    return curves(series, title="spent and held over time", across=f"{unit} since it was created", up="epsilon")
 
 
 def _tradeoff(charged: Sequence[Entry], ledger: Ledger) -> tuple[Markup, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpkit.errors import DpkitError, MissingExtraError
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.report.found_audits import audits_of
 from dpkit.report.ledger_page import content_policy, ledger_page
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _HEADERS = {
 }
 
 
-def ledger_application(places: Sequence[str], *, hosts: Sequence[str]) -> Starlette:
+def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: Sequence[str] = ()) -> Starlette:
     """The application: `/` is the page. Requests for other hosts are refused: no other site can ask for a reader."""
     try:
         from starlette.applications import Starlette
@@ -41,7 +42,7 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str]) -> Starle
         try:
             with ExitStack() as stack:
                 ledgers = [stack.enter_context(Ledger.open(place, read_only=True)) for place in places]
-                return HTMLResponse(ledger_page(ledgers), headers=headers)
+                return HTMLResponse(ledger_page(ledgers, audits=audits_of(audits)), headers=headers)
         except DpkitError as error:  # its message holds no data
             return PlainTextResponse(f"{error}\n", status_code=503, headers=headers)
 
@@ -49,9 +50,9 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str]) -> Starle
     return Starlette(routes=[Route("/", show, methods=["GET"])], middleware=[trusted])
 
 
-def serve_ledgers(places: Sequence[str], *, host: str, port: int) -> None:
+def serve_ledgers(places: Sequence[str], *, host: str, port: int, audits: Sequence[str] = ()) -> None:
     """Serve the page until interrupted."""
-    application = ledger_application(places, hosts=sorted({host, "localhost", "127.0.0.1", "[::1]"}))
+    application = ledger_application(places, hosts=sorted({host, "localhost", "127.0.0.1", "[::1]"}), audits=audits)
     try:
         import uvicorn
     except ImportError:

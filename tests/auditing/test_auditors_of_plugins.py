@@ -77,7 +77,8 @@ def test_strong_evidence_refutes_and_weak_evidence_does_not():
     (certificate,) = audited(
         Asking(lambda alpha: Evidence(words="seen", code="y > 3", log_e_value=-math.log(alpha), samples=7))
     )
-    assert (certificate.verdict, certificate.falsifier, certificate.samples) == ("refuted", "asking", 7)
+    own = certificate.samples - certificate.pilot_samples
+    assert (certificate.verdict, certificate.falsifier, own) == ("refuted", "asking", 7)
     assert (certificate.witness.event, certificate.witness.code) == ("seen", "y > 3")
     assert certificate.log_e_value >= -math.log(certificate.level)
     (certificate,) = audited(Asking(lambda alpha: Evidence(words="seen", log_e_value=-math.log(alpha) - 1e-9)))

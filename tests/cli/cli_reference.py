@@ -18,7 +18,7 @@ stderr; a pipe gets the answer alone, and so does `--json`. Progress says how mu
 samples; rows where their number is declared and public), and the time left. How long a pass takes may depend on the data:
 do not publish a recording of the terminal.
 
-Completion for bash: `eval "$(_DPKIT_COMPLETE=bash_source dpkit)"`; for zsh and fish, `zsh_source` and `fish_source`.
+`dpkit completion --install` lets your shell (bash, zsh or fish) complete verbs, options and paths.
 
 Plugins may add verbs (the hook `dpkit_commands`). `dpkit plugins` lists them, and `dpkit NAME --help` explains one;
 `dpkit --help` lists dpkit's own, because it answers before any plugin is imported. One that does not load is named, and the

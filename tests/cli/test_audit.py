@@ -125,3 +125,18 @@ def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):
     result = run(str(trace))
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output
+
+
+def test_scores_of_canaries_are_audited(run, tmp_path):
+    members, others = tmp_path / "members.csv", tmp_path / "others.csv"
+    members.write_text("score\n" + "1.0\n" * 100)
+    others.write_text("0.0\n" * 100)
+    assert run("scores", str(members), str(others), "--epsilon", "1").exit_code == 1
+    found = run("scores", str(members), str(others), "--epsilon", "9", "--delta", "1e-5", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.output)["verdict"] == "inconclusive"
+    assert run("scores", str(members), str(others)).exit_code == 2
+    others.write_text("0.0\nsesame\n")
+    refused = run("scores", str(members), str(others), "--mu", "1")
+    assert refused.exit_code == 2
+    assert "sesame" not in refused.output

@@ -74,3 +74,14 @@ def test_an_import_on_a_busy_machine_is_not_slow_and_one_that_waits_is():
 
     assert _taken(0.5, 4.0) == 0.5
     assert _taken(0.01, 4.0) == 4.0
+
+
+def test_waiting_for_the_processor_is_no_waiting(monkeypatch):
+    from dpkit.hooks import discovery
+
+    queued = iter(["7 1000000000 3", "9 5000000000 4", "no numbers"])
+    monkeypatch.setattr(discovery.Path, "read_text", lambda *_, **__: next(queued))
+    monkeypatch.setattr(discovery.time, "perf_counter", iter([10.0, 15.0, 20.0]).__next__)
+    before, after, unknown = (discovery._unqueued() for _ in range(3))
+    assert after - before == pytest.approx(1.0)
+    assert unknown == 20.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import dpkit
 from dpkit import ApproxEvent, Compose, GaussianEvent, InvalidValueError, LaplaceEvent, PureEvent, Repeat, Subsample, ZCDPEvent
-from dpkit.pricing.event_text import event_names, parse_event
+from dpkit.pricing.event_text import event_names, event_text, parse_event
 
 
 def parsed(text):
@@ -86,3 +86,33 @@ def test_no_text_ends_in_anything_but_an_event_or_a_refusal(text):
 def test_every_event_that_has_a_rule_has_a_name():
     names = event_names(dpkit.default_registry())
     assert {"gaussian", "laplace", "pure", "approx", "zcdp", "discrete-gaussian", "subsample", "repeat"} <= set(names)
+
+
+RATES = st.floats(min_value=1e-300, max_value=1.0)
+SINGLE = st.one_of(
+    st.builds(lambda ratio: GaussianEvent(ratio=ratio), st.floats(min_value=0.0, max_value=1e300)),
+    st.builds(lambda epsilon, delta: ApproxEvent(epsilon=epsilon, delta=delta), RATES, RATES),
+    st.builds(lambda ratio: dpkit.GaussianEvent(ratio=ratio, absent=2.0 * ratio), RATES),
+    st.builds(lambda one, monotone: dpkit.BoundedRangeEvent(range=one, monotone=monotone), RATES, st.booleans()),
+)
+TREES = st.recursive(
+    SINGLE,
+    lambda inner: st.one_of(
+        st.builds(lambda event, times: Repeat(event=event, times=times), inner, st.integers(1, 10**18)),
+        st.builds(lambda events: Compose(events=tuple(events)), st.lists(inner, min_size=2, max_size=3)),
+        st.builds(lambda event, rate: Subsample(rate=rate, event=event), inner, RATES),
+        st.builds(lambda event, rate: Subsample(rate=rate, event=event, at_most=3, population=50), inner, RATES),
+        st.builds(lambda event, steps: dpkit.RandomAllocation(event=event, steps=steps), SINGLE, st.integers(1, 9)),
+    ),
+    max_leaves=6,
+)
+
+
+@given(TREES)
+def test_a_written_event_is_read_back_as_it_was(event):
+    assert parsed(event_text(event)) == event
+
+
+def test_a_list_of_cells_is_written_for_readers():
+    cells = dpkit.Parallel(events=(GaussianEvent(ratio=1.0), LaplaceEvent(ratio=0.5)))
+    assert event_text(cells) == "parallel(events=[gaussian(ratio=1.0), laplace(ratio=0.5)])"

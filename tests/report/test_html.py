@@ -146,7 +146,7 @@ def test_an_audit_is_escaped_too():
     one = SimpleNamespace(
         target=NASTY, verdict=NASTY, hypothesis=NASTY, samples=1000, epsilon_lower=0.1, delta=0.0, power=math.nan
     )
-    found = SimpleNamespace(note="", is_refuted=False, certificates=[one], queries=[NASTY], wrong=())
+    found = SimpleNamespace(note="", is_refuted=False, certificates=[one], queries=[NASTY], wrong=(), faults=[NASTY])
     for audit in (found, SimpleNamespace(note=NASTY)):
         shown = render("analysis/showing/pieces.html", "audit", found=audit)
         parser = Balance()

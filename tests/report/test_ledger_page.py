@@ -8,8 +8,10 @@ import subprocess
 
 import pytest
 
-from dpkit import ApproxDP, GaussianEvent, Ledger, PureDP, PureEvent, Repeat
-from dpkit.release.ledger.steward import write_off
+from dpkit import ApproxDP, Gaussian, GaussianEvent, Ledger, PureDP, PureEvent, Repeat, l2
+from dpkit.auditing.audit import audit
+from dpkit.release.ledger.steward import approve, write_off
+from dpkit.report.found_audits import FoundAudit
 from dpkit.report.ledger_page import content_policy, ledger_page
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>&amp;'
@@ -37,6 +39,41 @@ def test_it_says_what_the_ledger_says(ledgers):
         assert words in page
     assert page.count("<tr><td>run ") == 3
     assert "more runs like the last one" in page
+
+
+def test_a_run_has_its_sentence_its_plan_and_its_certificates(ledgers):
+    certificates = tuple(audit(Gaussian(scale=2.0), samples=2000, rng=3, at=l2(1.0)))
+    audits = {
+        "digest 0": FoundAudit(analysis="digest 0", certificates=certificates, queries=(HOSTILE,)),
+        "digest 1": FoundAudit(analysis="digest 1", faults=(HOSTILE,)),
+    }
+    page = ledger_page(ledgers[:1], audits=audits)
+    assert page.count("What is released is (epsilon = ") == 3
+    assert "3 x gaussian(ratio=0.05)" in page
+    assert certificates[0].digest in page
+    assert page.count("Audited: nothing that it relies on was refuted.") == 1
+    assert page.count("REFUTED: something that this run relies on is false.") == 1
+    assert page.count("No audit of this analysis was given.") == 1
+    assert "<script>alert" not in page
+
+
+def test_spent_held_and_budget_are_drawn_over_time(ledgers):
+    page = ledger_page(ledgers[:1])
+    for series in ("spent and held", ">budget<", "the gap to the budget"):
+        assert series in page
+
+
+def test_an_approval_says_by_whom_and_after_which_audit(tmp_path):
+    place = tmp_path / "a"
+    with Ledger.create(place, budget=ApproxDP(epsilon=3, delta=1e-6), dataset="d", approval=True, who="ann") as ledger:
+        for run in ("one", "two"):
+            ledger.reserve(run, GaussianEvent(ratio=0.05))
+    with Ledger.open(place, who="bob") as ledger:
+        approve(ledger, "one", certificates=["sha256:00"])
+        approve(ledger, "two")
+        page = ledger_page([ledger])
+    assert page.count("after an audit that refuted nothing") == 1
+    assert page.count("without an audit") == 1
 
 
 def test_no_released_value_is_on_it_and_no_name_breaks_it(ledgers):

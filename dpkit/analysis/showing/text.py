@@ -27,16 +27,23 @@ def guarantee_sentence(plan: Plan) -> str:
     who = (
         "one row" if unit.column is None else f"one person (`{one_line(unit.column)}`, at most {counted(unit.at_most, 'row')})"
     )
-    how = "is replaced by another" if found.neighbours is Neighbours.REPLACE_ONE else "is there or not"
-    claim = f"(epsilon = {format_up(plan.epsilon)}, delta = {in_full(plan.delta)})-differentially private"
+    claim = _claimed(plan.epsilon, plan.delta)
     if not found.holds:
         return f"NO GUARANTEE: {claim} is what rules say that were accepted by name ({', '.join(found.unsound)})."
     reader = f"by the accountant {explained.accountant!r} ({explained.because})"
-    rest = f" and an addition of {in_full(plan.delta)}" if plan.delta else ""
-    changed = (
-        f"whether {who} {how} changes the probability of any outcome by a factor of at most {factor_text(plan.epsilon)}{rest}"
-    )
-    return f"What is released is {claim}: {changed}, {reader}."
+    return f"{release_sentence(plan.epsilon, plan.delta, who=who, neighbours=found.neighbours)}, {reader}."
+
+
+def release_sentence(epsilon: float, delta: float, *, who: str, neighbours: Neighbours) -> str:
+    """What a release tells of `who`, in a sentence without its full stop."""
+    how = "is replaced by another" if neighbours is Neighbours.REPLACE_ONE else "is there or not"
+    rest = f" and an addition of {in_full(delta)}" if delta else ""
+    changed = f"whether {who} {how} changes the probability of any outcome by a factor of at most {factor_text(epsilon)}{rest}"
+    return f"What is released is {_claimed(epsilon, delta)}: {changed}"
+
+
+def _claimed(epsilon: float, delta: float) -> str:
+    return f"(epsilon = {format_up(epsilon)}, delta = {in_full(delta)})-differentially private"
 
 
 def odds(epsilon: float) -> float:

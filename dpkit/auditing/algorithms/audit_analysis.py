@@ -108,7 +108,7 @@ def audit_plan(
     for step, query, mechanism in asked:
         at = _distance(settings[step], query, mechanism)
         if at is not None:
-            targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}: {mechanism!r}", mechanism))
+            targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}", mechanism))
     certificates: list[AuditCertificate] = []
     level = 1.0 - (1.0 - confidence) / max(1, len(targets))
     for place, ((_, at), (name, mechanism)) in enumerate(targets.items()):

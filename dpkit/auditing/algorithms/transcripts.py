@@ -100,18 +100,19 @@ def audit_algorithm(
             found.append(_loss_of_run(algorithm, noise, engines, SIDES.index(str(side)), setting, plan, stream))
         return asfloat(found)
 
+    vars(losses)["independent"] = True  # one run after the other
     called = f"{type(algorithm).__module__}:{type(algorithm).__qualname__}" if name is None else name
-    title, seed = f"transcripts of {called} at noise {noise!r}", seed_of(rng)
+    described = {**({} if recipe is None else recipe), "transcripts": f"{called} at noise {noise!r}"}
+    seed = seed_of(rng)
     try:
         return audit(
             losses, about, SIDES, confidence, samples, seed, density=_LossItself(), falsifiers=["white box"], time=time,
-            name=title, registry=known, recipe={} if recipe is None else recipe,
+            registry=known, recipe=described,
         )  # fmt: skip
     except PlanExceededError as error:
         checked = plan_audit(
             losses, about, SIDES, confidence, samples, seed, at=None, neighbours=setting.neighbours, pairs=(), density=None,
-            falsifiers=["white box"], floating_point=False, registry=known, name=title,
-            recipe={} if recipe is None else recipe,
+            falsifiers=["white box"], floating_point=False, registry=known, recipe=described,
         )  # fmt: skip
         return [_overspent(checked, error, runs)]
 

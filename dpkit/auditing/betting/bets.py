@@ -56,16 +56,18 @@ class Bet:
         gain = self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta
         return np.log1p(self.stake * gain)
 
-    def event(self, names: Sequence[str]) -> OutputEvent:
-        """The set in words and code, by the names of the columns."""
-        shown = f"{names[self.column]} {'>=' if self.upper else '<='}"
+    def event(self, words: str, code: str) -> OutputEvent:
+        """The event of a set that its column wrote in words and as code."""
         one, two = ("first", "second") if self.forward else ("second", "first")
-        words = (
-            f"outputs with {shown} {in_full(self.cut)} are more likely under the {one} dataset than "
+        if self.stake == 0.0:  # an event that was only counted
+            said = f"outputs with {words} tell the datasets apart best: they are likelier under the {one}"
+            return OutputEvent(words=said, code=f"lambda y: {code}", forward=self.forward)
+        said = (
+            f"outputs with {words} are more likely under the {one} dataset than "
             f"e^{in_full(self.point.epsilon)} times their probability under the {two}"
             + (f" plus {in_full(self.point.delta)}" if self.point.delta else "")
         )
-        return OutputEvent(words=words, code=f"lambda y: {shown} {self.cut!r}", forward=self.forward)
+        return OutputEvent(words=said, code=f"lambda y: {code}", forward=self.forward)
 
 
 def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent, kelly
-from dpkit.auditing.betting.lower_bound import Bound
+from dpkit.auditing.betting.lower_bound import Bound, trials_needed
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
-from dpkit.auditing.draw_outputs import PairOutputs
+from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
 
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""
 
 _FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
-_BOUND_LEAST, _BOUND_FACTOR = 4_000, 2
+TIME_WAS_UP = "the time was up before the samples were"
+_BOUND_LEAST, _BOUND_FACTOR, _BOUND_MOST, _CHOOSING = 4_000, 2, 8, 4
+"""Fresh samples for a bound, by those used; how many times more where the event needs them; the share that chooses it."""
 _QUANTILE = 1.6449  # of the standard normal at 0.95
 _LEARNING = 5.0
 """Nats allowed for finding the event and the stake: half of the fund follows the leaders, and the first bets are small.
@@ -57,6 +60,12 @@ class Finding:
     power: float | None = None
     power_event: float | None = None
     output: tuple[float, ...] = ()
+    fresh_log_e: float | None = None
+    """ln of the e-value of one fixed bet on fresh samples, where no event is counted on them."""
+    encoding: str = ""
+    """How outcomes became numbers, where they may be anything."""
+    exact_epsilon: float = 0.0
+    """Below the true epsilon by the declared law, at the delta of the claim; 0 where nothing was computed."""
     note: str = ""
     tried: tuple[str, ...] = field(default=())
 
@@ -64,11 +73,11 @@ class Finding:
 def investigate(
     subject: ClaimAtPair,
     processes: Sequence[Process],
+    source: PairOutputs,
     *,
     alpha: float,
     bound_alpha: float,
     budget: Budget,
-    seed: np.random.SeedSequence,
     watch: Watch | None = None,
 ) -> Finding:
     """Feed all processes until their average reaches 1/alpha; then bound epsilon on fresh samples, at bound_alpha.
@@ -76,7 +85,6 @@ def investigate(
     The average of e-processes is one, so the hypothesis is wrongly refuted with probability at most alpha over all processes,
     directions, points and looks (Ville). The bound has an error of its own, by a union bound.
     """
-    source = PairOutputs(subject.sampler, subject.pair, seed)
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
@@ -98,12 +106,14 @@ def investigate(
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            return _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            found = _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            return replace(found, note=source.legend)
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
-    return _report_survived(subject, processes, pairs, threshold, level, late)
+    found = _report_survived(subject, processes, pairs, threshold, level, late)
+    return replace(found, note="; ".join(part for part in (found.note, source.legend) if part))
 
 
 def _report_refuted(
@@ -114,20 +124,36 @@ def _report_refuted(
     budget: Budget,
     tried: tuple[str, ...],
 ) -> Finding:
+    """Choose an event on fresh samples, count it on others, as many as it seems to need, and bound epsilon by that."""
     used = source.drawn
     bound: Bound | None = None
-    fresh = min(budget.samples - used, max(_BOUND_LEAST, _BOUND_FACTOR * used)) // 2
-    tail = decisive.tail()
-    if tail is not None and fresh > 0 and not budget.late():
-        bound = tail.bound(tail.hits(*source.draw(fresh)), fresh, alpha=bound_alpha)
+    left = (budget.samples - used) // 2
+    planned = min(left, max(_BOUND_LEAST, _BOUND_FACTOR * used) // 2)
+    fresh_log_e: float | None = None
+    if planned > 0 and not budget.late():
+        with suppress(NotABatch):  # a batch that is none bounds nothing: a bound that is not given cannot be wrong
+            source.draw_singly()  # what outputs of one call share must not confirm anything
+            chosen_by = source.draw(planned // _CHOOSING)
+            frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)
+            if frozen is not None:
+                trials = planned - planned // _CHOOSING
+                if planned // _CHOOSING:
+                    most = min(left - planned // _CHOOSING, _BOUND_MOST * trials)
+                    hits = frozen.hits(*chosen_by)
+                    trials = max(trials, trials_needed(hits, planned // _CHOOSING, frozen.point, alpha=bound_alpha, most=most))
+                bound = frozen.bound(frozen.hits(*source.draw(trials)), trials, alpha=bound_alpha)
+            else:
+                fresh_log_e = decisive.fresh_log_e(*chosen_by)
     return Finding(
         falsifier=decisive.name,
         verdict="refuted",
         log_e=log_e,
         samples=used,
-        event=decisive.event(),
+        event=decisive.event() if bound is None else bound.event,
         bound=bound,
         bound_samples=source.drawn - used,
+        fresh_log_e=fresh_log_e,
+        encoding=source.encoding,
         output=tuple(decisive.output or ()),
         tried=tried,
     )
@@ -139,6 +165,7 @@ def _report_survived(
     leading = max(processes, key=lambda process: process.log_e)
     freezers = [process.freezer for process in processes if process.freezer is not None]
     bounds = [bound for bound in (one.bound(alpha=bound_alpha / len(freezers)) for one in freezers) if bound is not None]
+    best = max(bounds, key=lambda one: one.epsilon, default=None)
     seen = [mass for mass in (process.telling() for process in processes) if mass is not None]
     mass = max(0.02, *seen) if seen else 0.5
     point = min(subject.points, key=lambda one: one.delta)
@@ -149,11 +176,11 @@ def _report_survived(
         verdict="not refuted" if math.isfinite(power) else "inconclusive",
         log_e=leading.log_e,
         samples=2 * pairs,
-        event=leading.event(),
-        bound=max(bounds, key=lambda one: one.epsilon, default=None),
+        event=leading.event() if best is None else best.event,
+        bound=best,
         power=power,
         power_event=mass,
-        note="the time was up before the samples were" if late else "",
+        note=TIME_WAS_UP if late else "",
         tried=tuple(process.name for process in processes),
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpkit.auditing.betting.columns import Columns, Coordinates, Nearness, Spectrum, Summaries
+from dpkit.auditing.betting.bets import Bet, OutputEvent
+from dpkit.auditing.betting.columns import Columns, Coordinates, Nearness, OutputForm, Spectrum, Summaries
 from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, Logistic, TreeRatio
 from dpkit.numerics.special import Array
 
@@ -41,6 +42,15 @@ class ColumnScores:
         """One row an output, one column a name."""
         with np.errstate(all="ignore"):  # outputs may hold anything; a warning would say no more than a score does
             return np.concatenate([column.scores(outputs) for column in self._columns], axis=1)
+
+    def event(self, bet: Bet, form: OutputForm) -> OutputEvent:
+        """The set of a bet in words, and as code that holds what the columns have learned by now."""
+        place = bet.column
+        for column in self._columns:
+            if place < len(column.names):
+                return bet.event(*column.condition(place, upper=bet.upper, cut=bet.cut, form=form))
+            place -= len(column.names)
+        raise AssertionError("a bet is on one of the columns")
 
     def take(self, outputs: tuple[Array, Array], scores: tuple[Array, Array]) -> None:
         """Remember both sides, and let the columns learn."""

@@ -6,14 +6,55 @@ A column may learn, from the past only. What it promises is power; no choice of 
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.auditing.draw_outputs import as_value, flat
+from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array, asfloat
 
 _COORDINATES, _COMPARED = 10, 6
+
+
+@dataclass(frozen=True, slots=True)
+class OutputForm:
+    """The shape of an output, and the grid to which outputs were rounded before columns saw them: 0 where they were whole."""
+
+    shape: tuple[int, ...]
+    grid: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """How many numbers an output has."""
+        return int(np.prod(self.shape))
+
+    def entry(self, place: int) -> str:
+        """One number of an output y, as code: y itself where it is the only one."""
+        if self.shape == (1,):
+            return "y"
+        return f"y[..., {', '.join(str(int(part)) for part in np.unravel_index(place, self.shape))}]"
+
+    @property
+    def row(self) -> str:
+        """All numbers of an output y along the last axis, as code."""
+        if self.shape == (1,):
+            return "np.asarray(y)[..., np.newaxis]"
+        if len(self.shape) == 1:
+            return "y"
+        return f"np.reshape(y, (*np.shape(y)[:-{len(self.shape)}], {self.size}))"
+
+
+def literal(value: object) -> str:
+    """Numbers, and arrays of them, as Python writes them; the same bits when they are read."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return f"[{', '.join(literal(item) for item in value)}]"
+    number = float(value)  # type: ignore[arg-type]
+    if math.isfinite(number):
+        return repr(int(value)) if isinstance(value, int | np.integer) else repr(number)
+    return "-np.inf" if number < 0.0 else "np.inf"
 
 
 class Columns(ABC):
@@ -26,6 +67,23 @@ class Columns(ABC):
     @abstractmethod
     def scores(self, outputs: Array) -> Array:
         """One row an output, one column a name."""
+
+    @abstractmethod
+    def expression(self, column: int, form: OutputForm) -> str:
+        """A column as it is now, as an expression of an output y that runs wherever numpy is."""
+
+    def condition(self, column: int, *, upper: bool, cut: float, form: OutputForm) -> tuple[str, str]:
+        """The tail {column >= cut} or {column <= cut} in words and as code, with the same cut.
+
+        The cut is moved by what rounding may move the column, so that an atom at the cut lies in the set whoever computes it.
+        """
+        side, margin = (">=", -1.0) if upper else ("<=", 1.0)
+        moved = cut + margin * self.margin(cut, form)
+        return f"{self.names[column]} {side} {in_full(moved)}", f"{self.expression(column, form)} {side} {literal(moved)}"
+
+    def margin(self, cut: float, form: OutputForm) -> float:
+        """How far rounding may move a column near the cut."""
+        return (0.5 * form.size * form.grid + 1e-9 * (1.0 + abs(cut))) if math.isfinite(cut) else 0.0
 
     def learn(self, first: Array, second: Array) -> None:
         """Take in everything seen so far."""
@@ -43,6 +101,13 @@ class Coordinates(Columns):
     def scores(self, outputs: Array) -> Array:
         return flat(outputs)[:, : self._count]
 
+    def expression(self, column: int, form: OutputForm) -> str:
+        return form.entry(column)
+
+    def margin(self, cut: float, form: OutputForm) -> float:
+        """Half of the grid that it was rounded to."""
+        return 0.5 * form.grid
+
 
 class Differences(Columns):
     """The differences of the first few entries of an output: equal or shared noise shows there."""
@@ -54,6 +119,10 @@ class Differences(Columns):
     def scores(self, outputs: Array) -> Array:
         rows = flat(outputs)
         return np.stack([rows[:, j] - rows[:, i] for i, j in self._pairs], axis=1) if self._pairs else rows[:, :0]
+
+    def expression(self, column: int, form: OutputForm) -> str:
+        one, two = self._pairs[column]
+        return f"{form.entry(two)} - {form.entry(one)}"
 
 
 class Summaries(Columns):
@@ -88,6 +157,19 @@ class Summaries(Columns):
             axis=1,
         )
 
+    def expression(self, column: int, form: OutputForm) -> str:
+        rounded = form.row if form.grid == 0.0 else f"np.round({form.row} / {form.grid!r}) * {form.grid!r}"
+        return (
+            f"np.sum({form.row}, axis=-1)",
+            f"np.max({form.row}, axis=-1)",
+            f"np.min({form.row}, axis=-1)",
+            f"np.sum(np.abs({form.row}), axis=-1)",
+            f"np.sqrt(np.sum(np.square({form.row}), axis=-1))",
+            f"np.argmax({rounded}, axis=-1)",
+            f"np.argmax({rounded} != 0, axis=-1)",
+            f"(1 + np.count_nonzero(np.diff(np.sort({rounded}, axis=-1), axis=-1), axis=-1))",
+        )[column]
+
 
 class Nearness(Columns):
     """How much nearer an output is to one centre than to the other, in L1 and L2.
@@ -110,6 +192,19 @@ class Nearness(Columns):
         one, two = rows - self._one, rows - self._two
         taxicab = (np.abs(two) - np.abs(one)).sum(axis=1)
         return np.stack([_without_last_bits(taxicab, self._gap), (two * two - one * one).sum(axis=1)], axis=1)
+
+    def expression(self, column: int, form: OutputForm) -> str:
+        if form.size == 1:
+            one, two = (f"({form.entry(0)} - {literal(center[0])})" for center in (self._one, self._two))
+            return f"np.square({two}) - np.square({one})" if column else f"np.abs({two}) - np.abs({one})"
+        one, two = (f"({form.row} - np.array({literal(center)}))" for center in (self._one, self._two))
+        if column:
+            return f"np.sum(np.square({two}) - np.square({one}), axis=-1)"
+        return f"np.sum(np.abs({two}) - np.abs({one}), axis=-1)"
+
+    def margin(self, cut: float, form: OutputForm) -> float:
+        """Beside its own, that of the grid which the score is rounded to."""
+        return super().margin(cut, form) + self._gap * 2.0**-24
 
     def learn(self, first: Array, second: Array) -> None:
         """Medians, where the datasets themselves are not centres."""
@@ -160,6 +255,24 @@ class Spectrum(Columns):
             columns.append(1.0 / np.sum(weights / moved_safe, axis=1)[:, None])
         columns += [np.linalg.eigvalsh(matrices - shift)[:, :1] for shift in self._shifts]
         return asfloat(np.nan_to_num(np.concatenate(columns, axis=1), posinf=1e300, neginf=-1e300))
+
+    def expression(self, column: int, form: OutputForm) -> str:
+        """By the same quantities; where a matrix is singular, an inverse may say something else."""
+        size = self._direction.size
+        if column < size:
+            return f"np.linalg.eigvalsh(y)[..., {column}]"
+        if column < 2 * size:
+            return f"1 / np.linalg.inv(y)[..., {column - size}, {column - size}]"
+        if column == 2 * size:
+            return "np.linalg.slogdet(y)[1]"
+        direction = literal(self._direction)
+        if column == 2 * size + 1:
+            return f"np.einsum('i,...ij,j->...', {direction}, y, {direction})"
+        place = column - 2 * size - 2
+        moved = f"y - np.array({literal(self._shifts[place % len(self._shifts)])})"
+        if place < len(self._shifts):
+            return f"1 / np.einsum('i,...ij,j->...', {direction}, np.linalg.inv({moved}), {direction})"
+        return f"np.linalg.eigvalsh({moved})[..., 0]"
 
     def learn(self, first: Array, second: Array) -> None:
         """The direction in which the means differ most."""

@@ -7,12 +7,14 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.auditing.betting.columns import Columns
+from dpkit.auditing.betting.columns import Columns, OutputForm, literal
 from dpkit.auditing.draw_outputs import flat
 from dpkit.numerics.special import Array, asfloat
 
 _BINS, _DEPTH, _TREES, _RATE, _RIDGE, _FEATURES = 24, 3, 24, 0.25, 4.0, 48
 _RECENT = 20_000
+_LISTED = 400
+"""Categories that an event names: rarer ones are left out of it."""
 Codes = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
@@ -40,6 +42,25 @@ class BoostedTrees:
         for tree in self._trees:
             total += _RATE * _leaf_values(codes, tree)
         return total
+
+    def expression(self, form: OutputForm) -> str:
+        """`log_odds` as code: every test is an entry against an edge, and three of them lead to a leaf of each tree."""
+        entries, edges, leaves = [], [], []
+        for features, bins, values in self._trees:
+            entries.append(features)
+            edges.append([self._edge(int(j), int(place), form) for j, place in zip(features, bins, strict=True)])
+            leaves += (_RATE * values).tolist()
+        first = literal([2**_DEPTH * tree for tree in range(len(self._trees))])
+        passed = f"{form.row}[..., np.array({literal(entries)})] >= np.array({literal(edges)})"
+        one = "np.where(t[..., 0], t[..., 2], t[..., 1])"
+        two = "np.where(t[..., 0], np.where(a, t[..., 6], t[..., 5]), np.where(a, t[..., 4], t[..., 3]))"
+        place = f"np.array({first}) + 4 * t[..., 0] + 2 * a + {two}"
+        return f"(lambda t: (lambda a: np.sum(np.array({literal(leaves)})[{place}], axis=-1))({one}))({passed})"
+
+    def _edge(self, feature: int, place: int, form: OutputForm) -> float:
+        """What an entry must reach to be above a bin."""
+        edges = self._edges[feature]
+        return float(edges[place]) - 0.5 * form.grid if place < edges.size else np.inf
 
     def _codes(self, rows: Array) -> Codes:
         return np.stack([np.searchsorted(edges, rows[:, j], "right") for j, edges in enumerate(self._edges)], axis=1)
@@ -126,13 +147,15 @@ class CategoryRatio(LearnedRatio):
 
     def fit(self, first: Array, second: Array) -> None:
         n = first.shape[0]
-        self._keys, inverse = np.unique(self._hashed(np.concatenate([first, second])), return_inverse=True)
+        pooled = np.concatenate([first, second])
+        self._keys, places, inverse = np.unique(self._hashed(pooled), return_index=True, return_inverse=True)
         if self._keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
             self._keys = self._keys[:0]
             return
         one = np.bincount(inverse[:n], minlength=self._keys.size)
         two = np.bincount(inverse[n:], minlength=self._keys.size)
         self._values = np.log((one + 0.5) / (two + 0.5))
+        self._outputs, self._counts = flat(pooled[places]), one + two
 
     def log_ratio(self, outputs: Array) -> Array:
         """0 for what was not seen."""
@@ -141,6 +164,32 @@ class CategoryRatio(LearnedRatio):
         keys = self._hashed(outputs)
         places = np.clip(np.searchsorted(self._keys, keys), 0, self._keys.size - 1)
         return np.where(self._keys[places] == keys, self._values[places], 0.0)
+
+    def expression(self, column: int, form: OutputForm) -> str:
+        raise NotImplementedError("a set of categories is written by `condition`")
+
+    def condition(self, column: int, *, upper: bool, cut: float, form: OutputForm) -> tuple[str, str]:
+        """The categories themselves, the most frequent of them; what was not seen has the ratio 0."""
+        if not self._learned_at or self._keys.size == 0:
+            everything = (cut <= 0.0) if upper else (cut >= 0.0)
+            return ("any output", "np.isin(0 * " + form.entry(0) + ", [0])") if everything else ("no output", "y != y")
+        inside = self._values >= cut if upper else self._values <= cut
+        unseen = (cut <= 0.0) if upper else (cut >= 0.0)
+        listed = np.flatnonzero(inside != unseen)
+        listed = np.sort(listed[np.argsort(-self._counts[listed], kind="stable")][:_LISTED])
+        rows = self._outputs[listed][:, self._part]
+        one = rows.shape[1] == 1 and (form.shape == (1,) or self._part != slice(None))
+        word = ("not one of" if unseen else "one of") + (f" {len(rows)} values" if len(rows) > 3 else "")
+        shown = ", ".join(str(literal(row[0] if one else row)) for row in rows[:3]) + (", ..." if len(rows) > 3 else "")
+        entries = form.entry(self._part.start or 0) if one else form.row
+        near = entries if form.grid == 0.0 else f"np.round({entries} / {form.grid!r}) * {form.grid!r}"
+        if one:
+            code = f"np.isin({near}, {literal(rows[:, 0])})"
+        else:
+            listing = literal(rows) if len(rows) else f"[{literal(np.full(form.size, np.inf))}]"
+            same = f"({near})[..., np.newaxis, :] == np.array({listing})"
+            code = f"np.any(np.all({same}, axis=-1), axis=-1)"
+        return f"y {word} {shown}", f"{code} == False" if unseen else code
 
     def _hashed(self, outputs: Array) -> Keys:
         return _keys(flat(outputs)[:, self._part])
@@ -172,6 +221,15 @@ class BinnedRatio(LearnedRatio):
             total += values[np.searchsorted(edges, rows[:, j], "right")]
         return total
 
+    def expression(self, column: int, form: OutputForm) -> str:
+        if not self._learned_at:
+            return f"0 * {form.entry(0)}"
+        parts = []
+        for j, (edges, values) in enumerate(self._binned):
+            place = f"np.searchsorted({literal(edges - 0.5 * form.grid)}, {form.entry(j)}, 'right')"
+            parts.append(f"np.array({literal(values)})[{place}]")
+        return f"({' + '.join(parts)})"
+
 
 class Logistic(LearnedRatio):
     """Logistic regression on entries, squares and, for few entries, products; ridge, by Newton's method."""
@@ -198,6 +256,20 @@ class Logistic(LearnedRatio):
     def log_ratio(self, outputs: Array) -> Array:
         return asfloat(self._features(outputs) @ self._weights)
 
+    def expression(self, column: int, form: OutputForm) -> str:
+        if not self._learned_at:
+            return f"0 * {form.entry(0)}"
+        width = min(form.size, 40)
+        chosen = f"({form.row} - np.array({literal(self._center)})) / np.array({literal(self._spread)})"
+        parts = [literal(self._weights[0])]
+        for part, weights in (("z", self._weights[1 : 1 + width]), ("np.abs(z)", self._weights[1 + width : 1 + 2 * width])):
+            parts.append(f"np.sum({part} * np.array({literal(weights)}), axis=-1)")
+        if 1 < width <= 6:
+            one, two = np.triu_indices(width, k=1)
+            products = f"z[..., {literal(one)}] * z[..., {literal(two)}]"
+            parts.append(f"np.sum({products} * np.array({literal(self._weights[-one.size :])}), axis=-1)")
+        return f"(lambda z: {' + '.join(parts)})(np.clip({chosen}, -8.0, 8.0)[..., :{width}])"
+
     def _features(self, outputs: Array) -> Array:
         rows = np.clip((flat(outputs) - self._center) / self._spread, -8.0, 8.0)[:, :40]
         parts = [np.ones((rows.shape[0], 1)), rows, np.abs(rows)]
@@ -219,6 +291,9 @@ class TreeRatio(LearnedRatio):
 
     def log_ratio(self, outputs: Array) -> Array:
         return self._trees.log_odds(flat(outputs))
+
+    def expression(self, column: int, form: OutputForm) -> str:
+        return self._trees.expression(form) if self._learned_at else f"0 * {form.entry(0)}"
 
 
 def _keys(outputs: Array) -> Keys:

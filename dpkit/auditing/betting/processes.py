@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, best_bets
 from dpkit.auditing.betting.column_scores import ColumnScores
-from dpkit.auditing.betting.lower_bound import Freezer, TailEvent
+from dpkit.auditing.betting.columns import OutputForm
+from dpkit.auditing.betting.lower_bound import Freezer, FrozenEvent, best_tail
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Rounder
@@ -51,8 +54,12 @@ class Process(ABC):
         """How likely the event is that tells the datasets apart best; None where there is none, or none is looked for."""
         return None
 
-    def tail(self) -> TailEvent | None:
-        """The event that speaks loudest, frozen with the columns as they are now, for a bound on fresh samples."""
+    def freeze(self, first: Array, second: Array, *, trials: int) -> FrozenEvent | None:
+        """The event to count on fresh samples (`trials` a side), chosen by these, which nothing learned from; None if none."""
+        return None
+
+    def fresh_log_e(self, first: Array, second: Array) -> float | None:
+        """ln of the e-value of one bet, fixed by now, on these fresh samples; None where an event is counted instead."""
         return None
 
 
@@ -122,12 +129,12 @@ class BettingProcess(Process):
     """A falsifier that bets prequentially: `open` makes its bank and first bets when it sees the form of the outputs."""
 
     rounder: Rounder | None = None
-    bounds = True
-    """Whether its events also bound epsilon from below."""
 
     def __init__(self, subject: ClaimAtPair) -> None:
         self._subject = subject
         self._inner: Prequential | None = None
+        self._shape: tuple[int, ...] = ()
+        self._whole = True
 
     @abstractmethod
     def open(self, outputs: Array) -> Prequential:
@@ -138,10 +145,12 @@ class BettingProcess(Process):
         one, two = (first, second) if self.rounder is None else (self.rounder(first), self.rounder(second))
         if self._inner is None:
             self._inner = self.open(one)
-            self.freezer = Freezer(self._inner.bank, delta=self._subject.delta) if self.bounds else None
+            self._shape = first.shape[1:]
+            self.freezer = Freezer(self._inner.bank, self._frozen, delta=self._subject.delta)
+        self._whole = self._whole and all(bool((side == np.round(side)).all()) for side in (first, second))
         path = self._inner.step(one, two)
         if self.freezer is not None:
-            self.freezer.count(one, two)
+            self.freezer.count(one, two, (first, second))
         return path
 
     def prepare(self) -> None:
@@ -157,14 +166,26 @@ class BettingProcess(Process):
 
     def event(self) -> OutputEvent | None:
         """The winning bet's."""
-        tail = self._winning()
-        return None if tail is None else tail.bet.event(tail.bank.names)
-
-    def tail(self) -> TailEvent | None:
-        """The winning bet's set, for a bound on fresh samples."""
-        tail = self._winning() if self.bounds else None
-        return None if tail is None else TailEvent(bank=tail.bank.frozen(), bet=tail.bet, rounder=self.rounder)
-
-    def _winning(self) -> TailEvent | None:
         bet = None if self._inner is None else self._inner.winner
-        return None if bet is None or self._inner is None else TailEvent(bank=self._inner.bank, bet=bet)
+        return None if bet is None or self._inner is None else self._inner.bank.event(bet, self._form)
+
+    def freeze(self, first: Array, second: Array, *, trials: int) -> FrozenEvent | None:
+        """The tail that exceeds a point of the claim by most, by these outputs; the winning bet's where none exceeds any."""
+        if self._inner is None:
+            return None
+        bank = self._inner.bank.frozen()
+        one, two = (bank.scores(side if self.rounder is None else self.rounder(side)) for side in (first, second))
+        found = [best_tail(one, two, point, trials=trials) for point in self._subject.points] if len(one) else []
+        best = max(found, key=lambda bet: bet.growth - bet.point.epsilon, default=None)
+        if best is not None and math.isfinite(best.cut) and best.growth > best.point.epsilon:
+            return self._frozen(bank, replace(best, stake=1.0))
+        return None if self._inner.winner is None else self._frozen(bank, self._inner.winner)
+
+    @property
+    def _form(self) -> OutputForm:
+        grid = 0.0 if self.rounder is None or self._whole else self.rounder.grid
+        return OutputForm(self._shape, grid)
+
+    def _frozen(self, bank: ColumnScores, bet: Bet) -> FrozenEvent:
+        density = None if self._subject.density is None else self._subject.log_density
+        return FrozenEvent(event=bank.event(bet, self._form), point=bet.point, density=density)

@@ -16,7 +16,9 @@ from dpkit.privacy.claims import Claim
 
 VERSION = 1
 Verdict = Literal["refuted", "not refuted", "inconclusive"]
-_LATER = ("power_event", "recipe")
+_LATER = ("power_event", "recipe", "fresh_log_e_value", "relation", "pilot_samples")
+_OUTSIDE = ("signature", "signer")
+"""Not sealed by the digest: they speak of it."""
 Arithmetic = Literal["real arithmetic", "floating point", "declared law", "records"]
 
 
@@ -25,6 +27,9 @@ class Witness:
     """The pair of datasets and the event that speak against the claim most; counts are of fresh samples where there are any.
 
     `hits` are outputs in the event: of the side that should have more, then of the other; `output` is an impossible one.
+    `code` is the event as a lambda of an output, which runs wherever numpy is; it speaks of `log_density` where only the
+    declared law can tell. `forward`: the first dataset is the one that should have more. `encoding`
+    says how outcomes of any kind became the numbers that the code speaks of.
     """
 
     pair: tuple[str, str]
@@ -33,6 +38,8 @@ class Witness:
     hits: tuple[int, int] | None = None
     trials: int = 0
     output: tuple[float, ...] = ()
+    forward: bool = True
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +50,10 @@ class AuditCertificate:
     probability 0.95, at this pair, through an event of probability `power_event` (that of the most telling event seen).
     `epsilon_lower` is below the true epsilon at `delta` with the same confidence. `hypothesis` says what was tested: the claim
     in real arithmetic or of what runs in floating point, that samples follow the declared law, or that records add up.
-    `recipe` is what a replay is made from, as JSON.
+    `recipe` is what a replay is made from, as JSON. `fresh_log_e_value` is ln of the evidence of one fixed bet on fresh
+    samples, for a law that is tested without an event. A refutation is `confirmed` where fresh samples alone support it, or by
+    proof. `samples` counts all that the verdict rests on, `pilot_samples` of them by which a pair was found and independence
+    was checked. `relation` says how the two datasets differ.
     """
 
     target: str
@@ -68,7 +78,12 @@ class AuditCertificate:
     software: tuple[tuple[str, str], ...]
     power_event: float | None = None
     recipe: str = ""
+    fresh_log_e_value: float | None = None
+    relation: str = ""
+    pilot_samples: int = 0
     digest: str = field(default="")
+    signature: str = ""
+    signer: str = ""
 
     def __post_init__(self) -> None:
         if not self.digest:
@@ -80,13 +95,27 @@ class AuditCertificate:
         return self.verdict == "refuted"
 
     @property
+    def confirmed(self) -> bool:
+        """Whether a refutation is supported by more than the process: by proof, or by counts on fresh samples alone."""
+        if not self.refuted:
+            return False
+        if self.log_e_value == math.inf and self.witness.hits is None:
+            return True
+        if self.hypothesis == "declared law":
+            return (self.fresh_log_e_value or 0.0) >= -math.log(self.level)
+        from dpkit.auditing.betting.profile import points_of
+
+        claimed = points_of(self.claim.loss)
+        return any(self.epsilon_lower > point.epsilon and self.delta >= point.delta for point in claimed)
+
+    @property
     def e_value(self) -> float:
         """The evidence against the claim: at most 1 on average under it; infinity for proof."""
         return math.exp(self.log_e_value) if self.log_e_value < 700.0 else math.inf
 
     def seal(self) -> str:
         """A hash of everything else."""
-        body = {name: value for name, value in self._body().items() if name != "digest"}
+        body = {name: value for name, value in self._body().items() if name not in ("digest", *_OUTSIDE)}
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -123,8 +152,12 @@ class AuditCertificate:
                 value = json.loads(dump(value))["value"]
             elif isinstance(value, Witness):
                 value = {inner.name: _plain(getattr(value, inner.name)) for inner in fields(value)}
+                if value["forward"]:
+                    del value["forward"]  # certificates from before these existed keep their digest
+                if not value["encoding"]:
+                    del value["encoding"]
             body[part.name] = _plain(value)
-        for name in _LATER:
+        for name in (*_LATER, *_OUTSIDE):
             if not body[name]:
                 del body[name]  # certificates from before it existed keep their digest
         return body
@@ -143,8 +176,9 @@ def _read(text: str) -> AuditCertificate:
     try:
         if document["dpkit_audit"] != VERSION:
             raise SerialisationError(reason=f"it is a certificate of version {document['dpkit_audit']!r}.")
-        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name not in _LATER}
-        body |= {name: document[name] for name in _LATER if name in document}
+        later = (*_LATER, *_OUTSIDE)
+        body = {part.name: document[part.name] for part in fields(AuditCertificate) if part.name not in later}
+        body |= {name: document[name] for name in later if name in document}
         claim = value_from_json(json.dumps({"dpkit": 1, "value": body["claim"]}))
         witness = {name: _tuples(value) for name, value in body["witness"].items()}
         numbers = {name: _number(body[name]) for name in _NUMBERS if name in body}
@@ -160,8 +194,8 @@ def _read(text: str) -> AuditCertificate:
     return read
 
 
-_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power")
-_COUNTS = ("samples", "bound_samples", "budget", "trials", "hits")
+_NUMBERS = ("epsilon_lower", "delta", "confidence", "log_e_value", "level", "power", "fresh_log_e_value")
+_COUNTS = ("samples", "pilot_samples", "bound_samples", "budget", "trials", "hits")
 
 
 def _misfits(part: AuditCertificate | Witness) -> Iterator[str]:

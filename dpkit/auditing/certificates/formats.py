@@ -31,27 +31,55 @@ def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
         event = "" if one.power_event is None else f", through an event of probability {format_up(one.power_event, digits=2)}"
         smallest = "none" if power == math.inf else f"epsilon = {format_up(power, digits=4)} at that delta{event}"
         found = f"smallest violation found with probability 0.95 (approximately): {smallest}"
+    if one.fresh_log_e_value is not None:
+        again = format_down(one.fresh_log_e_value, digits=4)
+        counted = f"ln of the e-value of the fixed alternative on {one.bound_samples} fresh samples: {again}"
+    elif counted:
+        counted += f" of {witness.trials} fresh samples each"
+    pilots = f" ({one.pilot_samples} of them pilots)" if one.pilot_samples else ""
     software = ", ".join(f"{name} {version}" for name, version in one.software)
     return [
-        ("claim", f"{one.claim.loss} under {one.claim.neighbours} ({one.claim.because})"),
+        ("claim", f"{one.claim.loss}{'' if one.relation else f' under {one.claim.neighbours}'} ({one.claim.because})"),
+        ("neighbours", one.relation),
         ("tested", f"{TITLES[one.hypothesis]}, by: {', '.join(one.tried)}"),
         ("datasets", f"{witness.pair[0]}  against  {witness.pair[1]}"),
         ("event", witness.event),
         ("as code", witness.code if witness.event else ""),
         ("output", str(list(witness.output)) if witness.output else ""),
-        ("counted", counted and f"{counted} of {witness.trials} fresh samples each"),
-        ("evidence", f"{evidence} from {one.samples} samples; refuted at {format_up(1.0 / one.level, digits=4)}"),
-        ("lower bound", f"epsilon >= {format_down(one.epsilon_lower)} at delta = {in_full(one.delta)}"),
+        ("counted", counted),
+        ("evidence", f"{evidence} from {one.samples} samples{pilots}; refuted at {format_up(1.0 / one.level, digits=4)}"),
+        ("lower bound", "" if one.hypothesis in ("declared law", "records") else _bound(one)),
         ("power", found),
         ("note", one.note),
+        ("signed by", one.signer),
         ("confidence", f"{in_full(one.confidence)} over the whole audit; seed {one.seed}; {software}"),
     ]
+
+
+def _bound(one: AuditCertificate) -> str:
+    """What is known of epsilon; a refutation that fresh samples do not support says no number that it does not have."""
+    at = f"at delta = {in_full(one.delta)}"
+    if one.refuted and not one.confirmed:
+        counts = (
+            "no fresh samples were counted"
+            if one.witness.hits is None
+            else f"fresh counts give {format_down(one.epsilon_lower)}"
+        )
+        return f"refuted by the process, not confirmed ({counts} {at}, which the claim allows)"
+    if one.refuted and not one.epsilon_lower:
+        return f"the claim is broken {at}; by how much was not computed"
+    return f"epsilon >= {format_down(one.epsilon_lower)} {at}"
+
+
+def verdict_of(one: AuditCertificate) -> str:
+    """The verdict, and whether a refutation was confirmed on fresh samples."""
+    return "refuted by the process, not confirmed" if one.refuted and not one.confirmed else one.verdict
 
 
 def as_text(certificate: AuditCertificate) -> str:
     """A dozen lines: verdict first."""
     lines = [f"  {name:11} {value}" for name, value in rows_of(certificate) if value]
-    return visible("\n".join([f"{certificate.verdict.upper()}: {certificate.target}", *lines]))
+    return visible("\n".join([f"{verdict_of(certificate).upper()}: {certificate.target}", *lines]))
 
 
 def as_html(certificates: Sequence[AuditCertificate]) -> str:
@@ -61,7 +89,7 @@ def as_html(certificates: Sequence[AuditCertificate]) -> str:
     """
     from dpkit.analysis.showing.html import render
 
-    return str(render("auditing/certificates/page.html", certificates=certificates, rows_of=rows_of))
+    return str(render("auditing/certificates/page.html", certificates=certificates, rows_of=rows_of, verdict_of=verdict_of))
 
 
 def as_junit(certificates: Sequence[AuditCertificate]) -> str:
@@ -76,7 +104,8 @@ def as_junit(certificates: Sequence[AuditCertificate]) -> str:
     for one in certificates:
         case = ElementTree.SubElement(suite, "testcase", classname=one.target, name=f"{one.claim.loss}, {one.hypothesis}")
         if one.refuted:
-            failure = ElementTree.SubElement(case, "failure", message=f"refuted by {one.falsifier}", type="refuted")
+            message = f"{verdict_of(one)}, by {one.falsifier}"
+            failure = ElementTree.SubElement(case, "failure", message=message, type="refuted")
             failure.text = str(one)
         elif one.verdict == "inconclusive":
             ElementTree.SubElement(case, "skipped", message="inconclusive: too few samples to find any violation")

@@ -1,4 +1,4 @@
-"""Replay: run an audit again from the seed of its certificate, and see whether it says the same."""
+"""Replay: run an audit again from the seed of its certificate, and see whether it says the same; `confirm`: by fresh draws."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+
 from dpkit.auditing.audit import audit
+from dpkit.auditing.betting.campaign import TIME_WAS_UP
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
+from dpkit.auditing.certificates.confirm import Confirmation, count_event
+from dpkit.auditing.certificates.pins import pins_of
 from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
 from dpkit.auditing.draw_outputs import Sampler
 from dpkit.auditing.falsifiers.builtin_falsifiers import others
+from dpkit.auditing.plan_audit import name_of, seed_of, shown
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
-from dpkit.errors import InvalidValueError
+from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.hooks.manager import default_registry
+from dpkit.privacy.checks import finite_number, whole_number
+from dpkit.privacy.claims import Claim
+from dpkit.privacy.losses import Loss
+from dpkit.privacy.neighbours import Neighbours
 
-_IGNORED = ("software", "digest", "note", "budget", "recipe")
+_IGNORED = ("software", "digest", "recipe", "signature", "signer")
+_OLD = ("note", "budget", "relation", "pilot_samples", "fresh_log_e_value")
+"""What certificates from before recipes had a format do not hold, or not so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +38,8 @@ class Replay:
     confirmed: bool
     differences: tuple[str, ...]
     certificate: AuditCertificate | None
+    drifted: tuple[str, ...] = ()
+    """Parts of what was audited that are others now: its source, or versions of its packages."""
 
 
 def replay(
@@ -36,8 +50,13 @@ def replay(
     density: WhiteBox | None = None,
     falsifiers: Sequence[str] | None = None,
     registry: Registry | None = None,
+    loaded_from: str | None = None,
 ) -> Replay:
     """Audit again with the same seed, budget and confidence; everything but software versions must be the same.
+
+    The name of the target, the relation and the note are made anew from the recipe and from what is run, so that a certificate
+    which was given another name is not confirmed. A source or a package that changed since is named. `loaded_from` is the path
+    that the target was imported by, where it was. A target with randomness of its own is for `confirm`.
 
     Mechanisms and algorithms that the registry can make, entries of the zoo, ledgers and traces are found by the certificate
     alone. A function must be given, and so must its datasets or its density where a text cannot hold them: the error says
@@ -46,7 +65,9 @@ def replay(
     if not certificate.intact:
         return Replay(confirmed=False, differences=("digest",), certificate=None)
     known = default_registry() if registry is None else registry
-    again = _rerun(certificate, target, pair, density, falsifiers, known)
+    again = _rerun(certificate, target, pair, density, falsifiers, known, loaded_from)
+    old = "format" not in read_recipe(certificate.recipe)
+    ignored = (*_IGNORED, *_OLD) if old else _IGNORED
     key = (certificate.hypothesis, certificate.claim, certificate.witness.pair)
     same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == key]
     if not same:
@@ -54,21 +75,90 @@ def replay(
     different = [
         part.name
         for part in fields(certificate)
-        if part.name not in _IGNORED and _compared(certificate, part.name) != _compared(same[0], part.name)
+        if part.name not in ignored and _compared(certificate, part.name, old) != _compared(same[0], part.name, old)
     ]
-    return Replay(confirmed=not different, differences=tuple(different), certificate=same[0])
+    drifted = _drifted(certificate, same[0])
+    if "source" in drifted:
+        different.append("source")
+    return Replay(confirmed=not different, differences=tuple(different), certificate=same[0], drifted=drifted)
 
 
-def _compared(certificate: AuditCertificate, name: str) -> object:
-    """A field as replays compare it: of the witness everything but its words, which later versions may choose better."""
+def confirm(
+    certificate: AuditCertificate,
+    target: Sampler | Mechanism | None = None,
+    pair: tuple[object, object] | None = None,
+    *,
+    density: WhiteBox | None = None,
+    confidence: float = 0.999,
+    samples: int = 200_000,
+    rng: np.random.Generator | int | None = None,
+    registry: Registry | None = None,
+    loaded_from: str | None = None,
+) -> Confirmation:
+    """Count the event of a refuted certificate on fresh draws of its target, which may have randomness of its own.
+
+    Confirmed: with this confidence, over these draws alone, the claim is false of what was run. The event was fixed before,
+    its code is what counts, and every draw is a call of its own. A target of another name than the certificate's is refused.
+    """
+    level = finite_number(confidence, field="confidence", where="confirm", minimum=0.0, below=1.0, strict=True)
+    if not certificate.intact or not certificate.refuted:
+        found = "a changed certificate" if not certificate.intact else f"one that says {certificate.verdict!r}"
+        raise InvalidValueError(
+            field="certificate", found=found, allowed="an unchanged certificate of a refuted claim", where="confirm"
+        )
+    known = default_registry() if registry is None else registry
+    recipe = read_recipe(certificate.recipe)
+    described = recipe.get("target")
+    if isinstance(described, dict) and "zoo" in described and target is None:
+        from dpkit.auditing.zoo import entry_named
+
+        entry = entry_named(str(described["zoo"]), known)
+        target, pair, density, called = entry.sampler, entry.pair, entry.density, f"zoo:{entry.name}"
+    else:
+        target = _target(certificate, described, known) if target is None else target
+        called = loaded_from or name_of(target, decode_distance(recipe.get("at")))
+        density = _density(recipe, known) if density is None else density
+    label = recipe.get("label")
+    if certificate.target not in (called, f"{label}: {called}"):
+        raise InvalidValueError(
+            field="target", found=called, allowed=f"what was audited, {certificate.target}", where="confirm",
+            fix="A certificate speaks of one target: audit the other one by itself.",
+        )  # fmt: skip
+    if pair is None:
+        pair = next(
+            (one for one in _pairs(recipe, certificate) if (shown(one[0]), shown(one[1])) == certificate.witness.pair), None
+        )
+    if pair is None:
+        raise InvalidValueError(field="pair", found=None, allowed="the two datasets of the witness", where="confirm")
+    pinned, now = recipe.get("pinned") or {}, pins_of(target)
+    drifted = tuple(sorted(name for name in pinned if pinned[name] != now.get(name)))
+    return count_event(
+        certificate, target, pair, density=density, confidence=level, drifted=drifted, seed=seed_of(rng),
+        samples=whole_number(samples, field="samples", where="confirm", minimum=2),
+    )  # fmt: skip
+
+
+def _drifted(certificate: AuditCertificate, again: AuditCertificate) -> tuple[str, ...]:
+    before, now = (read_recipe(one.recipe).get("pinned") or {} for one in (certificate, again))
+    return tuple(sorted(name for name in before if before[name] != now.get(name)))
+
+
+def _compared(certificate: AuditCertificate, name: str, old: bool) -> object:
+    """A field as replays compare it: of an old witness not its words and code, which were written otherwise."""
     value: object = getattr(certificate, name)
-    return replace(value, event="") if isinstance(value, Witness) else value
+    if isinstance(value, Witness) and old:
+        return replace(value, event="", code="", forward=True)
+    if name == "note":
+        return "; ".join(part for part in certificate.note.split("; ") if part != TIME_WAS_UP)
+    if name == "samples" and old:
+        return certificate.samples - certificate.pilot_samples
+    return value
 
 
 def function_path(certificate: AuditCertificate) -> str | None:
     """The import path of the function that was audited; None where it was something else, or is found by a name."""
     if certificate.target.startswith("zoo:"):
-        return None
+        return None  # found by its name, also in certificates that name the function too
     described = read_recipe(certificate.recipe).get("target")
     return str(described["function"]) if isinstance(described, dict) and "function" in described else None
 
@@ -80,10 +170,13 @@ def _rerun(
     density: WhiteBox | None,
     falsifiers: Sequence[str] | None,
     registry: Registry,
+    loaded_from: str | None,
 ) -> list[AuditCertificate]:
-    # a run that was cut short by time is run again for as many samples as it had
-    samples = certificate.samples if "time" in certificate.note else certificate.budget
     recipe = read_recipe(certificate.recipe)
+    # a run that was cut short by time is run again for as many samples as it had
+    late = TIME_WAS_UP in certificate.note
+    samples = certificate.samples if late and "format" not in recipe else certificate.budget
+    stop = certificate.samples if late and "format" in recipe else None
     described = recipe.get("target")
     if isinstance(described, dict) and "algorithm" in described and target is None:
         from dpkit.auditing.algorithms.transcripts import rerun_algorithm
@@ -109,16 +202,35 @@ def _rerun(
             fix="Install the plugins that the audit was run with, and no other auditors.",
         )  # fmt: skip
     checks = recipe.get("checks")
-    claim = None if recipe.get("claim") == "own" else certificate.claim
+    stated = recipe.get("neighbours")
+    claim: Claim | Loss | None = None if recipe.get("claim") == "own" else certificate.claim
+    if recipe.get("claim") == "given" and "format" in recipe:
+        claim = certificate.claim.loss
+    whole = isinstance(described, dict) and ({"transcripts"} & set(described))
     return audit(
         _target(certificate, described, registry) if target is None else target, claim, None, certificate.confidence, samples,
         certificate.seed, at=decode_distance(recipe.get("at")),
         pairs=_pairs(recipe, certificate) if pair is None else (pair,),
         density=_density(recipe, registry) if density is None else density,
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
-        checks=None if checks is None else [name for name in checks if isinstance(name, str)], name=certificate.target,
-        registry=registry,
+        checks=None if checks is None else [name for name in checks if isinstance(name, str)],
+        name=recipe.get("label") if "format" in recipe else None, registry=registry, stop=stop, unit=recipe.get("unit"),
+        timeout=_timeout(recipe),
+        neighbours=None if stated is None else _neighbours(stated),
+        recipe={"function": loaded_from} if loaded_from is not None else described if whole else None,
     )  # fmt: skip
+
+
+def _neighbours(text: object) -> Neighbours:
+    try:
+        return Neighbours(text)
+    except ValueError:
+        raise SerialisationError(reason="the recipe names no relation of neighbours.") from None
+
+
+def _timeout(recipe: Mapping[str, object]) -> float | None:
+    limit = recipe.get("timeout")
+    return limit if isinstance(limit, float) else None
 
 
 def _target(certificate: AuditCertificate, described: object, registry: Registry) -> Sampler | Mechanism:

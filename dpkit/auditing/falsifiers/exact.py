@@ -106,6 +106,7 @@ def _compared(subject: ClaimAtPair, name: str, masses: list[Array], *, margin: f
     if worst is None or worst[0] <= margin:
         return Finding(falsifier=name, verdict="not refuted")
     _, epsilon, delta, forward = worst
+    beyond = _epsilon_beyond(masses, epsilon, implied_delta(subject.claim.loss, epsilon) + margin, forward)
     one, two = ("d1", "d2") if forward else ("d2", "d1")
     found = OutputEvent(
         words=f"the declared law has delta = {format_down(delta)} at epsilon = {in_full(epsilon)}, more than is claimed there",
@@ -113,8 +114,19 @@ def _compared(subject: ClaimAtPair, name: str, masses: list[Array], *, margin: f
         forward=forward,
     )
     return Finding(
-        falsifier=name, verdict="refuted", log_e=math.inf, event=found, note="by the declared density, without samples"
-    )
+        falsifier=name, verdict="refuted", log_e=math.inf, event=found, note="by the declared density, without samples",
+        exact_epsilon=beyond,
+    )  # fmt: skip
+
+
+def _epsilon_beyond(masses: list[Array], epsilon: float, delta: float, forward: bool) -> float:
+    """The largest epsilon at which the declared law still has more than this delta: below the true one, by bisection."""
+    low, high = epsilon, epsilon + 60.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        exceeds = _delta(masses, math.exp(min(middle, 690.0)), forward) > delta
+        low, high = (middle, high) if exceeds else (low, middle)
+    return low
 
 
 def _delta(masses: list[Array], ratio: float, forward: bool) -> float:

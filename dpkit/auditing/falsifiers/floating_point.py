@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpkit.auditing.betting.column_scores import ColumnScores
-from dpkit.auditing.betting.columns import Columns
+from dpkit.auditing.betting.columns import Columns, OutputForm, literal
 from dpkit.auditing.betting.processes import BettingProcess, Prequential
 from dpkit.auditing.draw_outputs import as_value, flat
+from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array
 
 _ENTRIES = 4
@@ -37,6 +38,22 @@ class LastBits(Columns):
             columns += [np.abs(two) - np.abs(one), lowest_bits(rows[:, j]), lowest_bits(one), lowest_bits(two)]
         return np.stack(columns, axis=1)
 
+    def expression(self, column: int, form: OutputForm) -> str:
+        """Of a score that is a difference, or of the number whose last bit counts."""
+        entry, kind = divmod(column, 4)
+        one, two = (f"({form.entry(entry)} - {literal(center[entry])})" for center in self._centers)
+        return (f"np.abs({two}) - np.abs({one})", form.entry(entry), one, two)[kind]
+
+    def condition(self, column: int, *, upper: bool, cut: float, form: OutputForm) -> tuple[str, str]:
+        """That a last bit is at least 2**k is that the number is a multiple of 2.0**k."""
+        if column % 4 == 0:
+            side, number = (">=" if upper else "<="), self.expression(column, form)
+            return f"{self.names[column]} {side} {in_full(cut)}", f"{number} {side} {literal(cut)}"
+        power = int(min(cut if upper else cut + 1.0, 1020.0))
+        word, sign = ("a multiple", "==") if upper else ("no multiple", "!=")
+        said = self.names[column].removeprefix("zeros(").removesuffix(")")
+        return f"{said} {word} of 2**{power}", f"np.fmod({self.expression(column, form)}, {2.0**power!r}) {sign} 0"
+
 
 def lowest_bits(numbers: Array) -> Array:
     """The exponent of the last bit that is set: on which power-of-two lattice a float lies."""
@@ -53,7 +70,6 @@ class FloatingPoint(BettingProcess):
     """
 
     name = "floating point"
-    bounds = False
 
     def open(self, outputs: Array) -> Prequential:
         """Columns of the last bits alone."""

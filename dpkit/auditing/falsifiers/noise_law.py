@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent
+from dpkit.auditing.betting.columns import literal
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import PairOutputs, as_value, flat
@@ -56,6 +57,12 @@ class NoiseLawTest(Process):
     def log_e(self) -> float:
         return float(np.logaddexp.reduce(self._logs) - math.log(len(self._logs)))
 
+    def fresh_log_e(self, first: Array, second: Array) -> float | None:
+        """Of the alternative that fits best by now, on these alone."""
+        place = int(np.argmax(self._logs))
+        one, two = (list(self.log_ratios(side, which))[place] for which, side in enumerate((first, second)))
+        return float(np.sum(one) + np.sum(two))
+
     def _fitting(self) -> float:
         """The alternative that fits best."""
         return self.alternatives[int(np.argmax(self._logs))]
@@ -93,7 +100,7 @@ class DiscreteNoiseLaw(NoiseLawTest):
         power = self._fitting()
         return OutputEvent(
             words=f"the samples fit the power {power:g} of the declared probabilities (made to sum to 1) better than these",
-            code=f"({power!r} - 1) * log_density(y, d1) - log(sum(exp({power!r} * log_density(outcomes, d1))))",
+            code=f"lambda y: {power - 1.0!r} * log_density(y, d1) - {self._sums[0][POWERS.index(power)]!r}",
         )
 
 
@@ -133,8 +140,18 @@ class ContinuousNoiseLaw(NoiseLawTest):
         scale = self._fitting()
         return OutputEvent(
             words=f"the samples fit the declared law with {scale:g} of its noise better than the declared law itself",
-            code=f"log_density(d1 + (y - d1) / {scale!r}, d1) - dimension * log({scale!r}) - log_density(y, d1)",
+            code=self._gain(scale),
         )
+
+    def _gain(self, scale: float) -> str:
+        """ln of the ratio of the shrunk law to the declared one under the first dataset, as code; an atom does not count."""
+        shape = np.asarray(self._subject.pair[0]).shape or (1,)
+        value = as_value(self._subject.pair[0], shape)
+        assert value is not None
+        center, axes = f"np.array({literal(value)})", literal(list(range(-len(shape), 0))).replace("[", "(").replace("]", ",)")
+        shrunk = f"log_density({center} + (y - {center}) / {scale!r}, d1) - {self._dimension * math.log(scale)!r}"
+        atom = f"np.all(y == {center}, axis={axes})"
+        return f"lambda y: (lambda g: np.where({atom}, np.clip(g, -np.inf, 0), g))({shrunk} - log_density(y, d1))"
 
 
 def noise_law_of(subject: ClaimAtPair, source: PairOutputs) -> Process | None:

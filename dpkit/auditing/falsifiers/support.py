@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent
+from dpkit.auditing.betting.lower_bound import FrozenEvent
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.numerics.special import Array, asfloat
@@ -75,3 +76,9 @@ class Support(Process):
             code=f"lambda y: log_density(y, {other}) == -np.inf",
             forward=self._forward,
         )
+
+    def freeze(self, first: Array, second: Array, *, trials: int) -> FrozenEvent | None:
+        """Impossible outputs again: their counts bound epsilon without trust in the density."""
+        event = self.event()
+        point = min(self._subject.points, key=lambda one: one.delta)
+        return None if event is None else FrozenEvent(event=event, point=point, density=self._subject.log_density)

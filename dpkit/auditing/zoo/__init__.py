@@ -44,7 +44,7 @@ class AuditableEntry(ZooEntry):
         """All certificates; where only rounding is at stake, only that one."""
         found = audit(
             self.sampler, self.claim, self.pair, confidence, samples, rng, density=self.density, falsifiers=self.falsifiers,
-            floating_point=self.floating_point, time=time, watch=watch, name=f"zoo:{self.name}",
+            floating_point=self.floating_point, time=time, watch=watch, recipe={"zoo": self.name},
         )  # fmt: skip
         return [one for one in found if one.falsifier != "none"]
 

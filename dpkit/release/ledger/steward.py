@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpkit.errors import LedgerBehindError, RunStateError
@@ -45,8 +45,11 @@ def request_of(ledger: Ledger, run: str) -> RunRequest:
     )
 
 
-def approve(ledger: Ledger, run: str) -> Entry:
-    """Let a run charge, on a ledger that asks for it; by somebody else than who reserved it. Approving twice is fine."""
+def approve(ledger: Ledger, run: str, *, certificates: Sequence[str] | None = None) -> Entry:
+    """Let a run charge, on a ledger that asks for it; by somebody else than who reserved it. Approving twice is fine.
+
+    `certificates` are the digests of the audit that came before; None where there was none.
+    """
     with ledger.log(writes=True) as log:
         account, first = ledger.account(log, run), log.check_since(run)
         known = log.latest(run, APPROVAL)
@@ -60,7 +63,10 @@ def approve(ledger: Ledger, run: str) -> Entry:
                 reason=f"{ledger.author!r} reserved the run {run!r}, and cannot approve it.",
                 fix="Nothing was written. Somebody else approves it.",
             )
-        log.append("approve", run=run, key=APPROVAL, account=account, totals=log.totals, more=surroundings())
+        more: dict[str, object] = {**surroundings()}
+        if certificates is not None:
+            more["audit"] = {"certificates": list(certificates)}
+        log.append("approve", run=run, key=APPROVAL, account=account, totals=log.totals, more=more)
         return log.entry(log.seq)
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 from types import SimpleNamespace
 
+import dask
 import distributed
 import numpy as np
 import pyarrow
@@ -21,10 +22,29 @@ SOURCE = dpkit.Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 @pytest.fixture(scope="session")
 def cluster():
     """Two worker processes; one that is killed is started again."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
-    ) as cluster:
+    with PATIENT, started() as cluster:
         yield cluster
+
+
+PATIENT = dask.config.set({"distributed.comm.timeouts.connect": "5m", "distributed.comm.timeouts.tcp": "5m"})
+"""On a busy machine processes start late, which is no fault of theirs."""
+
+
+def started(tries=3):
+    """Dask gives its thread 10 seconds to start, which cannot be changed: asked again, where a machine is busier than that."""
+    try:
+        return distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+            death_timeout=300,
+        )
+    except (RuntimeError, TimeoutError, OSError):
+        if tries == 1:
+            raise
+        return started(tries - 1)
 
 
 @pytest.fixture(scope="session")

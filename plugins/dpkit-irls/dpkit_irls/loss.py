@@ -80,7 +80,7 @@ class ResidualScore:
 
     def _mean(self, ratio: float, of: Callable[[Array], Array]) -> float:
         """Of a function of the score, between the ends."""
-        nodes, weights = np.polynomial.legendre.leggauss(96)
+        nodes, weights = _gauss_nodes()
         below, above = self._ends(ratio)
         places = below + (above - below) * (nodes + 1.0) / 2.0
         scores = np.clip(self.low + (self.high - self.low) * (nodes + 1.0) / 2.0, -1.0, 1.0)
@@ -264,10 +264,15 @@ def _count_widths(predictors: Array, dispersion: float, middle: float) -> Array:
 
 def _count_moments(targets: Array, shares: Array, mean: float, width: float) -> tuple[float, float, float]:
     """The target of score 0 over the mean, the mean square of the score, and of nearness."""
-    low, high = 0.0, 2.0 * mean
+    low, high, centre = 0.0, 2.0 * mean, mean
     for _ in range(60):
-        centre = (low + high) / 2.0
-        low, high = (centre, high) if shares @ np.clip((targets - centre) / width, -1.0, 1.0) > 0.0 else (low, centre)
+        scores = np.clip((targets - centre) / width, -1.0, 1.0)
+        off, slope = float(shares @ scores), float(shares @ (np.abs(scores) < 1.0)) / width
+        if abs(off) < 1e-15:
+            break
+        low, high = (centre, high) if off > 0.0 else (low, centre)
+        step = centre + off / slope if slope > 0.0 else math.inf  # Newton's: between its bends the mean is a line
+        centre = step if low < step < high else (low + high) / 2.0
     scores = np.clip((targets - centre) / width, -1.0, 1.0)
     return centre / mean, float(shares @ scores**2), float(shares @ np.sqrt(1.0 - scores**2))
 
@@ -323,6 +328,12 @@ def ratio_of_share(share: float) -> float:
         slope = (share_near(ratio * 1.001) - share_near(ratio)) / (0.001 * ratio)
         ratio = min(max(ratio + (share - share_near(ratio)) / max(slope, 1e-12), 0.9 * ratio), 1.1 * ratio)
     return min(max(ratio, 1e-3), 1e2)
+
+
+@cache
+def _gauss_nodes() -> tuple[Array, Array]:
+    nodes, weights = np.polynomial.legendre.leggauss(96)
+    return nodes, weights
 
 
 @cache

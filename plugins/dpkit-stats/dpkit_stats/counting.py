@@ -89,6 +89,7 @@ def _one_of_cells(name: str, column: str, cells: Callable[[Array], npt.NDArray[n
         return np.bincount(found[found >= 0], minlength=count).astype(np.float64)
 
     moved = (2.0, 2.0) if count > 1 else (1.0, 1.0)  # in a single cell, a row can only come or go
+    moves = norms(one=(1.0, 1.0), replaced=moved)
     return dpkit.Query(
         name=name,
         columns=(column,),
@@ -97,6 +98,6 @@ def _one_of_cells(name: str, column: str, cells: Callable[[Array], npt.NDArray[n
         shape=(count,),
         grid=1.0,
         bound=1.0,
-        sensitivity=norms(one=(1.0, 1.0), replaced=moved),
+        sensitivity=lambda neighbours: (*moves(neighbours), dpkit.linf(1.0)),  # no count moves by more than one
         because=BECAUSE,
     )

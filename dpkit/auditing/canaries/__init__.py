@@ -1,0 +1,1 @@
+"""One training run, many canaries: which were in it, guessed from scores, bounds what the run reveals."""

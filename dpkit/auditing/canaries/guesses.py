@@ -1,0 +1,59 @@
+"""Which canaries are guessed, from the scores of all: chosen without a look at the coins, at a few sizes with shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.numerics.special import Array
+
+_MAIN, _AT = 0.25, 1_000
+"""The share of canaries that is guessed first, where there are so many: fewer where there are more, to be surer of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guessing:
+    """`count` canaries are guessed: those of highest scores are in; unless `highest_only`, as many of lowest scores are out."""
+
+    count: int
+    highest_only: bool
+    share: float
+    """Of the error probability: shares are fixed before scores are seen, and add up to 1."""
+
+    def right(self, scores: Array, members: npt.NDArray[np.bool_]) -> int:
+        """How many guesses are right; `scores` ascend, and ties stand in an order that knows no coin."""
+        top = self.count if self.highest_only else _upper(scores, self.count)
+        low = self.count - top
+        return int(np.count_nonzero(members[scores.size - top :])) + int(np.count_nonzero(~members[:low]))
+
+
+def guessings(canaries: int) -> tuple[Guessing, ...]:
+    """The sizes that are tried for so many canaries."""
+    main = min(0.9, _MAIN * (_AT / canaries) ** 0.5)
+    two_sided = ((0.97, 0.05), (min(0.97, 2.4 * main), 0.1), (main, 0.62), (0.4 * main, 0.07))
+    highest = ((min(0.45, 0.8 * main), 0.08), (0.3 * main, 0.08))
+    shares: dict[tuple[int, bool], float] = {}
+    for cells, one_sided in ((two_sided, False), (highest, True)):
+        for part, share in cells:
+            place = max(1, round(part * canaries)), one_sided
+            shares[place] = shares.get(place, 0.0) + share
+    return tuple(Guessing(count=count, highest_only=one, share=share) for (count, one), share in shares.items())
+
+
+def _upper(scores: Array, count: int) -> int:
+    """How many of `count` guesses are "in": half, but not beyond where scores part best into two groups (Otsu)."""
+    low = _parting(scores)
+    return int(np.clip(count // 2, count - low, scores.size - low)) if count > 1 else 1
+
+
+def _parting(scores: Array) -> int:
+    """How many scores lie below the place at which the variance between two groups is largest; half where all are equal."""
+    sizes = np.arange(1, scores.size)
+    if sizes.size == 0 or scores[0] == scores[-1]:
+        return scores.size // 2
+    scaled = (scores - scores[0]) / (scores[-1] - scores[0])
+    sums = np.cumsum(scaled)[:-1]
+    gap = (scaled.sum() - sums) / (scores.size - sizes) - sums / sizes
+    return int(sizes[np.argmax(sizes * (scores.size - sizes) * gap * gap)])

@@ -1,0 +1,139 @@
+"""Statistical replay: the event of a refutation, frozen as code, is counted again on fresh draws of the target.
+
+A replay needs the same random numbers; a target that has randomness of its own never gives them. An event that tells two
+datasets apart does so on any draws, anywhere, so this confirms whatever can be run. The event is fixed before the draws, so one
+interval decides, and nothing of the first audit has to be believed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpkit.auditing.betting.event_code import EventCode, LogDensity, speaks_of_density
+from dpkit.auditing.betting.lower_bound import epsilon_lower, trials_needed
+from dpkit.auditing.betting.profile import Point, points_of
+from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.draw_outputs import NotABatch, PairOutputs, Sampler
+from dpkit.contracts.mechanism import Mechanism, WhiteBox
+from dpkit.errors import InvalidValueError
+from dpkit.numerics.rounding import format_down, in_full
+
+_LEAST, _LAW = 2_000, 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """What fresh draws say of an event: `confirmed` where they alone break the claim at the confidence asked for."""
+
+    confirmed: bool
+    hits: tuple[int, int] | None
+    trials: int
+    epsilon_lower: float
+    delta: float
+    confidence: float
+    seed: int
+    log_e_value: float | None = None
+    drifted: tuple[str, ...] = ()
+    """Parts of what was audited that are others now: its source, or versions of its packages."""
+
+    def __str__(self) -> str:
+        said = "confirmed on fresh draws" if self.confirmed else "NOT confirmed on fresh draws"
+        if self.hits is not None:
+            said += f": {self.hits[0]} against {self.hits[1]} of {self.trials} each"
+            if self.confirmed:
+                said += f", epsilon >= {format_down(self.epsilon_lower)} at delta = {in_full(self.delta)}"
+        elif self.log_e_value is not None:
+            said += (
+                f": ln of the e-value {format_down(self.log_e_value, digits=4)} from {self.trials} draws of the first dataset"
+            )
+        return said + (f"; changed since: {', '.join(self.drifted)}" if self.drifted else "")
+
+
+def count_event(
+    certificate: AuditCertificate,
+    target: Sampler | Mechanism,
+    pair: tuple[object, object],
+    *,
+    density: WhiteBox | None,
+    confidence: float,
+    samples: int,
+    seed: int,
+    drifted: tuple[str, ...] = (),
+) -> Confirmation:
+    """Count the event of a certificate on at most `samples` fresh draws of both datasets, one a call."""
+    sampler, density = _sampler(target, density)
+    subject = ClaimAtPair(sampler=sampler, claim=certificate.claim, pair=pair, density=density)
+    code = event_of(certificate, subject.log_density if density is not None else None)
+    source = PairOutputs(sampler, pair, np.random.SeedSequence([seed, 0xC0F1]))
+    if certificate.witness.encoding:
+        source.draw_as(certificate.witness.encoding)
+    source.draw_singly()
+    if certificate.hypothesis == "declared law":
+        trials = min(_LAW, max(1, samples // 2))
+        gains = np.nan_to_num(code.scores(source.draw(trials)[0]), nan=0.0, posinf=math.inf, neginf=-math.inf)
+        log_e = float(gains.sum())
+        return Confirmation(
+            confirmed=log_e >= -math.log1p(-confidence), hits=None, trials=trials, epsilon_lower=0.0, delta=certificate.delta,
+            confidence=confidence, seed=seed, log_e_value=log_e, drifted=drifted,
+        )  # fmt: skip
+    point = _point(certificate)
+    trials = _trials(certificate, point, alpha=1.0 - confidence, most=max(1, samples // 2))
+    try:
+        first, second = source.draw(trials)
+    except NotABatch:
+        raise InvalidValueError(
+            field="target", found="outputs of another form", allowed="outputs as those that were audited", where="confirm"
+        ) from None
+    sides = (first, second) if certificate.witness.forward else (second, first)
+    hits = int(code.hits(sides[0]).sum()), int(code.hits(sides[1]).sum())
+    lower = epsilon_lower(hits, trials, delta=point.delta, alpha=1.0 - confidence)
+    return Confirmation(
+        confirmed=lower > point.epsilon, hits=hits, trials=trials, epsilon_lower=lower, delta=point.delta,
+        confidence=confidence, seed=seed, drifted=drifted,
+    )  # fmt: skip
+
+
+def event_of(certificate: AuditCertificate, log_density: LogDensity | None = None) -> EventCode:
+    """The event of a certificate, ready to be asked which outputs lie in it."""
+    code = certificate.witness.code
+    if not code:
+        raise InvalidValueError(
+            field="certificate", found="no event", allowed="a certificate that names an event as code", where="confirm"
+        )
+    if speaks_of_density(code) and log_density is None:
+        raise InvalidValueError(
+            field="density", found=None, allowed="the declared density, which the event speaks of", where="confirm",
+            fix="Pass density=..., or a mechanism that has a log_density.",
+        )  # fmt: skip
+    return EventCode(code, density=log_density)
+
+
+def _point(certificate: AuditCertificate) -> Point:
+    """The point of the claim at which the certificate counted its event."""
+    points = points_of(certificate.claim.loss)
+    return min(points, key=lambda point: (abs(point.delta - certificate.delta), point.epsilon))
+
+
+def _trials(certificate: AuditCertificate, point: Point, *, alpha: float, most: int) -> int:
+    """As many as the counts of the certificate say are needed, and half as many more: fixed before anything is drawn."""
+    witness = certificate.witness
+    if witness.hits is None or not witness.trials:
+        return min(most, 4 * _LEAST)
+    needed = trials_needed(witness.hits, witness.trials, point, alpha=alpha, most=most)
+    return min(most, max(_LEAST, needed + needed // 2))
+
+
+def _sampler(target: Sampler | Mechanism, density: WhiteBox | None) -> tuple[Sampler, WhiteBox | None]:
+    if not isinstance(target, Mechanism):
+        return target, density
+    mechanism = target
+
+    def sampler(value: object, n: int, rng: np.random.Generator) -> np.typing.ArrayLike:
+        return mechanism.release_many(value, n, rng)  # type: ignore[arg-type]
+
+    vars(sampler)["independent"] = True
+    return sampler, density or (mechanism if isinstance(mechanism, WhiteBox) else None)

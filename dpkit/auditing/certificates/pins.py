@@ -1,0 +1,69 @@
+"""What was audited, pinned: a digest of the source that was run, and the versions of the packages that it uses."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from types import ModuleType
+
+Pins = dict[str, str]
+"""By what is pinned: `source`, and packages by the names of their distributions."""
+
+_ALWAYS = ("dpkit", "numpy", "scipy")
+"""Named by every certificate under `software`."""
+
+
+def pins_of(target: object) -> Pins:
+    """A digest of the file in which the target is written, and versions of the packages that this file names.
+
+    Of what the file imports inside functions nothing is seen. Empty for what has no file, such as a line typed at a prompt.
+    """
+    code = inspect.unwrap(getattr(target, "audited", target))  # type: ignore[arg-type]
+    code = code if hasattr(code, "__module__") and hasattr(code, "__qualname__") else type(code)
+    module = sys.modules.get(getattr(code, "__module__", None) or "")
+    found: Pins = {}
+    digest = _digest(module, code)
+    if digest:
+        found["source"] = digest
+    for name in sorted({*_packages_named_by(module)}):
+        for distribution in _distributions().get(name, ()):
+            if distribution not in _ALWAYS:
+                try:
+                    found[distribution] = version(distribution)
+                except PackageNotFoundError:
+                    continue
+    return found
+
+
+def _digest(module: ModuleType | None, code: object) -> str:
+    try:
+        path = inspect.getsourcefile(code)  # type: ignore[arg-type]
+        if path is None:
+            return ""
+        with open(path, "rb") as file:
+            return "sha256:" + hashlib.sha256(file.read()).hexdigest()
+    except (OSError, TypeError):
+        pass
+    try:
+        return "sha256:" + hashlib.sha256(inspect.getsource(code).encode()).hexdigest()  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return ""
+
+
+def _packages_named_by(module: ModuleType | None) -> Iterator[str]:
+    if module is None:
+        return
+    yield module.__name__.partition(".")[0]
+    for item in vars(module).values():
+        named = item.__name__ if isinstance(item, ModuleType) else getattr(item, "__module__", None)
+        if isinstance(named, str):
+            yield named.partition(".")[0]
+
+
+@lru_cache(maxsize=1)
+def _distributions() -> dict[str, list[str]]:
+    return {name: sorted(set(found)) for name, found in packages_distributions().items()}

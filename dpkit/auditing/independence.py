@@ -1,0 +1,108 @@
+"""Whether the outputs of one call are as independent as those of many: everything that an audit says rests on that."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.auditing.draw_outputs import Sampler, copied, flat
+from dpkit.errors import InvalidValueError
+from dpkit.numerics.special import Array, asfloat
+
+_MOST, _LEAST, _SHARE = 8, 3, 40
+"""Calls, and outputs of each; fewer where the budget is small: one in so many samples is spent on looking."""
+_SHUFFLES = 8_000
+_LEVEL = 2e-3
+"""How often independent outputs are called dependent. Then they are drawn one by one, which costs time and nothing else."""
+_ENTRIES = 2
+
+
+class SingleCalls:
+    """A function whose outputs are drawn one a call: what a batch shares is not shared, and nothing else changes."""
+
+    independent = True
+
+    def __init__(self, fn: Sampler) -> None:
+        self.audited = fn
+
+    def __call__(self, dataset: object, n: int, rng: np.random.Generator) -> npt.ArrayLike:
+        """n calls for one output."""
+        parts = [self.audited(copied(dataset), 1, rng) for _ in range(n)]
+        if any(isinstance(part, list | tuple) for part in parts):
+            return [item for part in parts for item in part]  # type: ignore[union-attr,return-value]
+        return np.concatenate([np.asarray(part) for part in parts])
+
+
+def pilot_size(samples: int) -> int:
+    """How many calls, and outputs of each call, a budget of samples allows for looking; 0 where it allows none."""
+    size = min(_MOST, math.isqrt(samples // _SHARE))
+    return size if size >= _LEAST else 0
+
+
+def find_dependence(fn: Sampler, pair: tuple[object, object], size: int, seed: np.random.SeedSequence) -> tuple[str, int]:
+    """How outputs of one call depend on each other, in words; nothing where none is seen. And how many samples that took.
+
+    `size` calls for `size` outputs each are held against as many calls for one output. Outputs that share something within a
+    call lie nearer to each other than to those of other calls (a permutation test of the variance within calls); and their
+    distribution must be that of single calls (a permutation test of Kolmogorov and Smirnov's distance).
+    """
+    rng = np.random.default_rng(seed)
+    found, drawn = "", 0
+    for dataset in pair:
+        try:
+            calls = [flat(_numbers(fn(copied(dataset), size, rng))) for _ in range(size)]
+            singles = [flat(_numbers(fn(copied(dataset), 1, rng))) for _ in range(size * size)]
+        except Exception:  # noqa: BLE001 - what a function raises is for the audit that follows to see
+            return "", drawn
+        drawn += 2 * size * size
+        if any(part.shape != calls[0].shape for part in calls) or any(one.shape != calls[0][:1].shape for one in singles):
+            return "", drawn
+        batch, alone = np.stack(calls), np.concatenate(singles)
+        entries = min(batch.shape[2], _ENTRIES)
+        for entry in range(entries):
+            level = _LEVEL / (4.0 * entries)
+            if _clusters(batch[:, :, entry], rng) <= level:
+                found = found or "outputs of one call depend on each other"
+            elif _differ(batch[:, :, entry].ravel(), alone[:, entry], rng) <= level:
+                found = found or "the outputs of one call of n are distributed otherwise than those of n calls of one"
+    return found, drawn
+
+
+def _numbers(outputs: object) -> Array:
+    array = np.asarray(outputs)
+    if array.dtype.kind not in "biuf" or array.ndim == 0:
+        raise InvalidValueError(field="target", found="other outputs", allowed="numbers", where="audit")
+    return np.nan_to_num(asfloat(array.reshape(array.shape[0], -1)), nan=-2e300, posinf=1e300, neginf=-1e300)
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks, the mean of them for ties."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return asfloat((np.cumsum(counts) - 0.5 * (counts - 1))[inverse])
+
+
+def _clusters(calls: Array, rng: np.random.Generator) -> float:
+    """The p-value of how far the means of ranks of the calls are apart; 1 where all outputs are equal."""
+    ranks = _ranks(calls.ravel())
+    if ranks.min() == ranks.max():
+        return 1.0
+    shuffled = rng.permuted(np.tile(ranks, (_SHUFFLES, 1)), axis=1).reshape(_SHUFFLES, *calls.shape)
+    spread = shuffled.mean(axis=2).var(axis=1)
+    seen = ranks.reshape(calls.shape).mean(axis=1).var()
+    return float((1 + np.count_nonzero(spread >= seen * (1.0 - 1e-12))) / (_SHUFFLES + 1))
+
+
+def _differ(one: Array, two: Array, rng: np.random.Generator) -> float:
+    """The p-value of the largest distance between two empirical distributions."""
+    pooled = np.concatenate([one, two])
+    order = np.argsort(pooled, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(pooled[order]) > 0, True))
+
+    def distance(signs: Array) -> Array:
+        return asfloat(np.abs(np.cumsum(signs, axis=-1)[..., ends]).max(axis=-1))
+
+    signs = np.concatenate([np.full(one.size, 1.0 / one.size), np.full(two.size, -1.0 / two.size)])[order]
+    shuffled = rng.permuted(np.tile(signs, (_SHUFFLES, 1)), axis=1)
+    return float((1 + np.count_nonzero(distance(shuffled) >= distance(signs) - 1e-12)) / (_SHUFFLES + 1))

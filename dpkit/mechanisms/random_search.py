@@ -1,0 +1,164 @@
+"""Random search over scored candidates: each run scores one candidate with noise, and the best run is given (private tuning).
+
+How many runs there are is drawn at random and kept secret; a fixed number would cost as many runs. Exact throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dpkit.mechanisms import mechanism_base
+from dpkit.mechanisms.exponential import FloatArray, checked_scores
+from dpkit.mechanisms.gaussian import Gaussian
+from dpkit.mechanisms.laplace import Laplace
+from dpkit.numerics.noise.noise_inputs import checked_scale
+from dpkit.numerics.noise.randomness import secure_generator, stamped
+from dpkit.numerics.noise.repetition_counts import repetition_counts
+from dpkit.privacy.checks import one_of
+from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.events import PureEvent, RepeatAndSelect
+from dpkit.privacy.gaussian_dp import GaussianPair
+from dpkit.privacy.loss_pairs import LossPair
+from dpkit.privacy.losses import GDP, Loss
+from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.privacy.repeat_and_select import select_pair, select_pure, stopping_rate
+
+Noise = Literal["laplace", "gaussian"]
+_NOISES: tuple[str, ...] = get_args(Noise)
+_PROOF = Citation(key="dpkit", locator="docs/proofs/private-tuning.md")
+
+
+def repetitions(*, mean: float, shape: float = 1.0, rng: np.random.Generator | None = None) -> int:
+    """How often to repeat before the best is selected: one exact draw from the law that `RepeatAndSelect` prices.
+
+    Keep it secret. Give the best output alone, chosen by what outputs themselves say. At shape infinity the number may be 0.
+    """
+    law = RepeatAndSelect(event=PureEvent(epsilon=0.0), mean=mean, shape=shape)
+    return int(_counts(law.mean, law.shape, 1, mechanism_base.generator(rng))[0])
+
+
+def _counts(mean: float, shape: float, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    if math.isinf(shape):
+        return repetition_counts(mean, shape, n, rng)
+    return repetition_counts(stopping_rate(mean, shape), shape, n, rng) if mean > 1.0 else np.ones(n, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomSearch:
+    """Gives a good candidate and its noisy score: [place, score]. The value is the vector of scores.
+
+    Each run takes a candidate at random and adds noise of this scale to its score; the run with the largest noisy score is
+    given. The number of runs has the law of `RepeatAndSelect`; where it is 0, which the Poisson law allows, [-1, 0] is given.
+    """
+
+    scale: float
+    noise: Noise = "laplace"
+    mean: float = 10.0
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale, where="RandomSearch"))
+        one_of(self.noise, _NOISES, field="noise", where="RandomSearch")
+        law = RepeatAndSelect(event=PureEvent(epsilon=0.0), mean=self.mean, shape=self.shape)
+        object.__setattr__(self, "mean", law.mean)
+        object.__setattr__(self, "shape", law.shape)
+
+    def event(self, at: Distance | Sequence[Distance]) -> RepeatAndSelect:
+        """A search in which each score moves by at most this distance (in the largest score, or in a norm that bounds it)."""
+        distance = mechanism_base.distance_in(at, metrics=("linf", "l2", "l1"), where="RandomSearch")
+        noise = self._noise()
+        return RepeatAndSelect(
+            event=noise.event(at=Distance(metric=noise.metric, value=distance)), mean=self.mean, shape=self.shape
+        )
+
+    def _noise(self) -> Laplace | Gaussian:
+        return Gaussian(scale=self.scale) if self.noise == "gaussian" else Laplace(scale=self.scale)
+
+    def release(
+        self, value: npt.ArrayLike, rng: np.random.Generator | None = None, *, saturate: float | None = None
+    ) -> FloatArray:
+        """The place of the best run's candidate, and its noisy score."""
+        return self._many(value, 1, mechanism_base.checked_generator(rng), saturate).reshape(2)
+
+    def release_many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None = None) -> FloatArray:
+        """n independent searches over the same scores."""
+        mechanism_base.repeated(0, n)  # n is checked as everywhere
+        return self._many(value, n, mechanism_base.checked_generator(rng), None)
+
+    def _many(self, value: npt.ArrayLike, n: int, rng: np.random.Generator | None, saturate: float | None) -> FloatArray:
+        scores = checked_scores(value, saturate, where="RandomSearch.release")
+        source = secure_generator() if rng is None else rng
+        counts = _counts(self.mean, self.shape, n, source)
+        places = source.integers(scores.size, size=int(counts.sum()))
+        noisy = np.asarray(self._noise().release(scores[places], source, saturate=saturate), dtype=np.float64)
+        owners = np.repeat(np.arange(n), counts)
+        # of each search the run with the largest noisy score, and of equal ones the last candidate: a rule of outputs alone
+        order = np.lexsort((places, noisy, owners))
+        ends = np.cumsum(counts)[counts > 0] - 1
+        found = np.tile(np.array([-1.0, 0.0]), (n, 1))
+        found[counts > 0, 0], found[counts > 0, 1] = places[order][ends], noisy[order][ends]
+        return stamped(found, source, value=value)
+
+    def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
+        """What docs/proofs/private-tuning.md says of it: a pure loss of Laplace noise, a pair of either."""
+        event = self.event(at)
+        losses: list[Loss | None] = []
+        for claim in mechanism_base.claims_of(event.event, self._noise().rules, neighbours=neighbours):
+            pair = GaussianPair(mu=claim.loss.mu) if isinstance(claim.loss, GDP) else claim.loss
+            if isinstance(pair, LossPair):
+                losses.append(_selected_pair(event, pair))
+        if self.noise == "laplace":
+            losses.append(select_pure(event, event.event.ratio))  # type: ignore[attr-defined]
+        return tuple(
+            Claim(loss=loss, neighbours=neighbours, because=_PROOF, assuming=mechanism_base.ASSUMING)
+            for loss in losses
+            if loss is not None
+        )
+
+    def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
+        """ln density of the unrounded score at each place: p f'(u), u being how likely a run is not better."""
+        scores = checked_scores(value, None, where="RandomSearch.log_density")
+        found = np.asarray(output, dtype=np.float64)
+        place, score = found[..., 0], found[..., 1]
+        possible = (place >= 0) & (place < scores.size) & (place == np.floor(place)) & np.isfinite(score)
+        chosen = scores[np.where(possible, place, 0).astype(np.int64)]
+        far = np.where(possible, score, 0.0)
+        better = np.mean(self._above((far[..., None] - scores) / self.scale), axis=-1)
+        z = (far - chosen) / self.scale
+        one = -0.5 * (z * z + math.log(2.0 * math.pi)) if self.noise == "gaussian" else -np.abs(z) - math.log(2.0)
+        made = one - math.log(self.scale * scores.size) + self._log_weight(better)
+        nothing = -self.mean if math.isinf(self.shape) else -math.inf
+        return np.asarray(np.where(possible, made, np.where((place == -1) & (score == 0.0), nothing, -math.inf)))
+
+    def _log_weight(self, better: FloatArray) -> FloatArray:
+        """ln f'(1 - better), f(x) = E x^K."""
+        if self.mean == 1.0 and math.isfinite(self.shape):
+            return np.zeros(better.shape)
+        if math.isinf(self.shape):
+            return np.asarray(math.log(self.mean) - self.mean * better, dtype=np.float64)
+        # f'(1) is the mean, and f' falls with the power 1 + shape of rate + (1 - rate) better
+        rate = stopping_rate(self.mean, self.shape)
+        return np.asarray(math.log(self.mean) - (1.0 + self.shape) * np.log1p((1.0 - rate) / rate * better), dtype=np.float64)
+
+    def _above(self, z: FloatArray) -> FloatArray:
+        from scipy.special import ndtr
+
+        if self.noise == "gaussian":
+            return np.asarray(ndtr(-z), dtype=np.float64)
+        tail = 0.5 * np.exp(-np.abs(z))
+        return np.asarray(np.where(z > 0.0, tail, 1.0 - tail), dtype=np.float64)
+
+
+def _selected_pair(event: RepeatAndSelect, pair: LossPair) -> Loss | None:
+    """The pair of a selection, from points of the profile of one run."""
+    direction = pair.forward()
+    top = min(direction.top(), direction.reach(1e-18)[1])
+    epsilons = np.linspace(0.0, top, 400)
+    value, error = direction.profile(epsilons)
+    return select_pair(event, tuple(epsilons.tolist()), tuple(np.minimum(value + error, 1.0).tolist()))

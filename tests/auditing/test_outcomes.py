@@ -1,0 +1,65 @@
+"""A kind and numbers for anything: fixed rules, one outcome at a time, and no data in a kind."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas
+import pytest
+
+from dpkit.auditing.outcomes import HUGE, TimedOut, apart, canonical, encode, kind_code, outcome_numbers
+
+
+@dataclass
+class Answer:
+    mean: float
+    name: str
+
+
+SAMPLES = [
+    None, True, 3, 3.0, np.float32(3.0), np.int16(3), 2**60, 2**200, 1j, "3", b"3", [3], (3,), [3.0], {"a": 3}, {"b": 3}, {3},
+    np.zeros(3), np.zeros((3, 1)), np.zeros(3, dtype=np.float32), np.array(["a"]), ValueError("3"), KeyError("3"),
+    ValueError("4"),
+       TimedOut(), Answer(3.0, "a"), Answer(3.0, "b"), object(), pandas.DataFrame({"a": [3]}), pandas.DataFrame({"a": [3.0]}),
+    pandas.DataFrame({"b": [3]}), pandas.DataFrame({"a": [3, 3]}), pandas.Series([3]), [None], [[None]], [],
+    2**60 + 1, np.array([2**60]), np.array([2**60 + 1]),
+]  # fmt: skip
+
+
+def test_different_outcomes_are_told_apart():
+    found = [canonical(value) for value in SAMPLES]
+    assert len(set(found)) == len(SAMPLES)
+
+
+@pytest.mark.parametrize("value", SAMPLES, ids=lambda value: type(value).__name__)
+def test_an_outcome_is_always_the_same_and_finite_as_a_row(value):
+    row = outcome_numbers(value, 3)
+    assert np.array_equal(row, outcome_numbers(value, 3))
+    assert row.shape == (5,)
+    assert np.isfinite(row).all()
+    assert row[0] == kind_code(canonical(value).kind) < 2**20
+    assert row[1] == len(canonical(value).numbers)
+
+
+def test_a_kind_holds_no_data():
+    secret = "sesame"
+    kinds = [
+        canonical(value).kind for value in (ValueError(secret), secret, [secret], {secret: 1}, Answer(1.0, secret), {secret})
+    ]
+    assert not any(secret in kind for kind in kinds)
+
+
+def test_addresses_in_messages_are_no_outcome():
+    one, two = ValueError(f"no {object()!r}"), ValueError("no <object object at 0x1234>")
+    assert canonical(one) == canonical(two)
+
+
+def test_another_kind_stands_below_all_numbers():
+    assert apart("None") < -2.0 * HUGE
+    assert np.isfinite(apart("None"))
+    assert encode([canonical(None)], 1)[0, 2] == -2.0 * HUGE  # what lacks is as NaN is
+
+
+def test_a_list_in_a_list_in_a_list_ends():
+    endless: list[object] = []
+    endless.append(endless)
+    assert canonical(endless).kind == "list of 1"
