@@ -32,6 +32,7 @@ KINDS: Mapping[str, re.Pattern[bytes]] = {
     "trace": re.compile(rb'\A\{\s*"accountant": "[^"]*",\s*"dpkit": "[^"]*",\s*"dpkit-trace": [0-9]'),
     "audit of an analysis": re.compile(rb'\A\{\s*"dpkit-analysis-audit": [0-9]'),
     "audit page": re.compile(_HTML + rb"dpkit audit: "),
+    "audit badge": re.compile(rb"\A<svg [^<>]*><title>dpkit audit: "),
     "JUnit file": re.compile(rb'\A(?:<\?xml[^<>]*\?>\s*)?<testsuite name="dpkit audit"'),
     "SARIF file": re.compile(_SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"'),
     "picture": re.compile(rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px"),

@@ -16,17 +16,22 @@ from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NUMBERS, Drawing, NotABatch, PairOutputs, Sampler
-from dpkit.auditing.independence import SingleCalls, find_dependence, pilot_size
+from dpkit.auditing.independence import UNFINISHED, SingleCalls, find_dependence, pilot_size
 from dpkit.auditing.plan_audit import AuditPlan, plan_audit
 from dpkit.auditing.search.pairs import TRIES, PairGenerator
+from dpkit.auditing.targets.many_processes import ManyProcesses
+from dpkit.auditing.targets.one_release import as_sampler
 from dpkit.contracts.auditor import Evidence
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
+from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import default_registry
+from dpkit.privacy.checks import whole_number
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Distance, Neighbours
 
+NO_TIME = "whether outputs of one call are independent was not checked, for want of time"
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
 _SINGLE_SHARE = 0.1
@@ -60,6 +65,7 @@ def audit(
     timeout: float | None = None,
     unit: str | None = None,
     stop: int | None = None,
+    jobs: int = 1,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
 
@@ -82,18 +88,37 @@ def audit(
     dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
     again, where the target itself does not tell. `stop` ends after so many samples of the budget, as time once did.
+    A function of one release, `fn(data)` or `fn(data, rng)`, is called once for every output. `jobs` processes draw the outputs
+    of a function; what they draw does not depend on how many there are.
 
     Whatever a function does is an output: an exception, None, a text, a table, another shape or dtype. Where a batch of n is
     not n outputs of one form, every output is drawn by a call of its own. With `timeout` (seconds a call) it is so from the
     start, and a call that takes longer is an output too; choose it far from what calls usually take.
     """
+    deadline = None if time is None else clock.monotonic() + time
+    crew = _crew(target, jobs)
     plan = plan_audit(
-        target, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs, density=density,
-        falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search, tries=tries,
-        unit=unit, stop=stop,
-        checks=checks, timeout=timeout, registry=default_registry() if registry is None else registry,
+        target if crew is None else crew, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs,
+        density=density, falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search,
+        tries=tries, unit=unit, stop=stop, timed=time is not None, checks=checks, timeout=timeout,
+        registry=default_registry() if registry is None else registry,
     )  # fmt: skip
-    return _Audit(plan=plan, deadline=None if time is None else clock.monotonic() + time, watch=watch).run()
+    try:
+        return _Audit(plan=plan, deadline=deadline, watch=watch).run()
+    finally:
+        if crew is not None:
+            crew.close()
+
+
+def _crew(target: object, jobs: int) -> ManyProcesses | None:
+    """The processes that draw the outputs of a function; None where one is enough, or a target has its own."""
+    if whole_number(jobs, field="jobs", where="audit", minimum=1) == 1:
+        return None
+    if isinstance(target, Mechanism) or not callable(target):
+        raise InvalidValueError(field="jobs", found=jobs, allowed="1, for what is no function", where="audit")
+    fn = as_sampler(target)
+    assert callable(fn)
+    return ManyProcesses(fn, jobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +128,8 @@ class _Audit:
     watch: Watch | None
 
     def run(self) -> list[AuditCertificate]:
-        plan, looked, warning = _independent(self.plan)
-        samples = max(2, plan.samples - looked) if plan.stop is None else max(2, plan.stop - looked - plan.pilots)
+        plan, looked, warning = _independent(self.plan, self.deadline)
+        samples = max(2, plan.samples - looked) if plan.stop is None else max(2, plan.stop)
         alpha = 1.0 - plan.confidence
         seeds = iter(np.random.SeedSequence(plan.seed).spawn(2 + 2 * len(plan.subjects)))
         certificates: list[AuditCertificate] = []
@@ -214,7 +239,7 @@ class _Audit:
         return investigate(subject, processes, source, alpha=alpha, bound_alpha=bound_alpha, budget=budget, watch=self.watch)
 
 
-def _independent(plan: AuditPlan) -> tuple[AuditPlan, int, str]:
+def _independent(plan: AuditPlan, deadline: float | None) -> tuple[AuditPlan, int, str]:
     """The plan, with outputs drawn one a call where those of one call depend on each other; the samples that took; why."""
     subject = plan.subjects[0]
     if getattr(subject.sampler, "independent", False):
@@ -223,7 +248,11 @@ def _independent(plan: AuditPlan) -> tuple[AuditPlan, int, str]:
     if not size:
         return plan, 0, "whether outputs of one call are independent was not checked, for want of samples"
     stream = np.random.SeedSequence([plan.seed, _INDEPENDENCE_STREAM])
-    found, drawn = find_dependence(subject.sampler, subject.pair, size, stream)
+    began = clock.monotonic()
+    until = None if deadline is None else began + 0.1 * (deadline - began)
+    found, drawn = find_dependence(subject.sampler, subject.pair, size, stream, until=until)
+    if found == UNFINISHED:
+        return plan, drawn, NO_TIME
     if not found:
         return plan, drawn, ""
     singly = SingleCalls(subject.sampler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ _SHUFFLES = 8_000
 _LEVEL = 2e-3
 """How often independent outputs are called dependent. Then they are drawn one by one, which costs time and nothing else."""
 _ENTRIES = 2
+UNFINISHED = "unfinished"
 
 
 class SingleCalls:
@@ -41,19 +43,27 @@ def pilot_size(samples: int) -> int:
     return size if size >= _LEAST else 0
 
 
-def find_dependence(fn: Sampler, pair: tuple[object, object], size: int, seed: np.random.SeedSequence) -> tuple[str, int]:
+def find_dependence(
+    fn: Sampler, pair: tuple[object, object], size: int, seed: np.random.SeedSequence, *, until: float | None = None
+) -> tuple[str, int]:
     """How outputs of one call depend on each other, in words; nothing where none is seen. And how many samples that took.
 
     `size` calls for `size` outputs each are held against as many calls for one output. Outputs that share something within a
     call lie nearer to each other than to those of other calls (a permutation test of the variance within calls); and their
-    distribution must be that of single calls (a permutation test of Kolmogorov and Smirnov's distance).
+    distribution must be that of single calls (a permutation test of Kolmogorov and Smirnov's distance). UNFINISHED where the
+    moment `until` came first.
     """
     rng = np.random.default_rng(seed)
     found, drawn = "", 0
     for dataset in pair:
         try:
-            calls = [flat(_numbers(fn(copied(dataset), size, rng))) for _ in range(size)]
-            singles = [flat(_numbers(fn(copied(dataset), 1, rng))) for _ in range(size * size)]
+            calls: list[Array] = []
+            singles: list[Array] = []
+            for asked, kept in ((size, calls), (1, singles)):
+                for _ in range(size * size // asked):
+                    if until is not None and time.monotonic() > until:
+                        return UNFINISHED, drawn + sum(len(call) for call in calls) + len(singles)
+                    kept.append(flat(_numbers(fn(copied(dataset), asked, rng))))
         except Exception:  # noqa: BLE001 - what a function raises is for the audit that follows to see
             return "", drawn
         drawn += 2 * size * size

@@ -14,7 +14,7 @@ import numpy as np
 from dpkit._version import __version__
 from dpkit.auditing.betting.campaign import Finding
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
-from dpkit.auditing.certificates.pins import pins_of
+from dpkit.auditing.certificates.pins import pins_of, place_of
 from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Sampler
@@ -30,6 +30,9 @@ from dpkit.auditing.search.pairs import (
     takes_any_number,
     worst_pair,
 )
+from dpkit.auditing.targets.many_processes import ManyProcesses
+from dpkit.auditing.targets.one_release import as_sampler
+from dpkit.auditing.targets.programs import CommandTarget, HttpTarget
 from dpkit.contracts.auditor import Auditor
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
@@ -62,7 +65,7 @@ class AuditPlan:
     pilots: int = 0
     """Samples that were drawn to find the pairs."""
     stop: int | None = None
-    """Samples after which to end though the budget is larger: those of a run that time ended."""
+    """Samples of a campaign after which to end though the budget is larger: those of a run that time ended."""
 
     def at(self, stage: Stage) -> tuple[Falsifier, ...]:
         """The falsifiers that take part at a stage, in the order of their registration."""
@@ -148,8 +151,10 @@ def plan_audit(
     timeout: float | None = None,
     unit: str | None = None,
     stop: int | None = None,
+    timed: bool = False,
 ) -> AuditPlan:
     """Check everything, before a sample is drawn."""
+    target = as_sampler(target)  # type: ignore[assignment]
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
     known = [auditor.name for auditor in registry.auditors]
@@ -219,8 +224,11 @@ def plan_audit(
         "format": 2,
         "neighbours": None if neighbours is None else neighbours.value,
         "unit": unit,
+        "timed": timed,
+        "processes": isinstance(target, ManyProcesses),
         "label": name,
         "pinned": pins_of(target),
+        "place": place_of(target),
         "pairs": encode_pairs(list({id(subject.pair): subject.pair for subject in subjects}.values())),
         "at": encode_distance(at),
         "density": None if density is None else named_mechanism(density, registry) or "unnamed",
@@ -248,10 +256,19 @@ def plan_audit(
     )
 
 
+_KINDS = (
+    ("function", ""),
+    ("command", "command: "),
+    ("http", "service: "),
+    ("zoo", "zoo:"),
+    ("transcripts", "transcripts of "),
+)
+
+
 def _identity(described: object, fallback: str) -> str:
     """How a certificate calls what its recipe describes: nobody's choice of words."""
     if isinstance(described, Mapping):
-        for kind, prefix in (("function", ""), ("zoo", "zoo:"), ("transcripts", "transcripts of ")):
+        for kind, prefix in _KINDS:
             if kind in described:
                 return f"{prefix}{described[kind]}"
     return fallback
@@ -268,10 +285,24 @@ def _related(claim: Claim, pair: Pair, stated: Neighbours | None, unit: str | No
     return (claim if relation in (None, claim.neighbours) else replace(claim, neighbours=relation or claim.neighbours)), words
 
 
+def identity_of(target: object, at: Distance | None) -> str:
+    """How a certificate calls this target, by itself."""
+    return _identity(_program(target), name_of(target, at))
+
+
+def _program(target: object) -> dict[str, object] | None:
+    if isinstance(target, CommandTarget):
+        return {"command": target.text}
+    return {"http": target.url} if isinstance(target, HttpTarget) else None
+
+
 def _described(target: object, registry: Registry) -> object:
     """How a replay finds the target again: by the registry, by its import path, or not at all."""
     if isinstance(target, Mechanism):
         return named_mechanism(target, registry)
+    program = _program(target)
+    if program is not None:
+        return program
     path = name_of(target, None)
     return {"function": path} if ":" in path and "<" not in path else None
 

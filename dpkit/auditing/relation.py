@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -71,6 +73,11 @@ class _Rows:
 
 def _rows(dataset: object, unit: str | None) -> _Rows | None:
     """Rows as values that can be compared and counted; None where a dataset has none."""
+    if isinstance(dataset, Path):
+        lines = dataset.read_text(encoding="utf-8", errors="replace").splitlines()
+        if unit is None:
+            return _Rows(list(lines[1:] if dataset.suffix == ".csv" else lines), [], True)
+        dataset = dict(zip(lines[0].split(","), zip(*csv.reader(lines[1:]), strict=True), strict=True)) if lines[1:] else {}
     if hasattr(dataset, "columns") and hasattr(dataset, "to_dict"):
         dataset = {str(name): list(dataset[name]) for name in dataset.columns}  # type: ignore[index]
     if isinstance(dataset, Mapping):

@@ -8,13 +8,13 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
-from dpkit.cli.audit_target import load_target, read_pair
+from dpkit.cli.audit_target import audited, pair_options, read_pair, target_options
 from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
@@ -45,6 +45,8 @@ def audit_group() -> None:
     dpkit audit --zoo                                        the self-test
     dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"          a mechanism of dpkit
     dpkit audit module:function --epsilon 1 --pair "[0.0, 1.0]"
+    dpkit audit notebook.ipynb:release --epsilon 1 --data with.csv without.csv
+    dpkit audit --command "./prog {data}" --epsilon 1 --pair "[[1], [1, 2]]"
     dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
@@ -73,6 +75,7 @@ def audit_group() -> None:
 @click.option("--delta", type=float, default=0.0, help="See --epsilon.")
 @click.option("--rho", type=float, help="Claim rho-zCDP.")
 @click.option("--mu", type=float, help="Claim mu-GDP.")
+@target_options
 @click.option("--pair", "pair_text", help='Two neighbouring datasets as JSON, such as "[0.0, 1.0]".')
 @click.option(
     "--confidence", default=0.999, show_default=True, help="Of the whole audit, family-wise; with --zoo, of each entry."
@@ -86,6 +89,9 @@ def audit_group() -> None:
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--sarif", type=click.Path(dir_okay=False), help="Also write a SARIF file.")
 @click.option("--sign", type=click.Path(exists=True, dir_okay=False), help="Sign the certificates with the key in this file.")
+@click.option(
+    "--badge", type=click.Path(dir_okay=False), help="Also write a badge, an SVG picture, for a page about the target."
+)
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page for people.")
 @outside_option
 def run(
@@ -108,15 +114,21 @@ def run(
     sarif: str | None,
     html: str | None,
     sign: str | None,
+    badge: str | None,
     outside: bool,
+    command: str | None,
+    http: str | None,
+    data: tuple[str, str] | None,
+    jobs: int,
+    **pairs: Any,
 ) -> None:
     """Audit TARGET: module:callable, module:mechanism, a mechanism of dpkit as Python writes it, a plugin, or a file.
 
     Example: dpkit audit "Laplace(scale=1.0)" --at "l1(1.0)"
     """
-    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html, key=sign)
-    if zoo == (target is not None):
-        raise click.UsageError("Give either a target or --zoo.")
+    output = Output(as_json=as_json, junit=junit, sarif=sarif, html=html, badge=badge, key=sign)
+    if sum((zoo, target is not None, command is not None, http is not None)) != 1:
+        raise click.UsageError("Give one of a target, --zoo, --command and --http.")
     output.check()
     if target is not None and target.endswith((".yaml", ".yml")):
         sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside))
@@ -126,40 +138,42 @@ def run(
     from dpkit.auditing.certificates.recipe import distance_of
     from dpkit.errors import DpkitError
 
-    assert target is not None
-    if Path(target).is_file():
+    if target is not None and Path(target).is_file():
         from dpkit.auditing.falsifiers.runs_and_ledgers import audit_file
 
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
-    if target.replace("-", "_").isidentifier():
+    if target is not None and target.replace("-", "_").isidentifier():
         from dpkit.hooks.manager import installed_plugins
 
         installed = installed_plugins()
         if any(plugin.name == target for plugin in installed.plugins):
             chosen = secrets.randbits(32) if seed is None else seed
             sys.exit(_plugin(installed, target, confidence, samples, seconds, chosen, output))
+    called = target or command or http or ""
     try:
-        with progress_bar(target, quiet=as_json) as bar:
+        with progress_bar(called, quiet=as_json) as bar:
             found = run_audit(
-                load_target(target),  # type: ignore[arg-type]
+                audited(target, command, http, jobs=jobs, timeout=timeout),  # type: ignore[arg-type]
                 _claim(epsilon, delta, rho, mu),
-                read_pair(pair_text),
+                read_pair(pair_text, data, paths=command is not None),
                 confidence,
                 samples,
                 seed,
                 at=None if at is None else distance_of(at),
                 floating_point=True if floating_point else None,
                 time=seconds,
-                timeout=timeout,
-                watch=audit_watch(bar, target, 0, 1, samples=samples),
-                recipe={"function": target} if ":" in target else None,
+                timeout=timeout if target else None,
+                watch=audit_watch(bar, called, 0, 1, samples=samples, seconds=seconds),
+                recipe={"function": target} if target and ":" in target else None,
+                jobs=jobs if target else 1,
+                **pair_options(**pairs),
             )
     except (DpkitError, click.ClickException):
         raise
     except Exception as error:  # noqa: BLE001 - somebody else's function may raise anything
         # exit code 1 says "refuted": a function that fails is wrong input, and its message may hold data
-        raise click.UsageError(f"{target} raised {type(error).__name__}; call it by itself to see why.") from None
+        raise click.UsageError(f"{called} raised {type(error).__name__}; call it by itself to see why.") from None
     output.write(found)
     sys.exit(1 if any(one.refuted for one in found) else 0)
 

@@ -22,12 +22,13 @@ class Output:
     junit: str | None
     sarif: str | None
     html: str | None
+    badge: str | None = None
     key: str | None = None
 
     @property
     def paths(self) -> dict[str, Path]:
         """The files that were asked for, by what they are."""
-        asked = {"JUnit file": self.junit, "SARIF file": self.sarif, "audit page": self.html}
+        asked = {"JUnit file": self.junit, "SARIF file": self.sarif, "audit page": self.html, "audit badge": self.badge}
         return {kind: Path(path) for kind, path in asked.items() if path is not None}
 
     def check(self) -> None:
@@ -57,8 +58,8 @@ class Output:
     def files(self, found: Sequence[AuditCertificate]) -> None:
         """The files that were asked for, and nothing on the screen."""
         from dpkit.analysis.outputs import write_output
-        from dpkit.auditing.certificates.formats import as_html, as_junit, as_sarif
+        from dpkit.auditing.certificates.formats import as_badge, as_html, as_junit, as_sarif
 
-        forms = {"JUnit file": as_junit, "SARIF file": as_sarif, "audit page": as_html}
+        forms = {"JUnit file": as_junit, "SARIF file": as_sarif, "audit page": as_html, "audit badge": as_badge}
         for kind, path in self.paths.items():
             write_output(path, forms[kind](found))

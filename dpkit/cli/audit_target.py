@@ -1,36 +1,76 @@
-"""What the command line audits: a target by its path or as Python writes it, and a pair of datasets as JSON."""
+"""What the command line audits: a target by its path, a program, a service; its datasets; and which pairs are searched."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
+_OPTIONS = (
+    click.option("--command", help='Audit a program instead: "./prog {data}", given the path of a dataset, {seed} a number.'),
+    click.option("--http", help="Audit a service instead: an address that is sent a dataset as JSON by POST."),
+    click.option("--data", nargs=2, type=click.Path(exists=True, dir_okay=False), help="Two neighbouring files, CSV or JSON."),
+    click.option(
+        "--neighbours", type=click.Choice(["add-remove", "replace-one"]), help="The relation; where not given, the rows tell."
+    ),
+    click.option("--unit", help="The column of people: neighbours differ in the rows of one of them."),
+    click.option("--search", help="module:function that draws pairs of neighbours of a generator; the worst is audited."),
+    click.option("--tries", default=64, show_default=True, help="Pairs that a search draws."),
+    click.option("--jobs", default=1, show_default=True, help="Processes that draw the outputs of a slow target."),
+)
+
+
+def target_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What is audited, where it is no mechanism of dpkit, and at which pairs."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def program_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A program or a service, as it was audited, and its files."""
+    for option in reversed(_OPTIONS[:3]):
+        command = option(command)
+    return command
+
+
+def audited(
+    target: str | None, command: str | None, http: str | None, *, jobs: int = 1, timeout: float | None = None
+) -> object:
+    """The one target that was named: a function, a mechanism, a program or a service; None where none was."""
+    if sum(one is not None for one in (target, command, http)) > 1:
+        raise click.UsageError("Give one of a target, --command and --http.")
+    if command is not None or http is not None:
+        from dpkit.auditing.targets.programs import CommandTarget, HttpTarget
+
+        if command is not None:
+            return CommandTarget(command, jobs=jobs, timeout=timeout)
+        assert http is not None
+        return HttpTarget(http, jobs=jobs, timeout=timeout)
+    return None if target is None else load_target(target)
+
 
 def load_target(text: str) -> object:
-    """The function or mechanism of this name: module:function, or a mechanism of dpkit as Python writes it."""
+    """What this names: module:function, file.py:function, notebook.ipynb:function, or a mechanism as Python writes it."""
     from dpkit.auditing.certificates.recipe import mechanism_of
+    from dpkit.auditing.targets.load_function import load_function
     from dpkit.hooks.manager import default_registry
 
-    if ":" not in text:
-        return mechanism_of(text, default_registry())
-    module, _, name = text.partition(":")
-    sys.path.insert(0, "")
-    try:
-        item: object = importlib.import_module(module)
-        for part in name.split("."):
-            item = getattr(item, part)
-    except (ImportError, AttributeError) as error:
-        raise click.UsageError(f"There is no {text}: {error}") from None
-    finally:
-        sys.path.remove("")
-    return item
+    return load_function(text) if ":" in text else mechanism_of(text, default_registry())
 
 
-def read_pair(text: str | None) -> tuple[object, object] | None:
-    """Two datasets."""
+def read_pair(
+    text: str | None, data: tuple[str, str] | tuple[()] | None = None, *, paths: bool = False
+) -> tuple[object, object] | None:
+    """Two datasets: JSON of the command line, or two files; a program is given the files themselves."""
+    if data and text is not None:
+        raise click.UsageError("Give one of --pair and --data.")
+    if data:
+        one, two = (Path(file) if paths else _read_file(Path(file)) for file in data)
+        return one, two
     if text is None:
         return None
     try:
@@ -38,3 +78,28 @@ def read_pair(text: str | None) -> tuple[object, object] | None:
     except (TypeError, ValueError):
         raise click.UsageError(f'--pair must be two datasets as JSON, such as "[0.0, 1.0]"; got {text!r}.') from None
     return one, two
+
+
+def _read_file(path: Path) -> object:
+    """A table as a data frame of pandas, JSON as Python has it."""
+    try:
+        if path.suffix == ".json":
+            return json.loads(path.read_text(encoding="utf-8"))
+        import pandas
+    except ImportError:
+        raise click.UsageError("--data with CSV files needs pandas: pip install 'dpkit[frames]'.") from None
+    except ValueError:
+        raise click.UsageError(f"{path} is no JSON.") from None
+    return pandas.read_csv(path)
+
+
+def pair_options(neighbours: str | None, unit: str | None, search: str | None, tries: int) -> dict[str, Any]:
+    """The options of `dpkit.audit` that say which pairs there are."""
+    from dpkit.privacy.neighbours import Neighbours
+
+    return {
+        "neighbours": None if neighbours is None else Neighbours(neighbours),
+        "unit": unit,
+        "search": None if search is None else load_target(search),
+        "tries": tries,
+    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpkit.cli.audit_target import load_target, read_pair
+from dpkit.cli.audit_target import audited, program_options, read_pair
 
 if TYPE_CHECKING:
     from dpkit.auditing.certificates.certificate import AuditCertificate
@@ -27,8 +27,17 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_file
 @_target
 @_pair
+@program_options
 @_json
-def replay(certificate: str, target: str | None, pair_text: str | None, as_json: bool) -> None:
+def replay(
+    certificate: str,
+    target: str | None,
+    pair_text: str | None,
+    command: str | None,
+    http: str | None,
+    data: tuple[str, str] | None,
+    as_json: bool,
+) -> None:
     """Run CERTIFICATE again from its seed. Exit codes: 0 confirmed, 1 not confirmed, 2 wrong input or tampered.
 
     Mechanisms and algorithms of installed plugins, entries of the zoo, ledgers and traces are found by the certificate alone.
@@ -42,14 +51,15 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
     from dpkit.auditing.certificates.replay import replay as rerun
 
     lines, document, good = [], [], True
+    pair = read_pair(pair_text, data, paths=command is not None)
     for one in _read(certificate):
-        path = target or function_path(one)
-        loaded = None if path is None else load_target(path)
-        result = rerun(one, loaded, read_pair(pair_text), loaded_from=path)  # type: ignore[arg-type]
+        path = None if command or http else target or function_path(one)
+        loaded = audited(path, command, http)
+        result = rerun(one, loaded, pair, loaded_from=path)  # type: ignore[arg-type]
         confirmed, how = result.confirmed, "the same numbers"
         verdict = "confirmed" if confirmed else f"NOT confirmed ({', '.join(result.differences)})"
         if not confirmed and one.refuted and one.witness.code and not set(result.differences) & set(_IDENTITY):
-            fresh = count_again(one, loaded, read_pair(pair_text), loaded_from=path)  # type: ignore[arg-type]
+            fresh = count_again(one, loaded, pair, loaded_from=path)  # type: ignore[arg-type]
             confirmed, how, verdict = fresh.confirmed, "fresh draws", str(fresh)
         good = good and confirmed
         lines.append(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
@@ -62,6 +72,7 @@ def replay(certificate: str, target: str | None, pair_text: str | None, as_json:
 @_file
 @_target
 @_pair
+@program_options
 @click.option("--confidence", default=0.999, show_default=True, help="With which fresh draws alone must break the claim.")
 @click.option("--samples", default=200_000, show_default=True, help="At most so many fresh draws, of both datasets together.")
 @click.option("--seed", type=int, help="Of the fresh draws; drawn when not given.")
@@ -70,6 +81,9 @@ def confirm(
     certificate: str,
     target: str | None,
     pair_text: str | None,
+    command: str | None,
+    http: str | None,
+    data: tuple[str, str] | None,
     confidence: float,
     samples: int,
     seed: int | None,
@@ -89,11 +103,12 @@ def confirm(
     if not refuted:
         raise click.UsageError(f"{certificate} holds no refuted claim: what is not refuted has no event to confirm.")
     found = []
+    pair = read_pair(pair_text, data, paths=command is not None)
     for one in refuted:
-        path = target or function_path(one)
-        loaded = None if path is None else load_target(path)
+        path = None if command or http else target or function_path(one)
+        loaded = audited(path, command, http)
         options = {"confidence": confidence, "samples": samples, "rng": seed, "loaded_from": path}
-        found.append(count_again(one, loaded, read_pair(pair_text), **options))  # type: ignore[arg-type]
+        found.append(count_again(one, loaded, pair, **options))  # type: ignore[arg-type]
     if as_json:
         rows = [
             {"target": one.target, "confirmed": each.confirmed, "hits": each.hits, "trials": each.trials, "seed": each.seed,

@@ -132,15 +132,19 @@ def _terminal() -> TextIO:
     return sys.stderr.stream if isinstance(sys.stderr, VisibleStream) else sys.stderr
 
 
-def audit_watch(bar: Bar | None, name: str, place: int, count: int, *, samples: int) -> Callable[[int, float], None] | None:
-    """What an audit tells how far it is: which of how many, and samples of the most that it may draw."""
+def audit_watch(
+    bar: Bar | None, name: str, place: int, count: int, *, samples: int, seconds: float | None = None
+) -> Callable[[int, float], None] | None:
+    """What an audit tells how far it is: which of how many, and samples or seconds of the most that it may take."""
     if bar is None:
         return None
+    began = time.monotonic()
 
     def watch(drawn: int, log_e: float) -> None:
         which = f"audit {place + 1} of {count}: {name}" if count > 1 else name
         words = f"{which}, {drawn:,} of {samples:,} samples, ln e-value {log_e:.2f}"
-        bar.tell(words, place + min(1.0, drawn / samples), count)
+        waited = 0.0 if seconds is None else (time.monotonic() - began) / seconds
+        bar.tell(words, place + min(1.0, max(drawn / samples, waited)), count)
 
     return watch
 

@@ -43,7 +43,7 @@ def test_a_refuted_claim_exits_with_one_and_can_be_replayed(run, tmp_path):
         ("Nonsense(scale=1.0)", "--at", "l1(1.0)"),
         ("no.such.module:fn", "--epsilon", "1", "--pair", "[0, 1]"),
         ("math:floor", "--epsilon", "1", "--mu", "1", "--pair", "[0, 1]"),
-        ("math:floor", "--epsilon", "1", "--pair", "[0, 1]"),
+        ("operator:setitem", "--epsilon", "1", "--pair", "[0, 1]"),
         ("math:floor", "--epsilon", "1", "--pair", "3"),
         ("Laplace(scale=1.0)",),
         ("Laplace(1.0)", "--at", "l1(1.0)"),
@@ -140,3 +140,54 @@ def test_scores_of_canaries_are_audited(run, tmp_path):
     refused = run("scores", str(members), str(others), "--mu", "1")
     assert refused.exit_code == 2
     assert "sesame" not in refused.output
+
+
+def test_a_program_is_audited_confirmed_and_its_relation_stated(run, tmp_path):
+    script = tmp_path / "leaks.sh"
+    script.write_text('#!/bin/sh\ngrep -c . "$1"\n')
+    script.chmod(0o755)
+    for name, rows in (("a.csv", "x\n1\n"), ("b.csv", "x\n1\n2\n")):
+        (tmp_path / name).write_text(rows)
+    data, command = [str(tmp_path / name) for name in ("a.csv", "b.csv")], f"{script} {{data}}"
+    badge = tmp_path / "badge.svg"
+    result = run("--command", command, "--epsilon", "1", "--data", *data, "--samples", "100", "--json", "--badge", badge)
+    assert result.exit_code == 1, result.output
+    (found,) = json.loads(result.stdout)["certificates"]
+    assert found["relation"].startswith("add-remove, as the datasets are: one row more")
+    assert badge.read_text().startswith("<svg")
+    path = tmp_path / "c.json"
+    path.write_text(result.stdout)
+    again = run("confirm", str(path), "--command", command, "--data", *data, "--samples", "60")
+    assert again.exit_code == 0, again.output
+    other = run("confirm", str(path), "--command", f"/bin/cat {{data}} {script}", "--data", *data)
+    assert other.exit_code == 2
+    wrong = run("--command", command, "--epsilon", "1", "--data", *data, "--neighbours", "replace-one")
+    assert wrong.exit_code == 2
+    assert "one row more" in wrong.output
+
+
+def test_pairs_are_searched_by_a_function_of_a_file(run, tmp_path):
+    (tmp_path / "searched.py").write_text(
+        "def pairs(rng):\n    return [1.0], [1.0, float(rng.uniform(-9, 9))]\n"
+        "def total(data, n, rng):\n    return sum(min(d, 1.0) for d in data) + rng.laplace(size=n)\n"
+    )
+    file = f"{tmp_path}/searched.py"
+    options = ("--epsilon", "1", "--samples", "4000", "--seed", "1", "--tries", "12", "--neighbours", "add-remove")
+    result = run(f"{file}:total", "--search", f"{file}:pairs", *options)
+    assert result.exit_code == 1, result.output
+    assert "add-remove, as stated" in result.output
+
+
+def test_certificates_are_signed_and_verified(run, tmp_path):
+    key, path = tmp_path / "k", tmp_path / "c.json"
+    assert run("keygen", str(key)).exit_code == 0
+    result = run("Laplace(scale=1.0)", "--at", "l1(1.0)", "--samples", "100", "--seed", "1", "--json", "--sign", str(key))
+    path.write_text(result.stdout)
+    assert run("verify", str(path), "--key", f"{key}.pub").exit_code == 0
+    path.write_text(result.stdout.replace('"budget": 100', '"budget": 101'))
+    assert run("verify", str(path), "--key", f"{key}.pub").exit_code == 2
+
+
+@pytest.mark.parametrize("options", [("x:y", "--zoo"), ("--command", "a {data}", "--http", "http://x"), ()])
+def test_one_target_at_a_time(run, options):
+    assert run(*options).exit_code == 2

@@ -21,6 +21,8 @@ from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""
 
+_FIRST_TIMED, _BETTING_SHARE = 2, 0.75
+"""Pairs of the first batch where time is limited, since nobody knows what one takes; the share of the time for betting."""
 _FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
 TIME_WAS_UP = "the time was up before the samples were"
 _BOUND_LEAST, _BOUND_FACTOR, _BOUND_MOST, _CHOOSING = 4_000, 2, 8, 4
@@ -36,14 +38,25 @@ number and on one of five entries; 2,000 to 20,000 samples, seeds from 100 on).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much may be spent on one campaign: samples of both sides together, and the moment at which time is up."""
+    """How much may be spent on one campaign: samples of both sides together, and the moment at which time is up.
+
+    A quarter of the time is left for counting an event on fresh samples.
+    """
 
     samples: int
     deadline: float | None = None
+    began: float = field(default_factory=time.monotonic)
 
     def late(self) -> bool:
         """Whether time is up."""
         return self.deadline is not None and time.monotonic() > self.deadline
+
+    def affordable(self, spent: float, drawn: int, *, betting: bool) -> float:
+        """How many more pairs there is time for, where `drawn` of them took `spent` seconds; infinity without a limit."""
+        if self.deadline is None or drawn == 0:
+            return math.inf
+        end = self.began + _BETTING_SHARE * (self.deadline - self.began) if betting else self.deadline
+        return max(0.0, end - time.monotonic()) / max(spent / drawn, 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +101,16 @@ def investigate(
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
-    late = False
+    late, started = False, time.monotonic()
     while 2 * (pairs + 1) <= budget.samples:
-        if pairs and budget.late():
-            late = True
-            break
-        size = _FIRST if pairs == 0 else min(_MOST, max(_LEAST, pairs // _GROWTH))
+        first_size = _FIRST if budget.deadline is None else _FIRST_TIMED
+        size = first_size if pairs == 0 else min(_MOST, max(_LEAST, pairs // _GROWTH))
         size = min(size, budget.samples // 2 - pairs)
+        affordable = budget.affordable(time.monotonic() - started, pairs, betting=True)
+        if size > affordable:  # the last batch is as large as there is time for
+            late, size = True, int(affordable)
+            if size == 0:
+                break
         for process in processes:
             process.prepare()
         first, second = source.draw(size)
@@ -106,10 +122,15 @@ def investigate(
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            found = _report_refuted(decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes))
+            affordable = budget.affordable(time.monotonic() - started, pairs, betting=False)
+            found = _report_refuted(
+                decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes), affordable=affordable
+            )
             return replace(found, note=source.legend)
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
+        if late:
+            break
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
     found = _report_survived(subject, processes, pairs, threshold, level, late)
@@ -123,11 +144,13 @@ def _report_refuted(
     bound_alpha: float,
     budget: Budget,
     tried: tuple[str, ...],
+    *,
+    affordable: float,
 ) -> Finding:
     """Choose an event on fresh samples, count it on others, as many as it seems to need, and bound epsilon by that."""
     used = source.drawn
     bound: Bound | None = None
-    left = (budget.samples - used) // 2
+    left = int(min((budget.samples - used) // 2, affordable))
     planned = min(left, max(_BOUND_LEAST, _BOUND_FACTOR * used) // 2)
     fresh_log_e: float | None = None
     if planned > 0 and not budget.late():

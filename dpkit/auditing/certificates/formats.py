@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from dpkit._version import __version__
 from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.certificates.recipe import read_recipe
 from dpkit.errors import visible
 from dpkit.numerics.rounding import format_down, format_up, in_full
 
@@ -112,8 +114,26 @@ def as_junit(certificates: Sequence[AuditCertificate]) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
+_BADGES = {"refuted": "#b00020", "inconclusive": "#666", "not refuted": "#2e7d32"}
+
+
+def as_badge(certificates: Sequence[AuditCertificate]) -> str:
+    """A picture of two words for a page about the target: the worst verdict of all. Not refuted is no proof."""
+    order = ("refuted", "inconclusive", "not refuted")
+    worst = min((one.verdict for one in certificates), key=order.index, default="inconclusive")
+    words = "refuted, not confirmed" if worst == "refuted" and not any(one.confirmed for one in certificates) else worst
+    left, right = 76, 14 + 7 * len(words)
+    title = f"<title>dpkit audit: {words}</title>"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img">{title}'
+        f'<rect width="{left}" height="20" fill="#444"/><rect x="{left}" width="{right}" height="20" fill="{_BADGES[worst]}"/>'
+        f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{left // 2}" y="14">dpkit audit</text><text x="{left + right // 2}" y="14">{words}</text></g></svg>\n'
+    )
+
+
 def as_sarif(certificates: Sequence[AuditCertificate]) -> str:
-    """SARIF 2.1.0: one rule a falsifier, one result a refuted claim."""
+    """SARIF 2.1.0: one rule a falsifier, one result a refuted claim, at the file and line of what was audited."""
     refuted = [one for one in certificates if one.refuted]
     rules = sorted({one.falsifier for one in refuted})
     results = [
@@ -121,7 +141,7 @@ def as_sarif(certificates: Sequence[AuditCertificate]) -> str:
             "ruleId": one.falsifier,
             "level": "error",
             "message": {"text": str(one)},
-            "locations": [{"logicalLocations": [{"fullyQualifiedName": one.target}]}],
+            "locations": [_location(one)],
             "fingerprints": {"dpkitAudit/v1": one.digest},
         }
         for one in refuted
@@ -133,3 +153,14 @@ def as_sarif(certificates: Sequence[AuditCertificate]) -> str:
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
     return json.dumps(document, indent=2)
+
+
+def _location(one: AuditCertificate) -> dict[str, object]:
+    """Where the target is written, as its recipe says; by its name alone where it has no file."""
+    found: dict[str, object] = {"logicalLocations": [{"fullyQualifiedName": one.target}]}
+    place = read_recipe(one.recipe).get("place")
+    if isinstance(place, dict) and isinstance(place.get("file"), str):
+        line = place.get("line")
+        region = {"region": {"startLine": line}} if isinstance(line, int) and line > 0 else {}
+        found["physicalLocation"] = {"artifactLocation": {"uri": quote(place["file"])}, **region}
+    return found

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
 from types import ModuleType
+
+from dpkit.auditing.targets.programs import CommandTarget
 
 Pins = dict[str, str]
 """By what is pinned: `source`, and packages by the names of their distributions."""
@@ -22,6 +26,8 @@ def pins_of(target: object) -> Pins:
 
     Of what the file imports inside functions nothing is seen. Empty for what has no file, such as a line typed at a prompt.
     """
+    if isinstance(target, CommandTarget):
+        return _programs(target.words)
     code = inspect.unwrap(getattr(target, "audited", target))  # type: ignore[arg-type]
     code = code if hasattr(code, "__module__") and hasattr(code, "__qualname__") else type(code)
     module = sys.modules.get(getattr(code, "__module__", None) or "")
@@ -36,6 +42,37 @@ def pins_of(target: object) -> Pins:
                     found[distribution] = version(distribution)
                 except PackageNotFoundError:
                     continue
+    return found
+
+
+def place_of(target: object) -> dict[str, object] | None:
+    """The file and the line in which a target is written: from the working directory, else from its package."""
+    if isinstance(target, CommandTarget):
+        named = next((Path(word) for word in target.words if Path(word).is_file()), None)
+        return None if named is None else {"file": _relative(named.resolve(), ""), "line": 1}
+    code: object = inspect.unwrap(getattr(target, "audited", target))  # type: ignore[arg-type]
+    code = code if hasattr(code, "__qualname__") else type(code)
+    try:
+        file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return None
+    return None if file is None else {"file": _relative(Path(file).resolve(), code.__module__), "line": max(line, 1)}
+
+
+def _relative(path: Path, module: str) -> str:
+    here = Path.cwd().resolve()
+    if path.is_relative_to(here):
+        return path.relative_to(here).as_posix()
+    return "/".join(path.parts[-1 - module.count(".") - (path.name == "__init__.py") :])
+
+
+def _programs(words: Sequence[str]) -> Pins:
+    """Digests of the files that a command names, the program first."""
+    found: Pins = {}
+    for word in words:
+        path = Path(shutil.which(word) or word)
+        if path.is_file():
+            found[f"source of {path.name}"] = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 

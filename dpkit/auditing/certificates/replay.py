@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from dpkit.auditing.audit import audit
+from dpkit.auditing.audit import NO_TIME, audit
 from dpkit.auditing.betting.campaign import TIME_WAS_UP
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.auditing.certificates.confirm import Confirmation, count_event
@@ -16,7 +16,8 @@ from dpkit.auditing.certificates.pins import pins_of
 from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
 from dpkit.auditing.draw_outputs import Sampler
 from dpkit.auditing.falsifiers.builtin_falsifiers import others
-from dpkit.auditing.plan_audit import name_of, seed_of, shown
+from dpkit.auditing.plan_audit import identity_of, seed_of, shown
+from dpkit.auditing.targets.one_release import as_sampler
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError, SerialisationError
@@ -27,6 +28,8 @@ from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
 
 _IGNORED = ("software", "digest", "recipe", "signature", "signer")
+_FOREVER = 1e9
+"""Seconds: batches begin as they do where time is limited, and it never is up."""
 _OLD = ("note", "budget", "relation", "pilot_samples", "fresh_log_e_value")
 """What certificates from before recipes had a format do not hold, or not so."""
 
@@ -68,6 +71,8 @@ def replay(
     again = _rerun(certificate, target, pair, density, falsifiers, known, loaded_from)
     old = "format" not in read_recipe(certificate.recipe)
     ignored = (*_IGNORED, *_OLD) if old else _IGNORED
+    if read_recipe(certificate.recipe).get("timed"):
+        ignored = (*ignored, "pilot_samples")  # there may be time for more of them now
     key = (certificate.hypothesis, certificate.claim, certificate.witness.pair)
     same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == key]
     if not same:
@@ -78,7 +83,7 @@ def replay(
         if part.name not in ignored and _compared(certificate, part.name, old) != _compared(same[0], part.name, old)
     ]
     drifted = _drifted(certificate, same[0])
-    if "source" in drifted:
+    if any(name.startswith("source") for name in drifted):
         different.append("source")
     return Replay(confirmed=not different, differences=tuple(different), certificate=same[0], drifted=drifted)
 
@@ -115,8 +120,9 @@ def confirm(
         entry = entry_named(str(described["zoo"]), known)
         target, pair, density, called = entry.sampler, entry.pair, entry.density, f"zoo:{entry.name}"
     else:
-        target = _target(certificate, described, known) if target is None else target
-        called = loaded_from or name_of(target, decode_distance(recipe.get("at")))
+        target = as_sampler(_target(certificate, described, known) if target is None else target)  # type: ignore[assignment]
+        assert target is not None
+        called = loaded_from or identity_of(target, decode_distance(recipe.get("at")))
         density = _density(recipe, known) if density is None else density
     label = recipe.get("label")
     if certificate.target not in (called, f"{label}: {called}"):
@@ -149,10 +155,8 @@ def _compared(certificate: AuditCertificate, name: str, old: bool) -> object:
     if isinstance(value, Witness) and old:
         return replace(value, event="", code="", forward=True)
     if name == "note":
-        return "; ".join(part for part in certificate.note.split("; ") if part != TIME_WAS_UP)
-    if name == "samples" and old:
-        return certificate.samples - certificate.pilot_samples
-    return value
+        return "; ".join(part for part in certificate.note.split("; ") if part not in (TIME_WAS_UP, NO_TIME))
+    return certificate.samples - certificate.pilot_samples if name == "samples" else value
 
 
 def function_path(certificate: AuditCertificate) -> str | None:
@@ -176,7 +180,7 @@ def _rerun(
     # a run that was cut short by time is run again for as many samples as it had
     late = TIME_WAS_UP in certificate.note
     samples = certificate.samples if late and "format" not in recipe else certificate.budget
-    stop = certificate.samples if late and "format" in recipe else None
+    stop = certificate.samples - certificate.pilot_samples if late and "format" in recipe else None
     described = recipe.get("target")
     if isinstance(described, dict) and "algorithm" in described and target is None:
         from dpkit.auditing.algorithms.transcripts import rerun_algorithm
@@ -215,7 +219,7 @@ def _rerun(
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
         checks=None if checks is None else [name for name in checks if isinstance(name, str)],
         name=recipe.get("label") if "format" in recipe else None, registry=registry, stop=stop, unit=recipe.get("unit"),
-        timeout=_timeout(recipe),
+        timeout=_timeout(recipe), time=_FOREVER if recipe.get("timed") else None, jobs=2 if recipe.get("processes") else 1,
         neighbours=None if stated is None else _neighbours(stated),
         recipe={"function": loaded_from} if loaded_from is not None else described if whole else None,
     )  # fmt: skip
@@ -241,7 +245,7 @@ def _target(certificate: AuditCertificate, described: object, registry: Registry
         found=certificate.target,
         allowed="what was audited: the certificate names it, and nothing installed makes it by that name",
         where="replay",
-        fix="Pass target=..., on the command line --target module:function.",
+        fix="Pass target=..., on the command line --target module:function, --command or --http.",
     )
 
 

@@ -1,11 +1,14 @@
 """Certificates for machines, and as a page: complete, self-contained, and safe whatever a target calls itself."""
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import jsonschema
+
 from dpkit import PureDP, audit
-from dpkit.auditing.certificates.formats import as_html, as_junit, as_sarif
+from dpkit.auditing.certificates.formats import as_badge, as_html, as_junit, as_sarif
 from dpkit.auditing.zoo import entry_named
 
 EVIL = '<script>alert("x")</script>&\'"'
@@ -82,3 +85,72 @@ def test_ci_systems_get_their_formats():
     assert '<testsuite name="dpkit audit" tests="2" failures="1"' in as_junit([bad, good])
     assert '"ruleId": "black box"' in as_sarif([bad, good])
     assert '"ruleId"' not in as_sarif([good])
+
+
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {
+                    "tool": {"required": ["driver"], "properties": {"driver": {"required": ["name"]}}},
+                    "results": {
+                        "type": "array",
+                        "items": {
+                            "required": ["message"],
+                            "properties": {
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "message": {"required": ["text"]},
+                                "locations": {
+                                    "items": {
+                                        "additionalProperties": False,
+                                        "properties": {
+                                            "logicalLocations": {"type": "array"},
+                                            "physicalLocation": {
+                                                "required": ["artifactLocation"],
+                                                "properties": {
+                                                    "artifactLocation": {
+                                                        "properties": {"uri": {"type": "string", "pattern": "^[^ \\\\]+$"}}
+                                                    },
+                                                    "region": {"properties": {"startLine": {"type": "integer", "minimum": 1}}},
+                                                },
+                                            },
+                                        },
+                                    }
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+"""The parts of the schema of SARIF 2.1.0 that these files use."""
+
+
+def test_sarif_points_to_the_line_of_what_was_audited():
+    broken = audit(wrong, PureDP(epsilon=1.0), (0.0, 1.0), samples=3_000, rng=1)[0]
+    document = json.loads(as_sarif([broken, certificate(1.0)]))
+    jsonschema.validate(document, SARIF)
+    (result,) = document["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("test_formats.py")
+    assert place["region"]["startLine"] == wrong.__code__.co_firstlineno
+
+
+def wrong(value, n, rng):
+    return value + rng.laplace(scale=0.5, size=n)
+
+
+def test_a_badge_says_the_worst_verdict():
+    badge = as_badge([certificate(1.0), certificate(0.5)])
+    assert badge.startswith("<svg ")
+    assert ">refuted<" in badge
+    assert ">not refuted<" in as_badge([certificate(1.0)])
+    assert ">inconclusive<" in as_badge([])

@@ -1,0 +1,82 @@
+"""Programs and services are targets: what they print or answer is the outcome, and so is that they fail."""
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+
+from dpkit import InvalidValueError, PureDP, audit
+from dpkit.auditing.targets.programs import CommandTarget, HttpTarget, ProgramFailed, answer
+
+RNG = np.random.default_rng(1)
+
+
+def test_answers_are_read_as_json_numbers_or_text():
+    assert answer("3") == 3.0
+    assert answer(' "word" ') == "word"
+    assert answer("some words") == "some words"
+    assert answer("1.5, 2\n3").tolist() == [1.5, 2.0, 3.0]
+    assert answer("[1, 2]").tolist() == [1.0, 2.0]
+    assert answer("") == ""
+
+
+def test_a_program_is_given_a_file_and_read(tmp_path):
+    script = tmp_path / "sum.py"
+    script.write_text(
+        "import json, sys; rows = json.load(open(sys.argv[1])); print(sum(rows)); sys.exit(3 if 9 in rows else 0)"
+    )
+    target = CommandTarget(f"{sys.executable} {script} {{data}}", jobs=2)
+    assert target([1, 2], 2, RNG) == [3.0, 3.0]
+    (failed,) = target([9], 1, RNG)
+    assert isinstance(failed, ProgramFailed)
+    assert str(failed) == "exit code 3"
+
+
+def test_a_program_that_fails_for_one_dataset_alone_is_refuted(tmp_path):
+    script = tmp_path / "fails.sh"
+    script.write_text('#!/bin/sh\ngrep -q 9 "$1" && exit 1\necho 0\n')
+    script.chmod(0o755)
+    (found,) = audit(CommandTarget(f"{script} {{data}}"), PureDP(epsilon=1.0), ([1], [1, 9]), samples=120, rng=1)
+    assert found.refuted
+    assert found.target.startswith("command: ")
+    assert any(name.startswith("source of fails.sh") for name in json.loads(found.recipe)["pinned"])
+
+
+@pytest.mark.parametrize("command", ["", "./prog", "prog data"])
+def test_a_command_must_say_where_the_data_stands(command):
+    with pytest.raises(InvalidValueError, match="data"):
+        CommandTarget(command)
+
+
+def test_a_program_that_is_not_there_is_wrong_input():
+    with pytest.raises(InvalidValueError, match="can be run"):
+        CommandTarget("/nowhere/prog {data}")([1], 1, RNG)
+
+
+class Answers(BaseHTTPRequestHandler):
+    def do_POST(self):
+        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(500 if 9 in rows else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps(sum(rows)).encode())
+
+    def log_message(self, *all):
+        pass
+
+
+def test_a_service_is_asked_by_post():
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        target = HttpTarget(f"http://127.0.0.1:{server.server_port}/", jobs=2)
+        assert target([1, 2], 3, RNG) == [3.0] * 3
+        assert str(target([9], 1, RNG)[0]) == "status 500"
+    finally:
+        server.shutdown()
+        server.server_close()
+    with pytest.raises(InvalidValueError, match="http://"):
+        HttpTarget("ftp://x")
