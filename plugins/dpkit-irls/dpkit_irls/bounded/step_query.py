@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -87,14 +88,20 @@ class Mix:
         """2 under replace-one; the longest contribution under add-remove."""
         if neighbours is Neighbours.REPLACE_ONE:
             return (l2(2.0),)
-        near = Fraction(self.near) ** 2
-        longest = {
-            Carried.SCATTER: max(Fraction(1), near) + self._matrix,
-            Carried.CURVATURE: max(Fraction(1), near + self._matrix),
-            Carried.MIDDLE: max(1 + self._matrix, near),
-            Carried.WEIGHTED: max(Fraction(self.gradient) ** 2 + self._matrix, _CHEAP),
-        }
-        return (l2(sqrt_up(longest[self.carried])),)
+        return (l2(_longest(self)),)
+
+
+@cache
+def _longest(mix: Mix) -> float:
+    """The norm of the longest contribution."""
+    near, matrix = Fraction(mix.near) ** 2, mix._matrix
+    squares = {
+        Carried.SCATTER: max(Fraction(1), near) + matrix,
+        Carried.CURVATURE: max(Fraction(1), near + matrix),
+        Carried.MIDDLE: max(1 + matrix, near),
+        Carried.WEIGHTED: max(Fraction(mix.gradient) ** 2 + matrix, _CHEAP),
+    }
+    return sqrt_up(squares[mix.carried])
 
 
 FREE = {
