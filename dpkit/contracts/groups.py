@@ -346,6 +346,7 @@ def grouped_query(query: Query, groups: Groups) -> Query:
         sensitivity=_moved(query, 2 if groups.names_of else groups.count),
         preparation=None,
         prepared_steps=None,
+        keeps_missing=False,
     )
 
 

@@ -74,7 +74,8 @@ class Query:
     What makes the sum exact (docs/proofs/exact-sums.md): `bound` is the largest magnitude of an entry of a contribution, and
     every entry is a multiple of `grid`, a power of two. With a grid, `block_sum` is used, on so few rows at a time that
     float64 cannot round; without one the engine cuts the contributions of `rows` to a grid of its own. `columns` names what
-    a block holds, in that order; none means every declared column.
+    a block holds, in that order; none means every declared column. A row with a missing cell in one of them that its policy
+    drops contributes nothing; with `keeps_missing` it contributes like others, its missing cells being NaN: rows are counted.
 
     With a `preparation`, `prepared_steps(preparation.rows(block))` is the same sum, faster where work is shared or kept: whole
     steps of the grid as int64, of one run of rows after the other. A run is so short that nothing rounds and 64 bits hold it.
@@ -91,8 +92,12 @@ class Query:
     bound: float | None = None
     preparation: Preparation | None = None
     prepared_steps: Callable[[Block], Steps] | None = None
+    keeps_missing: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.keeps_missing, bool):
+            where = f"Query({self.name})"
+            raise InvalidValueError(field="keeps_missing", found=self.keeps_missing, allowed="true or false", where=where)
         if self.grid is not None and self.bound is not None:
             rows_per_exact_sum(self.bound, self.grid)
         if (self.preparation, self.prepared_steps) == (None, None):

@@ -70,5 +70,5 @@ class DeclaredSetting:
     def distances(self, query: Query) -> tuple[Distance, ...]:
         """By how much a neighbouring dataset can move the query's total."""
         self.schema.select(query.columns)
-        may_drop = self.schema.may_drop(query.columns)
+        may_drop = bool(self.schema.where) if query.keeps_missing else self.schema.may_drop(query.columns)
         return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)

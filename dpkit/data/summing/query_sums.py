@@ -73,9 +73,11 @@ class QuerySum:
         return ExactSum.of_integers(found, grid=self.grid) if sane.all() else None
 
     def own_columns(self, block: Block) -> Block:
-        """The columns of this query, without the rows that it drops; nobody may write into them."""
+        """The columns of this query, without the rows that it drops, if it drops any; nobody may write into them."""
         mine = block if self.places == tuple(range(block.shape[1])) else block[:, self.places]
-        if np.isnan(np.sum(mine)):  # the cheapest look for a NaN; the codes are too small to overflow
+        if not self.query.keeps_missing and np.isnan(
+            np.sum(mine)
+        ):  # the cheapest look for a NaN; the codes are too small to overflow
             mine = mine[~np.isnan(mine).any(axis=1)]
         mine = np.ascontiguousarray(mine).view()
         mine.flags.writeable = False

@@ -30,7 +30,7 @@ def draw_answers(
     totals = dpkit.BlockEngine(source).evaluate([query for query, _ in pairs])
     values = []
     for total, (_, mechanism) in zip(totals, pairs, strict=True):
-        whole = getattr(mechanism, "grid", None) == 1.0
+        whole = isinstance(mechanism, dpkit.OnGrid) and mechanism.grid == 1.0
         values.append(total.nearest().astype(np.int64) if whole else total.nearest())
     for _ in range(runs):
         found = [np.asarray(mechanism.release(value, rng)) for value, (_, mechanism) in zip(values, pairs, strict=True)]

@@ -60,16 +60,19 @@ def count(
     mechanism: dpkit.Choice,
     by: dpkit.Groups | None = None,
 ) -> AnyAlgorithm:
-    """How many rows have a value in a column, or in every column; in groups without a column, in those of the groups.
+    """How many rows there are; with a column, how many have a value there. In groups, rows that are in one.
 
     With a weight, how much those together count that have one, and a value in the column where one is named.
     """
     if weight is not None:
         return total_weight(setting, column=column, weight=weight, mechanism=mechanism, by=by)
-    declared: tuple[str, ...] = getattr(setting, "table_columns", setting.columns)  # what is derived may be NULL by design
-    every = declared if by is None else by.names if by.keys is None else (*by.names, by.keys.column)
-    columns = every if column is None else (known_column(setting, column),)
-    statistic = Count(query=counting.count_query(columns))
+    if column is not None:
+        query = counting.count_query((known_column(setting, column),))
+    elif by is None:
+        query = counting.rows_query(setting.columns[0])
+    else:
+        query = counting.count_query(by.names if by.keys is None else (*by.names, by.keys.column))
+    statistic = Count(query=query)
     if by is not None and by.keys is not None and column is None and not by.columns and holds_one_key(setting):
         return CountedKeys(setting=setting, keys=by.keys)
     return released(setting, statistic, mechanism, by, adds_up=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +42,11 @@ def count_query(columns: Sequence[str]) -> dpkit.Query:
         sensitivity=norms(one=(1.0, 1.0), replaced=(0.0, 0.0)),
         because=BECAUSE,
     )
+
+
+def rows_query(column: str) -> dpkit.Query:
+    """How many rows there are, with a value or without; one column of theirs is read."""
+    return replace(count_query((column,)), name="rows", keeps_missing=True)
 
 
 def histogram_query(column: str, edges: Sequence[float]) -> dpkit.Query:

@@ -123,7 +123,7 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
     return [
         statistic(
             "count",
-            "How many rows have a value, in a column or in all.",
+            "How many rows there are; with a column, how many have a value there.",
             count,
             _column(default=None),
             weight,

@@ -149,6 +149,27 @@ def test_few_quantiles_are_chosen_and_many_are_read_from_a_tree(asked, chosen):
     assert isinstance(algorithm.noise(1.0), dpkit.ExponentialQuantiles) is chosen
 
 
+@pytest.mark.parametrize("unit", [dpkit.PrivacyUnit(), dpkit.PrivacyUnit(column="c", at_most=4)])
+def test_a_count_without_a_column_counts_rows(unit):
+    table = {"x": np.array([1.0, np.nan, 3.0, np.nan]), "y": np.full(4, np.nan), "c": np.array(["a", "a", "b", "b"])}
+    known = setting(unit=unit)
+    assert run("count", table, known).estimate == pytest.approx(4.0, abs=1e-4)
+    assert run("count", table, known, column="x").estimate == pytest.approx(2.0, abs=1e-4)
+    assert run("count", table, known, column="y").estimate == pytest.approx(0.0, abs=1e-4)
+    none = dpkit.DeclaredSetting(schema=known.schema.extended(where="x is null"), unit=unit)
+    assert run("count", table, none).estimate == pytest.approx(2.0, abs=1e-4)
+    by_level = run("count", table, known, by=["c"])
+    assert [row[1] for row in by_level.rows] == pytest.approx([2.0, 2.0, 0.0], abs=1e-4)
+
+
+def test_the_number_of_rows_is_free_where_it_is_public_and_not_where_some_are_left_out():
+    known = setting(REPLACE_ONE, rows=2_000)
+    query = ALGORITHMS["count"].prepare(known).statistic.query
+    assert {distance.value for distance in known.distances(query)} == {0.0}
+    some = dpkit.DeclaredSetting(schema=known.schema.extended(where="x > 0"), neighbours=REPLACE_ONE)
+    assert {distance.value for distance in some.distances(query)} == {1.0}
+
+
 def test_a_column_of_whole_numbers_has_whole_quantiles():
     ages = dpkit.Number(name="age", lower=0, upper=100, whole=True)
     known = dpkit.DeclaredSetting(schema=dpkit.Schema(columns=(ages,)))
