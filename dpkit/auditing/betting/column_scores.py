@@ -10,19 +10,26 @@ import numpy as np
 from dpkit.auditing.betting.bets import Bet, OutputEvent
 from dpkit.auditing.betting.columns import Columns, Coordinates, Nearness, OutputForm, Spectrum, Summaries
 from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, Logistic, TreeRatio
+from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
+from dpkit.auditing.betting.profile import Point
 from dpkit.numerics.special import Array
 
 _MEMORY = 65_536
 """Pairs remembered; a longer past would cost time and change little."""
+_REPEATING = 4
+"""Entries whose values are counted one by one."""
 _FRESH = 0.6
 """The share of the past by which cuts of a learned column are chosen: its older scores came from an older column."""
 
 
-def columns_for(shape: tuple[int, ...], pair: tuple[object, object], outputs: Array) -> tuple[Columns, ...]:
-    """The columns that suit outputs of this shape (without the first axis)."""
+def columns_for(
+    shape: tuple[int, ...], pair: tuple[object, object], outputs: Array, points: Sequence[Point]
+) -> tuple[Columns, ...]:
+    """The columns that suit outputs of this shape (without the first axis), against a claim tested at these points."""
     chosen: list[Columns] = [Coordinates(shape), Nearness(pair, shape), CategoryRatio(), BinnedRatio(), Logistic(), TreeRatio()]
+    chosen += [Ties(pair, outputs), NarrowCells(points)]
     if int(np.prod(shape)) > 1:
-        chosen.append(Summaries())
+        chosen += [Summaries(), *(CategoryRatio(entry) for entry in range(min(int(np.prod(shape)), _REPEATING)))]
     if len(shape) == 2 and shape[0] == shape[1] > 1 and np.array_equal(outputs, np.swapaxes(outputs, 1, 2)):
         chosen.append(Spectrum(pair, shape))
     return tuple(chosen)

@@ -148,14 +148,12 @@ class CategoryRatio(LearnedRatio):
     def fit(self, first: Array, second: Array) -> None:
         n = first.shape[0]
         pooled = np.concatenate([first, second])
-        self._keys, places, inverse = np.unique(self._hashed(pooled), return_index=True, return_inverse=True)
-        if self._keys.size > 0.7 * 2 * n:  # nothing repeats: these are not categories
-            self._keys = self._keys[:0]
-            return
-        one = np.bincount(inverse[:n], minlength=self._keys.size)
-        two = np.bincount(inverse[n:], minlength=self._keys.size)
-        self._values = np.log((one + 0.5) / (two + 0.5))
-        self._outputs, self._counts = flat(pooled[places]), one + two
+        keys, places, inverse = np.unique(self._hashed(pooled), return_index=True, return_inverse=True)
+        one = np.bincount(inverse[:n], minlength=keys.size)
+        two = np.bincount(inverse[n:], minlength=keys.size)
+        again = one + two > 1  # what was seen once is no category: an atom among continuous noise repeats, and noise does not
+        self._keys, self._values = keys[again], np.log((one[again] + 0.5) / (two[again] + 0.5))
+        self._outputs, self._counts = flat(pooled)[places[again]], (one + two)[again]
 
     def log_ratio(self, outputs: Array) -> Array:
         """0 for what was not seen."""

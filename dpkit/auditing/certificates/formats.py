@@ -22,6 +22,18 @@ TITLES = {
 }
 
 
+LOOKED_FOR = {
+    "black box": (
+        "tails of entries, norms, spectra and learned ratios, values that repeat, ties with numbers of the datasets, narrow "
+        "intervals of an entry"
+    ),
+    "white box": "tails of the declared privacy loss",
+    "support": "outputs that the declared density excludes",
+    "floating point": "last bits of entries",
+}
+"""By falsifier, the events that it bets on."""
+
+
 def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
     """What a certificate says, by name: why, then how to check it. Bounds are rounded to their safe sides."""
     witness, power = one.witness, one.power
@@ -32,7 +44,7 @@ def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
         # through rarer events only larger violations are found, so the kind of event is named
         event = "" if one.power_event is None else f", through an event of probability {format_up(one.power_event, digits=2)}"
         smallest = "none" if power == math.inf else f"epsilon = {format_up(power, digits=4)} at that delta{event}"
-        found = f"smallest violation found with probability 0.95 (approximately): {smallest}"
+        found = f"smallest violation found with probability 0.95 (approximately): {smallest}. {looked_for(one)}"
     if one.fresh_log_e_value is not None:
         again = format_down(one.fresh_log_e_value, digits=4)
         counted = f"ln of the e-value of the fixed alternative on {one.bound_samples} fresh samples: {again}"
@@ -76,6 +88,13 @@ def _bound(one: AuditCertificate) -> str:
 def verdict_of(one: AuditCertificate) -> str:
     """The verdict, and whether a refutation was confirmed on fresh samples."""
     return "refuted by the process, not confirmed" if one.refuted and not one.confirmed else one.verdict
+
+
+def looked_for(one: AuditCertificate) -> str:
+    """What the power of a certificate is about: nothing else is excluded by it."""
+    kinds = "; ".join(LOOKED_FOR[name] for name in one.tried if name in LOOKED_FOR)
+    seen = kinds or "what its falsifiers see"
+    return f"Looked for, at these datasets alone: {seen}. Rarer events, and events of other kinds, are not excluded"
 
 
 def as_text(certificate: AuditCertificate) -> str:

@@ -24,4 +24,5 @@ class BlackBox(BettingProcess):
 
     def open(self, outputs: Array) -> Prequential:
         """All columns that suit the outputs."""
-        return Prequential(ColumnScores(columns_for(outputs.shape[1:], self._subject.pair, outputs)), self._subject.points)
+        columns = columns_for(outputs.shape[1:], self._subject.pair, outputs, self._subject.points)
+        return Prequential(ColumnScores(columns), self._subject.points)

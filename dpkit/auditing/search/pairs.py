@@ -123,7 +123,7 @@ class _Judge:
         rounder = Rounder()
         one, two = rounder(outputs[0]), rounder(outputs[1])
         half = one.shape[0] // 2
-        bank = ColumnScores(columns_for(one.shape[1:], pair, one))
+        bank = ColumnScores(columns_for(one.shape[1:], pair, one, self.subject.points))
         bank.take((one[:half], two[:half]), (bank.scores(one[:half]), bank.scores(two[:half])))
         learned, held = (bank.scores(one[:half]), bank.scores(two[:half])), (bank.scores(one[half:]), bank.scores(two[half:]))
         total = 0.0

@@ -37,6 +37,6 @@ def test_scores_are_as_the_past_made_them():
 
 
 def test_matrices_get_a_spectrum_and_numbers_no_summaries():
-    kinds = {type(one).__name__ for one in columns_for((2, 2), (np.zeros((2, 2)), np.eye(2)), np.zeros((3, 2, 2)))}
+    kinds = {type(one).__name__ for one in columns_for((2, 2), (np.zeros((2, 2)), np.eye(2)), np.zeros((3, 2, 2)), ())}
     assert {"Spectrum", "Summaries"} <= kinds
-    assert not {"Spectrum", "Summaries"} & {type(one).__name__ for one in columns_for((1,), (0.0, 1.0), np.zeros((3, 1)))}
+    assert not {"Spectrum", "Summaries"} & {type(one).__name__ for one in columns_for((1,), (0.0, 1.0), np.zeros((3, 1)), ())}

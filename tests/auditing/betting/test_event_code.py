@@ -42,7 +42,7 @@ def test_the_code_of_every_column_says_what_the_column_says(name):
     whole = bool((first == np.round(first)).all())
     form = OutputForm(shape, 0.0 if whole else rounder.grid)
     pair = (np.zeros(shape), np.full(shape, 0.25)) if name != "a vector" else ("no value", "none")
-    columns = [*columns_for(shape, pair, first), *([Differences(shape)] if len(shape) == 1 and shape[0] > 1 else [])]
+    columns = [*columns_for(shape, pair, first, (POINT,)), *([Differences(shape)] if len(shape) == 1 and shape[0] > 1 else [])]
     bank = ColumnScores(columns)
     bank.take((one, two), (bank.scores(one), bank.scores(two)))
     fresh = MADE[name](rng, 500)
@@ -74,7 +74,7 @@ def test_last_bits_are_events_too(name):
 
 
 def test_words_and_code_have_the_same_cut():
-    bank = ColumnScores(columns_for((1,), (0.0, 1.0), np.zeros((2, 1))))
+    bank = ColumnScores(columns_for((1,), (0.0, 1.0), np.zeros((2, 1)), (POINT,)))
     event = bank.event(Bet(column=0, upper=True, cut=1 / 3, forward=True, point=POINT, stake=0.1), OutputForm((1,), 2.0**-30))
     cut = event.code.rpartition(" ")[2]
     assert f"y >= {cut} " in event.words

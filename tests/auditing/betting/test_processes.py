@@ -22,7 +22,7 @@ def false_alarms(runs, process_class=Prequential, batches=25, size=8):
     alarms = 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        process = process_class(ColumnScores(columns_for((1,), (0.0, 1.0), np.zeros((1, 1)))[:2]), (HALF,))
+        process = process_class(ColumnScores(columns_for((1,), (0.0, 1.0), np.zeros((1, 1)), (HALF,))[:2]), (HALF,))
         for _ in range(batches):
             process.choose()
             path = process.step(response(0.0, size, rng), response(1.0, size, rng))
