@@ -75,6 +75,9 @@ def audit_group() -> None:
 @click.option("--delta", type=float, default=0.0, help="See --epsilon.")
 @click.option("--rho", type=float, help="Claim rho-zCDP.")
 @click.option("--mu", type=float, help="Claim mu-GDP.")
+@click.option("--family", type=click.Choice(["gaussian"]), help="Test (epsilon, delta) by the whole curve of this noise.")
+@click.option("--rate", type=float, default=1.0, help="With --family: each release is on a Poisson sample of this rate.")
+@click.option("--steps", type=int, default=1, help="With --family: how many releases there are.")
 @target_options
 @click.option("--pair", "pair_text", help='Two neighbouring datasets as JSON, such as "[0.0, 1.0]".')
 @click.option(
@@ -102,6 +105,9 @@ def run(
     delta: float,
     rho: float | None,
     mu: float | None,
+    family: str | None,
+    rate: float,
+    steps: int,
     pair_text: str | None,
     confidence: float,
     samples: int,
@@ -155,7 +161,7 @@ def run(
         with progress_bar(called, quiet=as_json) as bar:
             found = run_audit(
                 audited(target, command, http, jobs=jobs, timeout=timeout),  # type: ignore[arg-type]
-                _claim(epsilon, delta, rho, mu),
+                _claim(epsilon, delta, rho, mu) if family is None else _family_claim(epsilon, delta, rate, steps),
                 read_pair(pair_text, data, paths=command is not None),
                 confidence,
                 samples,
@@ -314,6 +320,14 @@ def _analysis(
         click.echo("\n".join([str(found), *(f"wrote {path}" for path in written)]))
     output.files(list(found.certificates))
     return 1 if found.refuted else 0
+
+
+def _family_claim(epsilon: float | None, delta: float, rate: float, steps: int) -> Loss:
+    from dpkit.auditing.noise_family import gaussian_claim
+
+    if epsilon is None or not delta:
+        raise click.UsageError("--family needs --epsilon and --delta: the pair that the noise is claimed to keep.")
+    return gaussian_claim(epsilon=epsilon, delta=delta, rate=rate, steps=steps)
 
 
 def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:

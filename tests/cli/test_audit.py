@@ -191,3 +191,11 @@ def test_certificates_are_signed_and_verified(run, tmp_path):
 @pytest.mark.parametrize("options", [("x:y", "--zoo"), ("--command", "a {data}", "--http", "http://x"), ()])
 def test_one_target_at_a_time(run, options):
     assert run(*options).exit_code == 2
+
+
+def test_a_pair_is_tested_by_the_curve_of_its_noise(run, tmp_path, monkeypatch):
+    (tmp_path / "half_the_noise.py").write_text("def fn(value, n, rng):\n    return value + rng.normal(scale=0.5, size=n)\n")
+    monkeypatch.chdir(tmp_path)
+    given = ("half_the_noise:fn", "--pair", "[0.0, 1.0]", "--samples", "4000", "--seed", "1", "--family", "gaussian")
+    assert run(*given, "--epsilon", "4.9", "--delta", "1e-6").exit_code == 1
+    assert run(*given, "--epsilon", "4.9").exit_code == 2
