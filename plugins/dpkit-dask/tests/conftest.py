@@ -19,9 +19,9 @@ ROWS = 6000
 SOURCE = dpkit.Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def cluster():
-    """Two worker processes; one that is killed is started again. They end with the tests of this folder: Dask idles dearly."""
+    """Two worker processes; one that is killed is started again. They end with the file: Dask idles dearly."""
     with PATIENT, started() as cluster:
         yield cluster
 
@@ -47,7 +47,7 @@ def started(tries=3):
         return started(tries - 1)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def address(cluster):
     """Its scheduler."""
     return cluster.scheduler_address
