@@ -20,6 +20,9 @@ from dpkit.auditing.canaries.draw_canaries import draw_canaries as draw_canaries
 from dpkit.auditing.certificates.certificate import AuditCertificate as AuditCertificate
 from dpkit.auditing.certificates.replay import confirm as confirm
 from dpkit.auditing.noise_family import gaussian_claim as gaussian_claim
+from dpkit.auditing.recording.primitives import Primitive as Primitive
+from dpkit.auditing.recording.record import Recording as Recording
+from dpkit.auditing.recording.record import record as record
 from dpkit.auditing.targets.one_release import one_release as one_release
 from dpkit.auditing.targets.programs import CommandTarget as CommandTarget
 from dpkit.auditing.targets.programs import HttpTarget as HttpTarget

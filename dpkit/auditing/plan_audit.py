@@ -258,6 +258,7 @@ def plan_audit(
 
 _KINDS = (
     ("function", ""),
+    ("primitive", "primitive "),
     ("command", "command: "),
     ("http", "service: "),
     ("zoo", "zoo:"),

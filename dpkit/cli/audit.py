@@ -14,7 +14,8 @@ import click
 
 from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
-from dpkit.cli.audit_target import audited, pair_options, read_pair, target_options
+from dpkit.cli.audit_record import record
+from dpkit.cli.audit_target import audited, claim_of, claim_options, pair_options, read_pair, target_options
 from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, progress_bar
@@ -22,7 +23,6 @@ from dpkit.cli.progress import audit_watch, progress_bar
 if TYPE_CHECKING:
     from dpkit.auditing.certificates.certificate import AuditCertificate
     from dpkit.hooks.manager import Installed
-    from dpkit.privacy.losses import Loss
 
 _SUBJECTS = 2
 """At how many typical parameters a mechanism of a plugin is audited."""
@@ -51,6 +51,7 @@ def audit_group() -> None:
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
     dpkit audit scores members.csv others.csv --epsilon 2    canaries of one training run
+    dpkit audit record module:function --epsilon 1 --pair "[[1], [1, 2]]"   what the same noisy answers do not explain
     dpkit audit replay certificate.json                      the same numbers again, from the seed
     dpkit audit confirm certificate.json                     the event again, on fresh draws
     dpkit audit keygen my.key                                a key, for --sign and `dpkit audit verify`
@@ -71,10 +72,7 @@ def audit_group() -> None:
     ),
 )
 @click.option("--at", help='The distance of neighbouring values, such as "l1(1.0)".')
-@click.option("--epsilon", type=float, help="Claim epsilon-DP, or (epsilon, delta)-DP with --delta.")
-@click.option("--delta", type=float, default=0.0, help="See --epsilon.")
-@click.option("--rho", type=float, help="Claim rho-zCDP.")
-@click.option("--mu", type=float, help="Claim mu-GDP.")
+@claim_options
 @click.option("--family", type=click.Choice(["gaussian"]), help="Test (epsilon, delta) by the whole curve of this noise.")
 @click.option("--rate", type=float, default=1.0, help="With --family: each release is on a Poisson sample of this rate.")
 @click.option("--steps", type=int, default=1, help="With --family: how many releases there are.")
@@ -161,7 +159,7 @@ def run(
         with progress_bar(called, quiet=as_json) as bar:
             found = run_audit(
                 audited(target, command, http, jobs=jobs, timeout=timeout),  # type: ignore[arg-type]
-                _claim(epsilon, delta, rho, mu) if family is None else _family_claim(epsilon, delta, rate, steps),
+                claim_of(epsilon, delta, rho, mu) if family is None else _family_claim(epsilon, delta, rate, steps),
                 read_pair(pair_text, data, paths=command is not None),
                 confidence,
                 samples,
@@ -211,7 +209,7 @@ def scores(
     """
     from dpkit.auditing.canaries.audit_scores import audit_scores
 
-    claim = _claim(epsilon, delta, None, mu)
+    claim = claim_of(epsilon, delta, None, mu)
     if claim is None:
         raise click.UsageError("Give the claim: --epsilon (and --delta), or --mu.")
     found = audit_scores(_scores(members), _scores(others), claim=claim, confidence=confidence, family=family)
@@ -330,17 +328,5 @@ def _family_claim(epsilon: float | None, delta: float, rate: float, steps: int) 
     return gaussian_claim(epsilon=epsilon, delta=delta, rate=rate, steps=steps)
 
 
-def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
-    from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
-
-    if sum(number is not None for number in (epsilon, rho, mu)) > 1:
-        raise click.UsageError("Give one of --epsilon, --rho and --mu.")
-    if epsilon is not None:
-        return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)
-    if rho is not None:
-        return ZCDP(rho=rho, delta=delta)
-    return None if mu is None else GDP(mu=mu)
-
-
-for _verb in VERBS:
+for _verb in (*VERBS, record):
     audit_group.add_command(_verb)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from dpkit.privacy.losses import Loss
 
 _OPTIONS = (
     click.option("--command", help='Audit a program instead: "./prog {data}", given the path of a dataset, {seed} a number.'),
@@ -21,6 +24,34 @@ _OPTIONS = (
     click.option("--tries", default=64, show_default=True, help="Pairs that a search draws."),
     click.option("--jobs", default=1, show_default=True, help="Processes that draw the outputs of a slow target."),
 )
+
+
+_CLAIMS = (
+    click.option("--epsilon", type=float, help="Claim epsilon-DP, or (epsilon, delta)-DP with --delta."),
+    click.option("--delta", type=float, default=0.0, help="See --epsilon."),
+    click.option("--rho", type=float, help="Claim rho-zCDP."),
+    click.option("--mu", type=float, help="Claim mu-GDP."),
+)
+
+
+def claim_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What is claimed."""
+    for option in reversed(_CLAIMS):
+        command = option(command)
+    return command
+
+
+def claim_of(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Loss | None:
+    """The loss that the options claim; None where they claim nothing."""
+    from dpkit.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
+
+    if sum(number is not None for number in (epsilon, rho, mu)) > 1:
+        raise click.UsageError("Give one of --epsilon, --rho and --mu.")
+    if epsilon is not None:
+        return ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)
+    if rho is not None:
+        return ZCDP(rho=rho, delta=delta)
+    return None if mu is None else GDP(mu=mu)
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -186,6 +187,8 @@ def _rerun(
         from dpkit.auditing.algorithms.transcripts import rerun_algorithm
 
         return rerun_algorithm(described, certificate, samples=samples, registry=registry)
+    if "recorded" in recipe:
+        return [_record_again(certificate, recipe, target, pair, loaded_from)]
     if certificate.hypothesis == "records":
         from dpkit.auditing.falsifiers.runs_and_ledgers import audit_file
 
@@ -223,6 +226,33 @@ def _rerun(
         neighbours=None if stated is None else _neighbours(stated),
         recipe={"function": loaded_from} if loaded_from is not None else described if whole else None,
     )  # fmt: skip
+
+
+def _record_again(
+    certificate: AuditCertificate,
+    recipe: Mapping[str, Any],
+    target: Sampler | Mechanism | None,
+    pair: tuple[object, object] | None,
+    loaded_from: str | None,
+) -> AuditCertificate:
+    """The same runs with the same answers; primitives of the caller's own are not in a recipe, and must be recorded anew."""
+    from dpkit.auditing.recording.record import record
+
+    if target is None:
+        target = _target(certificate, recipe.get("target"), default_registry())
+    stated, recorded = recipe.get("neighbours"), recipe["recorded"]
+    try:
+        runs, primitives = int(recorded["runs"]), [str(name) for name in recorded["primitives"]]
+    except (KeyError, TypeError, ValueError):
+        raise SerialisationError(reason="the recipe does not say what was recorded.") from None
+    program: Any = target
+    again = record(
+        program, certificate.claim if recipe.get("claim") == "whole" else certificate.claim.loss,
+        _pairs(recipe, certificate)[0] if pair is None else pair, primitives=primitives, runs=runs, rng=certificate.seed,
+        samples=certificate.budget, confidence=certificate.confidence, unit=recipe.get("unit"), name=recipe.get("label"),
+        neighbours=None if stated is None else _neighbours(stated),
+    ).certificate  # fmt: skip
+    return again if loaded_from is None else replace(again, target=loaded_from, digest="")
 
 
 def _neighbours(text: object) -> Neighbours:

@@ -15,7 +15,7 @@ _BUCKETS = 8
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
-class OneRelease:
+class ReleasePerCall:
     """`fn(data)` or `fn(data, rng)`, called once for every output; a table that it returns is summed up in numbers.
 
     Whatever it draws from: where it takes no generator, `replay` cannot give it the same numbers, and `confirm` can confirm it.
@@ -40,18 +40,18 @@ class OneRelease:
         return table_numbers(found) if _is_table(found) else found
 
 
-def one_release(fn: Callable[..., object]) -> OneRelease:
+def one_release(fn: Callable[..., object]) -> ReleasePerCall:
     """A function of one release, `fn(data)` or `fn(data, rng)`, as a target of `dpkit.audit`."""
     if not callable(fn) or _takes(fn) not in (1, 2):
         allowed = "a function fn(data) or fn(data, rng)"
         raise InvalidValueError(field="target", found=getattr(fn, "__name__", fn), allowed=allowed, where="audit")
-    return OneRelease(fn)
+    return ReleasePerCall(fn)
 
 
 def as_sampler(fn: object) -> object:
     """The function as it is where it takes (dataset, n, rng), as one release where it takes one or two arguments."""
     if callable(fn) and not isinstance(fn, type) and not hasattr(fn, "release_many") and _takes(fn) in (1, 2):
-        return OneRelease(fn)
+        return ReleasePerCall(fn)
     return fn
 
 

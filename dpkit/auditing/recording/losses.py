@@ -1,0 +1,135 @@
+"""What one call of a primitive loses between the values of two runs, if the primitive is what it says."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from dpkit.auditing.recording.tape import Call
+from dpkit.mechanisms.gaussian import GaussianEvent
+from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
+
+_TINY = 1e-9
+
+
+def distances(one: object, two: object) -> tuple[float, float, float]:
+    """L1, L2 and largest distance of two values; infinite where their shapes or kinds differ, or where one alone is NaN."""
+    try:
+        first, second = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
+    except (TypeError, ValueError):
+        same = one is two or bool(np.all(np.asarray(one == two)))
+        return (0.0, 0.0, 0.0) if same else (math.inf, math.inf, math.inf)
+    if first.shape != second.shape:
+        return math.inf, math.inf, math.inf
+    with np.errstate(invalid="ignore"):
+        gap = np.where((first == second) | (np.isnan(first) & np.isnan(second)), 0.0, np.abs(first - second))
+    gap = np.where(np.isnan(gap), math.inf, gap)
+    if gap.size == 0:
+        return 0.0, 0.0, 0.0
+    return float(gap.sum()), float(np.sqrt((gap * gap).sum())) if np.isfinite(gap).all() else math.inf, float(gap.max())
+
+
+def noise_parts(call: Call) -> list[tuple[object, object, float]]:
+    """By part of a draw, the value of either run that it was added to, and the factor of the noise; None where it was not."""
+    first = call.value if isinstance(call.value, dict) else {}
+    second = call.other_value if isinstance(call.other_value, dict) else {}
+    found = []
+    for key in {**first, **second}:
+        one, factor = first.get(key, (None, 1.0))
+        two, other = second.get(key, (None, factor))
+        found.append((one, two, min(abs(factor), abs(other))))
+    return found
+
+
+def moved(call: Call) -> float:
+    """How far the inputs of a call are apart, by the largest entry."""
+    if call.family in ("laplace", "gaussian", "gumbel"):
+        return max((distances(one, two)[2] for one, two, _ in noise_parts(call)), default=0.0)
+    return distances(call.value, call.other_value)[2] if call.family != "coins" else 0.0
+
+
+def loss_of(call: Call) -> list[Event] | None:
+    """What the answer tells about which run it was: events that dpkit prices; None where that has no limit."""
+    if call.family == "choice":
+        first, second = np.asarray(call.value, dtype=np.float64), np.asarray(call.other_value, dtype=np.float64)
+        if first.shape != second.shape or bool(((first > 0) != (second > 0)).any()):
+            return None
+        both = first > 0
+        worst = float(np.max(np.abs(np.log(first[both] / second[both])))) if both.any() else 0.0
+        return [PureEvent(epsilon=worst)] if worst > _TINY else []
+    if call.family == "coins":
+        return []
+    if call.family == "priced":
+        return _declared(call)
+    events: list[Event] = []
+    scale = _number(call.parameters.get("scale"), 1.0)
+    for one, two, factor in noise_parts(call) if isinstance(call.value, dict) else [(call.value, call.other_value, 1.0)]:
+        l1, l2, largest = distances(one, two)
+        spread = scale * factor
+        if l1 <= _TINY:
+            continue
+        if not math.isfinite(l1) or spread <= 0.0:
+            return None
+        elif call.family == "laplace":
+            events.append(LaplaceEvent(ratio=l1 / spread))
+        elif call.family == "gaussian":
+            events.append(GaussianEvent(ratio=l2 / spread))
+        else:
+            events.append(PureEvent(epsilon=2.0 * largest / spread))
+    return events
+
+
+def _declared(call: Call) -> list[Event] | None:
+    """By its own map where it has one, else in proportion to the declared sensitivity."""
+    l1, _, _ = distances(call.value, call.other_value)
+    if call.price is not None:
+        if _alike(call.value, call.other_value):
+            return []
+        return _event_of(call.price(call.value, call.other_value), repr(call.parameters))
+    if l1 <= _TINY:
+        return []
+    epsilon, sensitivity = _number(call.parameters.get("epsilon"), 0.0), call.parameters.get("sensitivity")
+    share = l1 / _number(sensitivity, 1.0) if sensitivity else 1.0
+    delta = _number(call.parameters.get("delta"), 0.0)
+    if not math.isfinite(l1) and sensitivity:
+        return None
+    cost = epsilon * (share if math.isfinite(share) else 1.0)
+    if delta:
+        return [ApproxEvent(epsilon=cost, delta=delta)]
+    return [PureEvent(epsilon=cost)] if cost > 0.0 else []
+
+
+def _event_of(price: Any, said: str) -> list[Event] | None:
+    if not np.all(np.isfinite(np.asarray(price, dtype=np.float64))):
+        return None
+    if isinstance(price, tuple):
+        return [ApproxEvent(epsilon=float(price[0]), delta=float(price[1]))]
+    number = float(price)
+    if number <= _TINY:
+        return []
+    return [ZCDPEvent(rho=number)] if "ZeroConcentrated" in said else [PureEvent(epsilon=number)]
+
+
+def opendp_distance(measurement: Any, one: object, two: object) -> Any:
+    """The distance of two inputs by the metric of a measurement: rows, or an absolute distance."""
+    metric = str(measurement.input_metric)
+    if "Symmetric" in metric or "InsertDelete" in metric or "ChangeOne" in metric or "Hamming" in metric:
+        first, second = (Counter(repr(row) for row in value) for value in (one, two))  # type: ignore[attr-defined]
+        rows = sum((first - second).values()) + sum((second - first).values())
+        return rows if "ChangeOne" not in metric and "Hamming" not in metric else -(-rows // 2)
+    l1, l2, largest = distances(one, two)
+    found = l2 if "L2" in metric else largest if "LInf" in metric else l1
+    whole = all(np.asarray(value).dtype.kind in "iu" for value in (one, two))
+    return int(found) if whole and math.isfinite(found) else found
+
+
+def _alike(one: object, two: object) -> bool:
+    return repr(one) == repr(two) or distances(one, two)[0] == 0.0
+
+
+def _number(value: object, default: float) -> float:
+    return float(value) if isinstance(value, int | float | np.number) else default

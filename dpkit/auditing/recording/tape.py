@@ -1,0 +1,90 @@
+"""The tape: what a run asked its primitives and what they answered; and a second run that is given the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Family = Literal["laplace", "gaussian", "gumbel", "choice", "priced", "coins"]
+"""How a call loses privacy: additive noise, a choice by probabilities, a declared price, or coins, which hold no data."""
+
+
+class Diverged(BaseException):
+    """The second run asked something else than the first: there is no answer to give. It is caught by the recorder alone."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a primitive: its name, public parameters (a scale, a sensitivity), the inputs of both runs, the answer."""
+
+    name: str
+    family: Family
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    value: object = None
+    answer: object = None
+    other_value: object = None
+    other_parameters: Mapping[str, object] | None = None
+    price: Callable[[object, object], object] | None = None
+    """The declared loss of an answer to the first value against the second."""
+    again: Callable[[Any], Any] | None = None
+    """Draws another answer to a value."""
+    used: int = 0
+    other_used: int = 0
+    escaped: bool = False
+    """The draw became a plain number that the recorder cannot follow."""
+
+
+class Tape:
+    """Calls in order. While `replaying`, each call is answered as the first run was, and what it asks is kept beside it."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.replaying = False
+        self.depth = 0
+        self._place = 0
+
+    def rewind(self) -> None:
+        """From now on, answer as before."""
+        self.replaying, self._place, self.depth = True, 0, 0
+
+    def ask(self, call: Call, draw: Callable[[], object]) -> Call:
+        """The call with its answer: drawn in the first run, the same in the second, which must ask the same primitive."""
+        if not self.replaying:
+            call.answer = self._inside(draw)
+            self.calls.append(call)
+            return call
+        if self._place >= len(self.calls):
+            raise Diverged(
+                f"after the same {self._place} answers the second run asks {call.name}, and the first asked nothing more"
+            )
+        first = self.calls[self._place]
+        if (first.name, first.family) != (call.name, call.family):
+            raise Diverged(
+                f"after the same {self._place} answers the second run asks {call.name}, and the first asked {first.name}"
+            )
+        self._place += 1
+        first.other_value, first.other_parameters = call.value, call.parameters
+        return first
+
+    def _inside(self, draw: Callable[[], object]) -> object:
+        """What a primitive draws itself is its own affair, and is not on the tape."""
+        self.depth += 1
+        try:
+            return draw()
+        finally:
+            self.depth -= 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether a primitive is at work."""
+        return self.depth > 0
+
+    @property
+    def unasked(self) -> list[Call]:
+        """What the first run asked and the second did not."""
+        return self.calls[self._place :]
