@@ -23,6 +23,7 @@ from dpkit.cli.progress import audit_watch, progress_bar
 if TYPE_CHECKING:
     from dpkit.auditing.certificates.certificate import AuditCertificate
     from dpkit.hooks.manager import Installed
+    from dpkit.privacy.losses import Loss
 
 _SUBJECTS = 2
 """At how many typical parameters a mechanism of a plugin is audited."""
