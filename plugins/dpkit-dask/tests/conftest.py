@@ -22,11 +22,11 @@ SOURCE = dpkit.Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes; one that is killed is started again. They end with the file: Dask idles dearly."""
-    with PATIENT, started() as cluster:
+    with dask.config.set(PATIENT), started() as cluster:
         yield cluster
 
 
-PATIENT = dask.config.set({"distributed.comm.timeouts.connect": "5m", "distributed.comm.timeouts.tcp": "5m"})
+PATIENT = {"distributed.comm.timeouts.connect": "5m", "distributed.comm.timeouts.tcp": "5m"}
 """On a busy machine processes start late, which is no fault of theirs."""
 
 
