@@ -36,6 +36,7 @@ from dpkit.mechanisms import (
     laplace,
     noisy_max,
     random_allocation,
+    random_search,
     randomized_response,
     sampled_batches,
     subsampled_gaussian,
@@ -63,7 +64,7 @@ def dpkit_mechanisms() -> Sequence[MechanismFactory]:
 @hookimpl
 def dpkit_loss_rules() -> Sequence[LossRule]:
     """The rules of the core's leaves and of the built-in mechanisms."""
-    noises = (laplace, gaussian, discrete, exponential, noisy_max, above_threshold, randomized_response)
+    noises = (laplace, gaussian, discrete, exponential, noisy_max, above_threshold, random_search, randomized_response)
     families = (*noises, subsampled_gaussian, sampled_batches, random_allocation)
     return (*CORE_RULES, *(rule for family in families for rule in family.RULES))
 

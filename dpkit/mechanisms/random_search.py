@@ -15,23 +15,24 @@ import numpy.typing as npt
 
 from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.exponential import FloatArray, checked_scores
-from dpkit.mechanisms.gaussian import Gaussian
-from dpkit.mechanisms.laplace import Laplace
+from dpkit.mechanisms.gaussian import Gaussian, GaussianEvent
+from dpkit.mechanisms.laplace import Laplace, LaplaceEvent, LaplacePair
 from dpkit.numerics.noise.noise_inputs import checked_scale
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.noise.repetition_counts import repetition_counts
 from dpkit.privacy.checks import one_of
-from dpkit.privacy.claims import Citation, Claim
+from dpkit.privacy.claims import Claim, LossRule, rule
 from dpkit.privacy.events import PureEvent, RepeatAndSelect
 from dpkit.privacy.gaussian_dp import GaussianPair
 from dpkit.privacy.loss_pairs import LossPair
-from dpkit.privacy.losses import GDP, Loss
+from dpkit.privacy.loss_table import EnvelopePair
+from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.privacy.repeat_and_select import select_pair, select_pure, stopping_rate
 
 Noise = Literal["laplace", "gaussian"]
 _NOISES: tuple[str, ...] = get_args(Noise)
-_PROOF = Citation(key="dpkit", locator="docs/proofs/private-tuning.md")
+_POINTS = 400
 
 
 def repetitions(*, mean: float, shape: float = 1.0, rng: np.random.Generator | None = None) -> int:
@@ -47,6 +48,41 @@ def _counts(mean: float, shape: float, n: int, rng: np.random.Generator) -> npt.
     if math.isinf(shape):
         return repetition_counts(mean, shape, n, rng)
     return repetition_counts(stopping_rate(mean, shape), shape, n, rng) if mean > 1.0 else np.ones(n, dtype=np.int64)
+
+
+def _selected_pure(event: RepeatAndSelect) -> PureDP | None:
+    """Of Laplace noise."""
+    return select_pure(event, event.event.ratio) if isinstance(event.event, LaplaceEvent) else None
+
+
+def _selected_pair(event: RepeatAndSelect) -> EnvelopePair | None:
+    """Of Laplace or Gaussian noise, from points of the profile of one run."""
+    if not isinstance(event.event, LaplaceEvent | GaussianEvent) or event.event.ratio == 0.0:
+        return None
+    gaussian = isinstance(event.event, GaussianEvent)
+    pair: LossPair = GaussianPair(mu=event.event.ratio) if gaussian else LaplacePair(ratio=event.event.ratio)
+    direction = pair.forward()
+    epsilons = np.linspace(0.0, min(direction.top(), direction.reach(1e-18)[1]), _POINTS)
+    value, error = direction.profile(epsilons)
+    return select_pair(event, tuple(epsilons.tolist()), tuple(np.minimum(value + error, 1.0).tolist()))
+
+
+RULES: tuple[LossRule, ...] = (
+    rule(
+        "best-of-laplace-pure",
+        RepeatAndSelect,
+        PureDP,
+        ("dpkit", "docs/proofs/private-tuning.md, theorem 3"),
+        _selected_pure,
+    ),
+    rule(
+        "best-of-runs-pair",
+        RepeatAndSelect,
+        EnvelopePair,
+        ("dpkit", "docs/proofs/private-tuning.md, theorem 2"),
+        _selected_pair,
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,20 +142,8 @@ class RandomSearch:
         return stamped(found, source, value=value)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """What docs/proofs/private-tuning.md says of it: a pure loss of Laplace noise, a pair of either."""
-        event = self.event(at)
-        losses: list[Loss | None] = []
-        for claim in mechanism_base.claims_of(event.event, self._noise().rules, neighbours=neighbours):
-            pair = GaussianPair(mu=claim.loss.mu) if isinstance(claim.loss, GDP) else claim.loss
-            if isinstance(pair, LossPair):
-                losses.append(_selected_pair(event, pair))
-        if self.noise == "laplace":
-            losses.append(select_pure(event, event.event.ratio))  # type: ignore[attr-defined]
-        return tuple(
-            Claim(loss=loss, neighbours=neighbours, because=_PROOF, assuming=mechanism_base.ASSUMING)
-            for loss in losses
-            if loss is not None
-        )
+        """What the rules say of it."""
+        return mechanism_base.claims_of(self.event(at=at), RULES, neighbours=neighbours)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> FloatArray:
         """ln density of the unrounded score at each place: p f'(u), u being how likely a run is not better."""
@@ -153,12 +177,3 @@ class RandomSearch:
             return np.asarray(ndtr(-z), dtype=np.float64)
         tail = 0.5 * np.exp(-np.abs(z))
         return np.asarray(np.where(z > 0.0, tail, 1.0 - tail), dtype=np.float64)
-
-
-def _selected_pair(event: RepeatAndSelect, pair: LossPair) -> Loss | None:
-    """The pair of a selection, from points of the profile of one run."""
-    direction = pair.forward()
-    top = min(direction.top(), direction.reach(1e-18)[1])
-    epsilons = np.linspace(0.0, top, 400)
-    value, error = direction.profile(epsilons)
-    return select_pair(event, tuple(epsilons.tolist()), tuple(np.minimum(value + error, 1.0).tolist()))

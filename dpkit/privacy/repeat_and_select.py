@@ -135,9 +135,10 @@ def select_pair(event: RepeatAndSelect, epsilons: tuple[float, ...], deltas: tup
     if not np.any(useful):
         return None
     # at 0 nothing is known beyond 1, which the envelope makes the best of
-    places = np.concatenate(([0.0], np.nextafter(logs[useful], math.inf)))
-    values = np.concatenate(([1.0], reached[useful]))
-    return EnvelopePair(epsilons=tuple(places.tolist()), deltas=tuple(values.tolist()))
+    points = {0.0: 1.0}
+    for place, value in zip(np.nextafter(logs[useful], math.inf).tolist(), reached[useful].tolist(), strict=True):
+        points[place] = min(value, points.get(place, 1.0))
+    return EnvelopePair(epsilons=tuple(sorted(points)), deltas=tuple(points[place] for place in sorted(points)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
