@@ -27,9 +27,21 @@ from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
 from dpkit.numerics.rounding import outward, round_down, round_up, sqrt_up
 from dpkit.pricing.event_text import ratio_of
-from dpkit.privacy.events import ApproxEvent, Compose, Event, PureEvent, Repeat, Subsample, ZCDPEvent
+from dpkit.privacy.events import (
+    ApproxEvent,
+    Compose,
+    Event,
+    FixedBatch,
+    PureEvent,
+    Repeat,
+    RepeatAndSelect,
+    Subsample,
+    ZCDPEvent,
+    under_add_remove,
+)
 
 ORIGIN = "dp-accounting"
+STATED = "A loss that is stated as such holds under the relation that is asked about."
 _DEEPEST = 200
 
 
@@ -122,25 +134,38 @@ def _mixture(source: object, inner: Inner, assumed: set[str]) -> Event:
 def _zcdp(source: object, inner: Inner, assumed: set[str]) -> Event:
     if _field(source, "xi"):
         raise not_readable("ZCDpEvent", _field(source, "xi"), "xi = 0: no event here has a constant in its curve")
+    assumed.add(STATED)
     return ZCDPEvent(rho=_field(source, "rho"))
 
 
 def _batch(source: object, inner: Inner, assumed: set[str]) -> Event:
-    import dpkit
-
-    kind = getattr(dpkit, "FixedBatch", None)
-    if kind is None:
-        raise not_readable("SampledWithoutReplacementDpEvent", "a fixed batch", "a Poisson sample")
     size, population = _field(source, "sample_size"), _field(source, "source_dataset_size")
     # such batches are priced under replace-one alone, where a record moves the sum by twice its norm
-    event: Event = kind(size=size, population=population, event=of_replaced_records(inner(_field(source, "event"))))
+    event = FixedBatch(size=size, population=population, event=of_replaced_records(inner(_field(source, "event"))))
     assumed.add(REPLACED)
     assumed.add("Each batch is drawn without replacement, independently of the others, and in secret.")
     return event
 
 
+def _cut_sample(source: object, inner: Inner, assumed: set[str]) -> Event:
+    """A Poisson sample that is cut at random to the largest batch."""
+    assumed.add(POISSON)
+    assumed.add("A sample that is too large is cut at random and in secret; the data has at most the stated number of records.")
+    noise = GaussianEvent(ratio=ratio_of(_field(source, "noise_multiplier")))
+    rate, most = _field(source, "sampling_probability"), _field(source, "truncated_batch_size")
+    return Subsample(rate=rate, event=noise, at_most=most, population=_field(source, "dataset_size"))
+
+
+def _selected(source: object, inner: Inner, assumed: set[str]) -> Event:
+    """The best of a random number of runs."""
+    assumed.add("How often it was repeated is secret, and the best output alone was given, chosen by the outputs themselves.")
+    mean, shape = float(_field(source, "mean")), float(_field(source, "shape"))
+    return RepeatAndSelect(event=inner(_field(source, "event")), mean=mean, shape=shape)
+
+
 def _approximate(source: object, inner: Inner, assumed: set[str]) -> Event:
     epsilon, delta = _field(source, "epsilon"), _field(source, "delta")
+    assumed.add(STATED)
     return ApproxEvent(epsilon=epsilon, delta=delta) if delta else PureEvent(epsilon=epsilon)
 
 
@@ -158,14 +183,14 @@ _READERS: Mapping[str, Reader] = {
     "SampledWithoutReplacementDpEvent": _batch,
     "SingleEpochTreeAggregationDpEvent": _tree,
     "MixtureOfGaussiansDpEvent": _mixture,
+    "TruncatedSubsampledGaussianDpEvent": _cut_sample,
+    "RepeatAndSelectDpEvent": _selected,
 }
 
 _REFUSED = {
     "NonPrivateDpEvent": "a private event: this one has no guarantee at all",
     "UnsupportedDpEvent": "an event that says what happened",
     "SampledWithReplacementDpEvent": "a Poisson sample: no theorem here covers a record that is drawn several times",
-    "TruncatedSubsampledGaussianDpEvent": "a Poisson sample that is not cut: here no theorem covers one that is",
-    "RepeatAndSelectDpEvent": "an event that is not selected among repetitions: no rule here covers it",
 }
 
 
@@ -185,6 +210,19 @@ def _of_norms(event: Event) -> Event:
     return GaussianEvent(ratio=0.5 * event.ratio)
 
 
+def _written_cut(event: Subsample, kinds: Any) -> Any:
+    """A Poisson sample that is cut, as the one DpEvent that says so; written without the cut it would cost less."""
+    inner, kind = under_add_remove(event.event), getattr(kinds, "TruncatedSubsampledGaussianDpEvent", None)
+    if kind is None or not isinstance(inner, GaussianEvent) or inner.ratio == 0.0:
+        raise not_readable(ORIGIN, "a Poisson sample that is cut", "Gaussian noise in it, or one that is not cut")
+    return kind(
+        dataset_size=event.population,
+        sampling_probability=event.rate,
+        truncated_batch_size=event.at_most,
+        noise_multiplier=round_down(1 / Fraction(inner.ratio)),
+    )
+
+
 def _written(event: Event, kinds: Any, depth: int) -> Any:
     if depth > _DEEPEST:
         raise not_readable(ORIGIN, "deep nesting", f"at most {_DEEPEST} events in each other")
@@ -196,9 +234,11 @@ def _written(event: Event, kinds: Any, depth: int) -> Any:
         case Compose(events=inners):
             return kinds.ComposedDpEvent(events=[_written(inner, kinds, depth + 1) for inner in inners])
         case Subsample(at_most=int()):
-            raise not_readable(ORIGIN, "a Poisson sample that is cut", "one that is not: a cut one costs more")
+            return _written_cut(event, kinds)
         case Subsample(rate=rate, event=inner):
             return kinds.PoissonSampledDpEvent(sampling_probability=rate, event=_written(inner, kinds, depth + 1))
+        case RepeatAndSelect(event=inner, mean=mean, shape=shape) if shape >= 0.0:
+            return kinds.RepeatAndSelectDpEvent(event=_written(inner, kinds, depth + 1), mean=mean, shape=shape)
         case GaussianEvent(ratio=ratio) | LaplaceEvent(ratio=ratio) if ratio == 0.0:
             return kinds.NoOpDpEvent()
         case GaussianEvent() if event.under_add_remove() != event:
@@ -218,10 +258,9 @@ def _written(event: Event, kinds: Any, depth: int) -> Any:
         case RandomizedResponseEvent(epsilon=epsilon, categories=k):
             p = k / (k - 1.0 + math.exp(min(epsilon, 700.0))) * (1.0 - 1e-15)
             return kinds.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k)
-        case _ if type(event).__name__ == "FixedBatch":
-            inner = _written(_of_norms(_field(event, "event")), kinds, depth + 1)
-            sizes = {"source_dataset_size": _field(event, "population"), "sample_size": _field(event, "size")}
-            return kinds.SampledWithoutReplacementDpEvent(**sizes, event=inner)
+        case FixedBatch(size=size, population=population, event=inner):
+            noise = _written(_of_norms(inner), kinds, depth + 1)
+            return kinds.SampledWithoutReplacementDpEvent(source_dataset_size=population, sample_size=size, event=noise)
         case _:
             allowed = "Gaussian, Laplace, discrete Laplace, pure and zCDP events, samples and compositions of them"
             raise not_readable(ORIGIN, type(event).__name__, allowed)

@@ -8,7 +8,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
-from dpkit.privacy.events import Compose, Event, Repeat, Subsample
+from dpkit.privacy.events import Compose, Event, Repeat, RepeatAndSelect, Subsample
 
 CLIPPED = "Each record moves the sum by at most the clipping norm, which the noise multiplier is relative to."
 FRESH = "The noise is fresh in every step, and exact: what floats leak is not counted."
@@ -35,7 +35,7 @@ def of_replaced_records(event: Event, *, sampled: bool = False) -> Event:
     In a Poisson sample a record's absence counts, too: it is the clipping norm away.
     """
     match event:
-        case Repeat() | Subsample():
+        case Repeat() | Subsample() | RepeatAndSelect():
             inner = of_replaced_records(event.event, sampled=sampled or isinstance(event, Subsample))
             return replace(event, event=inner)
         case Compose():
@@ -51,7 +51,7 @@ def of_replaced_records(event: Event, *, sampled: bool = False) -> Event:
 def of_norms(event: Event) -> Event:
     """Gaussian steps with the distances of replaced records, by the norm of one record again."""
     match event:
-        case Repeat() | Subsample():
+        case Repeat() | Subsample() | RepeatAndSelect():
             return replace(event, event=of_norms(event.event))
         case Compose():
             return replace(event, events=tuple(map(of_norms, event.events)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -84,8 +85,12 @@ def read_jax_privacy(source: object, *, steps: int | None = None) -> ForeignRun:
     parts = []
     for first, after in zip(changes, [*changes[1:], total], strict=True):
         noise, rate = _at(noises, first), _at(batches, first)
-        parts.append(training_event(noise, rate, -(-(after - first) // bands)))
+        parts.append(told.cut(training_event(noise, rate, -(-(after - first) // bands)), bands))
     assumed = [CLIPPED, POISSON, FRESH, ALL_STEPS]
+    if told.truncated():
+        assumed.append(
+            "A sample that is too large is cut at random and in secret; `num_samples` is the most records there are."
+        )
     if bands > 1:
         assumed.append(f"Records are cut into {bands} fixed groups, one of which each step samples from (arXiv 2306.08153).")
     return ForeignRun(event=Compose(events=tuple(parts)), origin="jax_privacy", assumed=tuple(assumed))
@@ -103,12 +108,10 @@ class _Told:
 
     def __init__(self, source: object, steps: int | None) -> None:
         self._source, self._steps = source, steps
-        for name, only, why in (
-            ("truncated_batch_size", (None,), "no theorem here covers batches that are cut"),
-            ("examples_per_user", (None, 1), "price the privacy unit of one example, or bound what a user contributes"),
-        ):
-            if self.get((name,)) not in only:
-                raise not_readable("jax_privacy", f"{name} = {self.get((name,))}", why)
+        users = self.get(("examples_per_user",))
+        if users not in (None, 1):
+            why = "price the privacy unit of one example, or bound what a user contributes"
+            raise not_readable("jax_privacy", f"examples_per_user = {users}", why)
         method = getattr(self.get(("sampling_method",)), "name", self.get(("sampling_method",)))
         if method not in (None, "POISSON"):
             raise not_readable("jax_privacy", f"sampling_method {method}", "POISSON; a fixed batch is the event FixedBatch")
@@ -133,6 +136,23 @@ class _Told:
         if isinstance(found, bool) or not isinstance(found, numbers.Integral) or found < 1:
             raise not_readable("jax_privacy", found, "a number of bands of at least 1")
         return int(found)
+
+    def truncated(self) -> int | None:
+        found = self.get(("truncated_batch_size",))
+        if found is not None and (isinstance(found, bool) or not isinstance(found, numbers.Integral) or found < 1):
+            raise not_readable("jax_privacy", found, "a truncated batch size of at least 1, or none")
+        return None if found is None else int(found)
+
+    def cut(self, steps: Event, bands: int) -> Event:
+        """The steps with samples that are cut, where the run says so."""
+        most, size = self.truncated(), self.get(_SIZE)
+        if most is None or not isinstance(steps, Repeat):
+            return steps
+        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or bands > 1:
+            raise not_readable("jax_privacy", "truncated batches", "the number of samples beside them, and no bands")
+        # at a rate of 1, too, a record that comes takes the place of another one
+        step = steps.event if isinstance(steps.event, Subsample) else Subsample(rate=1.0, event=steps.event)
+        return replace(steps, event=replace(step, at_most=most, population=int(size)))
 
     def schedule(self, names: Sequence[str]) -> list[tuple[int, Any]]:
         found = self.get(names)

@@ -1,5 +1,6 @@
 """DpEvents are read as dp-accounting means them, written so that they cost no less, refused where no theorem covers them."""
 
+import dataclasses
 import json
 import math
 
@@ -15,10 +16,12 @@ import dpkit
 from dpkit import (
     Compose,
     DiscreteLaplaceEvent,
+    FixedBatch,
     GaussianEvent,
     LaplaceEvent,
     PureEvent,
     Repeat,
+    RepeatAndSelect,
     Subsample,
     ZCDPEvent,
     interchange,
@@ -125,9 +128,81 @@ def test_deep_nesting_is_refused_in_words():
 
 def test_what_dp_accounting_would_price_too_low_is_not_written():
     """A cut sample costs more than a Poisson one, and a record 11 from nothing more than two that are 1 apart."""
-    with pytest.raises(dpkit.InvalidValueError, match="costs more"):
-        write_dp_event(Subsample(rate=0.1, event=GaussianEvent(ratio=1.0), at_most=5, population=20))
+    with pytest.raises(dpkit.InvalidValueError, match="not cut"):
+        write_dp_event(Subsample(rate=0.1, event=LaplaceEvent(ratio=1.0), at_most=5, population=20))
     assert write_dp_event(GaussianEvent(ratio=1.0, absent=8.0)) == dp_event.GaussianDpEvent(0.125)
+
+
+NOISE = st.one_of(
+    st.builds(GaussianEvent, ratio=st.floats(0.05, 3.0)),
+    st.builds(LaplaceEvent, ratio=st.floats(0.05, 3.0)),
+    st.builds(DiscreteLaplaceEvent, ratio=st.floats(0.05, 3.0)),
+    st.builds(PureEvent, epsilon=st.floats(0.05, 3.0)),
+    st.builds(ZCDPEvent, rho=st.floats(0.05, 3.0)),
+    st.builds(
+        Subsample,
+        rate=st.floats(0.01, 0.5),
+        event=st.builds(GaussianEvent, ratio=st.floats(0.05, 3.0)),
+        at_most=st.just(40),
+        population=st.just(100),
+    ),
+    st.builds(
+        FixedBatch, size=st.integers(1, 9), population=st.just(100), event=st.builds(GaussianEvent, ratio=st.floats(0.05, 3.0))
+    ),
+)
+TREES = st.recursive(
+    NOISE,
+    lambda inner: st.one_of(
+        st.builds(Repeat, event=inner, times=st.integers(1, 20)),
+        st.builds(Compose, events=st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Subsample, rate=st.floats(0.01, 0.99), event=inner),
+        st.builds(RepeatAndSelect, event=inner, mean=st.floats(1.5, 50.0), shape=st.sampled_from([0.0, 0.5, 1.0, math.inf])),
+    ),
+    max_leaves=5,
+)
+
+
+def numbers_in(event):
+    """The shape of a tree, and its numbers in order: a pure loss is written as randomised response."""
+    if isinstance(event, PureEvent) or type(event).__name__ == "RandomizedResponseEvent":
+        return [("pure", event.epsilon)]
+    found = []
+    for part in dataclasses.fields(event):
+        value = getattr(event, part.name)
+        if part.name == "absent":
+            continue
+        if isinstance(value, tuple | dpkit.Event):
+            inner = value if isinstance(value, tuple) else (value,)
+            found += [(type(event).__name__, len(inner)), *(number for one in inner for number in numbers_in(one))]
+        else:
+            found.append((f"{type(event).__name__}.{part.name}", value))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(event=TREES)
+def test_every_tree_that_is_written_is_read_back_with_no_smaller_number(event):
+    written, again = numbers_in(event), numbers_in(read_dp_event(write_dp_event(event)).event)
+    assert [name for name, _ in written] == [name for name, _ in again]
+    for (name, before), (_, after) in zip(written, again, strict=True):
+        if before is None or isinstance(before, int) or name.split(".")[-1] in ("mean", "shape", "rate"):
+            assert after == before
+        else:
+            assert before <= after <= before * (1 + 1e-12) + 1e-14
+
+
+def test_selections_and_cut_samples_say_what_they_assume():
+    told = read_dp_event(dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(2.0), 10, 1.0))
+    assert told.event == RepeatAndSelect(event=GaussianEvent(ratio=0.5), mean=10.0, shape=1.0)
+    assert any("secret" in text for text in told.assumed)
+    cut = read_dp_event(dp_event.TruncatedSubsampledGaussianDpEvent(1000, 0.05, 90, 2.0))
+    assert cut.event == Subsample(rate=0.05, event=GaussianEvent(ratio=0.5), at_most=90, population=1000)
+    assert any("cut at random" in text for text in cut.assumed)
+    under = interchange.price(dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(2.0), 10, 1.0))
+    replaced = interchange.price(
+        dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(2.0), 10, 1.0), neighbours=dpkit.Neighbours.REPLACE_ONE
+    )
+    assert replaced.epsilon > 1.5 * under.epsilon  # a replaced record moves the sum twice as far
 
 
 def test_without_dp_accounting_reading_works_and_writing_names_the_extra(monkeypatch):

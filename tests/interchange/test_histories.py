@@ -96,6 +96,17 @@ def test_what_is_no_history_is_refused_in_words(source):
         interchange.read(source)
 
 
+@pytest.mark.parametrize("rate", [0.1, 1.0])
+def test_batches_that_are_cut_are_read_as_such(rate):
+    source = {"noise_multiplier": 2.0, "rate": rate, "steps": 9, "truncated_batch_size": 12, "num_samples": 100}
+    told = interchange.read(source)
+    cut = Subsample(rate=rate, event=GaussianEvent(ratio=0.5), at_most=12, population=100)
+    assert told.event == Compose(events=(Repeat(event=cut, times=9),))
+    assert any("cut at random" in text for text in told.assumed)
+    whole = interchange.price({**source, "truncated_batch_size": None}).epsilon
+    assert interchange.price(source).epsilon > whole  # a record that comes may take the place of another one
+
+
 def test_what_a_history_would_price_too_low_is_not_written():
     """A cut sample costs more than a Poisson one, and a record 4 from nothing more than two that are 1 apart."""
     with pytest.raises(dpkit.InvalidValueError, match="costs more"):
