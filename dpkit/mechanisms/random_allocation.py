@@ -7,13 +7,13 @@ P is the mean over i of N(m e_i, I), Q = N(0, I) in t dimensions; P/Q is the mea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
 
 from dpkit.mechanisms.allocation_law import AllocationLaw, Side, SumBounds
-from dpkit.mechanisms.gaussian import merged_gaussian
+from dpkit.mechanisms.gaussian import GaussianEvent, merged_gaussian
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import checked, positive, whole_number
@@ -21,6 +21,7 @@ from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import RandomAllocation
 from dpkit.privacy.gaussian_dp import gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
+from dpkit.privacy.loss_table import EnvelopePair, envelope_pair
 from dpkit.privacy.neighbours import Neighbours
 
 SMALLEST_RATIO, LARGEST_RATIO = 1e-4, 12.0
@@ -28,6 +29,15 @@ SMALLEST_RATIO, LARGEST_RATIO = 1e-4, 12.0
 
 _MARGIN = 3.0
 """How far below a tail, in logarithms, an estimate of it shall be."""
+
+_POINTS = 48
+"""Of the profile of one record that leaves or joins."""
+
+_SMALLEST_TAIL = 1e-14
+"""Beyond it, what a record that leaves or joins costs is not asked for."""
+
+_TOLD, _TOLD_REACH, _LARGEST_LOSS = 200, 36.0, 690.0
+"""Points of a step that is told, up to so many deviations of its loss, and to so large a loss."""
 
 MOST_STEPS = 10**9
 """With more, rounding errors a step would be all that is left."""
@@ -156,6 +166,36 @@ def _pair(event: RandomAllocation) -> LossPair | None:
     return AllocationPair(ratio=inner.ratio, steps=event.steps)
 
 
+def _replaced_pair(event: RandomAllocation) -> LossPair | None:
+    """Under replace-one, by way of the absent record; in the far tail as if the step were told."""
+    inner = merged_gaussian(event.event)
+    if inner is None or inner.absent is None or not inner.ratio:
+        return None
+    alone = _pair(replace(event, event=GaussianEvent(ratio=inner.absent)))
+    if not isinstance(alone, AllocationPair):
+        return None
+    return _by_way_of_absence(alone, min(inner.ratio, 2.0 * inner.absent))
+
+
+@lru_cache(maxsize=64)
+def _by_way_of_absence(alone: AllocationPair, ratio: float) -> EnvelopePair:
+    """Points of H(P||Q) <= H_a(P||R) + a H_b(R||Q) at the odds a b, R being the law without either record."""
+    (leaving, first), (joining, second) = (_upper_points(alone, leaving=leaving) for leaving in (False, True))
+    sums = (leaving[:, None] + joining[None, :]).ravel() * (1.0 + 8.0 * UNIT_ROUNDOFF)
+    bounds = (first[:, None] + np.exp(leaving)[:, None] * second[None, :]).ravel() * (1.0 + 16.0 * UNIT_ROUNDOFF)
+    told = np.linspace(0.0, min(_TOLD_REACH * ratio + 0.5 * ratio * ratio, _LARGEST_LOSS), _TOLD)
+    value, blur = gaussian_profile(ratio, told)
+    return envelope_pair(np.concatenate((told, sums)), np.concatenate((value + blur, bounds)))
+
+
+def _upper_points(alone: AllocationPair, *, leaving: bool) -> tuple[Array, Array]:
+    """Epsilons from 0 on, and bounds of one direction there."""
+    direction = _Allocated(ratio=alone.ratio, steps=alone.steps, leaving=leaving, edge=1)
+    epsilons = np.linspace(0.0, direction.reach(_SMALLEST_TAIL)[1], _POINTS)
+    value, error = direction.profile(epsilons)
+    return asfloat(epsilons), asfloat(np.minimum(value + error, 1.0))
+
+
 def _attained(event: RandomAllocation) -> bool:
     """By a record that contributes alike in every step."""
     return True
@@ -170,5 +210,13 @@ RULES: tuple[LossRule, ...] = (
         _pair,
         neighbours=(Neighbours.ADD_REMOVE,),
         attained=_attained,
+    ),
+    rule(
+        "allocated-gaussian-replaced-pair",
+        RandomAllocation,
+        LossPair,
+        ("dpkit", "docs/proofs/sampling.md, theorem 10: by way of the absent record"),
+        _replaced_pair,
+        neighbours=(Neighbours.REPLACE_ONE,),
     ),
 )

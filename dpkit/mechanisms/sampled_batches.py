@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from dpkit.mechanisms.gaussian import merged_gaussian
-from dpkit.mechanisms.replaced_records import ReplacedGaussianPair
+from dpkit.mechanisms.replaced_records import ReplacedGaussianCurve, ReplacedGaussianPair
 from dpkit.mechanisms.subsampled_gaussian import HOPELESS, SubsampledGaussianCurve, SubsampledGaussianPair
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, asfloat
@@ -22,7 +22,7 @@ from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import FixedBatch, Subsample
 from dpkit.privacy.gaussian_dp import GaussianPair
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
-from dpkit.privacy.losses import RenyiCurve
+from dpkit.privacy.losses import LinearCurve, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
 
 _BINOMIAL_MARGIN = 1.0 + 1e-9
@@ -197,6 +197,20 @@ def _replaced_pair(event: Subsample) -> LossPair | None:
     return EitherPair(weight=cut_share(event), usual=usual, seldom=_replaced(event.rate, 2.0 * inner.absent, inner.ratio))
 
 
+def _replaced_curve(event: Subsample) -> RenyiCurve | None:
+    inner = merged_gaussian(event.event)
+    if inner is None or inner.absent is None or not 0.0 < event.rate < 1.0:
+        return None
+    if inner.ratio == 0.0 or inner.absent == 0.0:
+        return LinearCurve(slope=0.0)
+    ratio = min(inner.ratio, 2.0 * inner.absent)
+    usual = ReplacedGaussianCurve(rate=event.rate, absent=inner.absent, ratio=ratio)
+    if event.at_most is None:
+        return usual
+    seldom = ReplacedGaussianCurve(rate=event.rate, absent=2.0 * inner.absent, ratio=ratio)
+    return EitherCurve(weight=cut_share(event), usual=usual, seldom=seldom)
+
+
 def _replaced(rate: float, absent: float, ratio: float) -> LossPair:
     ratio = min(ratio, 2.0 * absent)  # the triangle inequality
     if rate >= 1.0 or max(absent, ratio) > HOPELESS:
@@ -240,6 +254,14 @@ RULES: tuple[LossRule, ...] = (
         _replaced_pair,
         neighbours=_REPLACE,
         attained=_ball,
+    ),
+    rule(
+        "poisson-gaussian-replaced-renyi",
+        Subsample,
+        RenyiCurve,
+        ("Mir17", f"Proposition 11, by way of the absent record: {_PROOF}, theorem 9"),
+        _replaced_curve,
+        neighbours=_REPLACE,
     ),
     rule(
         "cut-sample-gaussian-pair",

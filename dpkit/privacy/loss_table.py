@@ -111,6 +111,17 @@ class EnvelopePair(LossPair):
         return min(1.0 - UNIT_ROUNDOFF, self.deltas[-1] * _INFLATED)
 
 
+def envelope_pair(epsilons: Array, deltas: Array) -> EnvelopePair:
+    """The pair of points in any order; those that another one makes idle are left out. At 0 delta is at most 1."""
+    order = np.lexsort((deltas, epsilons))
+    points = [(0.0, 1.0)]
+    for place in order.tolist():
+        epsilon, delta = float(epsilons[place]), float(deltas[place])
+        if delta < points[-1][1]:
+            points[-1 if epsilon == points[-1][0] else len(points) :] = [(epsilon, delta)]
+    return EnvelopePair(epsilons=tuple(one for one, _ in points), deltas=tuple(other for _, other in points))
+
+
 @lru_cache(maxsize=64)
 def _envelope(epsilons: tuple[float, ...], deltas: tuple[float, ...]) -> _TableDirection:
     """The law of that profile, without its mass at infinity.

@@ -16,7 +16,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF, outward
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import checked, instance_of
 from dpkit.privacy.events import RepeatAndSelect
-from dpkit.privacy.loss_table import EnvelopePair
+from dpkit.privacy.loss_table import EnvelopePair, envelope_pair
 from dpkit.privacy.losses import PureDP, RenyiCurve
 
 _LOWERED = 1.0 - 2.0**-40
@@ -134,11 +134,7 @@ def select_pair(event: RepeatAndSelect, epsilons: tuple[float, ...], deltas: tup
     useful = (logs >= 0.0) & (logs <= _LARGEST_EPSILON) & (reached < 1.0)
     if not np.any(useful):
         return None
-    # at 0 nothing is known beyond 1, which the envelope makes the best of
-    points = {0.0: 1.0}
-    for place, value in zip(np.nextafter(logs[useful], math.inf).tolist(), reached[useful].tolist(), strict=True):
-        points[place] = min(value, points.get(place, 1.0))
-    return EnvelopePair(epsilons=tuple(sorted(points)), deltas=tuple(points[place] for place in sorted(points)))
+    return envelope_pair(np.nextafter(logs[useful], math.inf), reached[useful])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import dpkit
 from dpkit import GaussianEvent, LaplaceEvent, Neighbours, NoIntervalError, RandomAllocation, Repeat, Subsample, account
 from dpkit.mechanisms.random_allocation import AllocationPair
 
@@ -119,3 +120,39 @@ def test_other_noises_and_replaced_records_are_priced_as_if_told() -> None:
     ball = GaussianEvent(ratio=2.0, absent=1.0)
     told = account(ball, "pld", Neighbours.REPLACE_ONE).epsilon(delta=1e-6)
     assert account(RandomAllocation(event=ball, steps=9), "pld", Neighbours.REPLACE_ONE).epsilon(delta=1e-6) <= told
+
+
+def replaced_delta(one, other, odds):
+    """H(P||Q) of two steps by quadrature: P is the mean of N((x, 0), I) and N((0, x), I), Q that of y."""
+    line = np.linspace(-8.0, 11.0, 950)
+    step = line[1] - line[0]
+
+    def density(mean):
+        at, none = np.exp(-0.5 * (line - mean) ** 2), np.exp(-0.5 * line**2)
+        return 0.5 * (np.outer(at, none) + np.outer(none, at)) / (2 * math.pi)
+
+    return float(np.sum(np.maximum(density(one) - odds * density(other), 0.0))) * step * step
+
+
+@pytest.mark.parametrize(("absent", "ratio"), [(1.0, 2.0), (1.0, 0.5), (2.0, 4.0)])
+def test_a_replaced_record_is_never_priced_below_the_truth(absent, ratio):
+    event = dpkit.RandomAllocation(event=dpkit.GaussianEvent(ratio=ratio, absent=absent), steps=2)
+    guarantee = dpkit.account(event, "pld", dpkit.Neighbours.REPLACE_ONE)
+    for epsilon in (0.0, 0.5, 1.5, 3.0):
+        worst = max(replaced_delta(one, one - ratio, math.exp(epsilon)) for one in (absent, absent - 0.25 * ratio, 0.5 * ratio))
+        assert worst <= guarantee.delta(epsilon=epsilon) + 1e-6
+
+
+def test_allocation_amplifies_under_replace_one_and_needs_the_distance_to_an_absent_record():
+    def priced(steps, **noise):
+        event = dpkit.RandomAllocation(event=dpkit.GaussianEvent(ratio=1.0, **noise), steps=steps)
+        return dpkit.account(event, "pld", dpkit.Neighbours.REPLACE_ONE)
+
+    told = dpkit.account(dpkit.GaussianEvent(ratio=1.0), "pld").epsilon(delta=1e-6)
+    assert priced(10, absent=0.5).epsilon(delta=1e-6) < 0.5 * told
+    assert priced(10, absent=0.5).epsilon(delta=1e-30) < math.inf
+    assert priced(10, absent=6.0).epsilon(delta=1e-6) <= told * (1 + 1e-9)  # far from nothing, a step that is told costs less
+    with pytest.raises(dpkit.NoIntervalError):
+        priced(10, absent=0.5).interval(delta=1e-6)
+    with pytest.raises(dpkit.UnpricedEventError, match="absent"):
+        priced(10)

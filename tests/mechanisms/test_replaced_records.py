@@ -8,8 +8,9 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from mpmath import mp, mpf
 
+import dpkit
 from dpkit import GaussianEvent, InvalidValueError, Neighbours, NoIntervalError, Repeat, Subsample, account
-from dpkit.mechanisms.replaced_records import ReplacedGaussianPair
+from dpkit.mechanisms.replaced_records import ReplacedGaussianCurve, ReplacedGaussianPair
 
 mp.dps = 30
 CASES = [(0.01, 1.0, 2.0), (0.5, 1.0, 2.0), (0.1, 11.0, 1.0), (0.9, 0.3, 0.3), (0.001, 5.0, 10.0), (0.1, 1.0, 0.01)]
@@ -123,3 +124,32 @@ def test_extreme_noise_is_priced_between_nothing_and_the_whole(ratio: float, del
     sampled = account(Subsample(rate=0.01, event=event), "pld", Neighbours.REPLACE_ONE).epsilon(delta=delta)
     whole = account(event, "pld", Neighbours.REPLACE_ONE).epsilon(delta=delta)
     assert 0.0 <= sampled <= whole * (1.0 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(("rate", "absent", "ratio"), [(0.1, 1.0, 2.0), (0.3, 2.0, 1.0), (0.01, 0.5, 1.0), (0.9, 1.0, 2.0)])
+def test_the_curve_is_above_the_divergences_of_every_pair_of_records(rate, absent, ratio):
+    curve = ReplacedGaussianCurve(rate=rate, absent=absent, ratio=ratio)
+    orders = np.array([1.05, 1.5, 2.0, 4.0, 16.0, 64.0])
+    bounds = curve.at(orders)
+    assert np.all(bounds <= 0.5 * orders * ratio**2 * (1 + 1e-9))
+    line = np.linspace(-60.0, 200.0, 260_001)
+
+    def log_density(mean):
+        return np.logaddexp(np.log1p(-rate) - 0.5 * line**2, np.log(rate) - 0.5 * (line - mean) ** 2) - 0.5 * np.log(2 * np.pi)
+
+    for one in (absent, 0.3 * absent):
+        one_law, other_law = log_density(one), log_density(one - min(ratio, 2 * absent))
+        if abs(one - min(ratio, 2 * absent)) > absent:
+            continue
+        for first, second in ((one_law, other_law), (other_law, one_law)):
+            for order, bound in zip(orders, bounds, strict=True):
+                exponents = order * first + (1 - order) * second
+                top = exponents.max()
+                found = (top + np.log(np.sum(np.exp(exponents - top)) * (line[1] - line[0]))) / (order - 1)
+                assert found <= bound * (1 + 1e-9) + 1e-12
+
+
+def test_rdp_prices_replaced_records_near_the_exact_price():
+    event = dpkit.Repeat(event=dpkit.Subsample(rate=0.01, event=dpkit.GaussianEvent(ratio=2.0, absent=1.0)), times=1000)
+    exact, found = (dpkit.account(event, name, dpkit.Neighbours.REPLACE_ONE).epsilon(delta=1e-6) for name in ("pld", "rdp"))
+    assert exact <= found <= 1.8 * exact

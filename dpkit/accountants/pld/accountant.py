@@ -43,6 +43,8 @@ _SLACK_ROUNDING = 2.0**-47
 _SHARES = asfloat(np.array([0.0, 0.01, 0.1, 0.3, 0.6, 0.9]))
 _BELOW = asfloat(np.array([10.0, 5.0, 2.0, 1.0, 0.5, 0.1]))
 """Where proofs are compared: at shares of the largest loss, and so far below it; profiles of large losses differ only there."""
+_NO_SLACK = Fraction(1, 10**100)
+"""A mass at infinity that is too small to choose a proof by."""
 _PROBED_TAIL = 1e-6
 """The largest loss of an unbounded law, for that purpose: less than this is above it."""
 
@@ -141,7 +143,7 @@ class LossDistributionAccountant(Accountant[LossState]):
         def size(state: LossState) -> float:
             return sum(n * float(np.sum(pair.forward().profile(probes)[0])) for pair, n in state.terms)
 
-        return min(states, key=lambda state: (state.log_slack, size(state), not state.attained))
+        return min(states, key=lambda state: (max(state.log_slack, _NO_SLACK), size(state), not state.attained))
 
     def reading(self, state: LossState, *, delta: float) -> Reading:
         """The upper end of the interval, with the route that certified it."""
