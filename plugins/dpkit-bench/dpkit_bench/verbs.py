@@ -248,15 +248,22 @@ def passes(*, rows: int, repeats: int, quick: bool) -> list[Section]:
 )
 def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section]:
     """Private fits on the same data and budget: error against the truth, and time. `irls` beside sufficient statistics
-    (dpkit-stats) and diffprivlib's LinearRegression.
+    (dpkit-stats) and diffprivlib's LinearRegression; and how many rows `logistic` needs beside DP-SGD, objective perturbation
+    and diffprivlib's LogisticRegression, each at the best of its settings in hindsight.
 
     Example: dpkit bench fit --into docs/benchmarks.md
     """
+    from dpkit_bench import logistic_fits
     from dpkit_bench.fit import as_markdown, measure_fit
     from dpkit_bench.tables import Section
 
     found, notes = measure_fit(rows=rows, features=features, datasets=datasets)
-    return [Section(name="fit", rows=found, table=as_markdown(found), notes=notes)]
+    sizes, names = (logistic_fits.SIZES[1:3], ("isotropic",)) if quick else (logistic_fits.SIZES, ())
+    needs, left_out = logistic_fits.measure_logistic(datasets=datasets, sizes=sizes, names=names)
+    return [
+        Section(name="fit", rows=found, table=as_markdown(found), notes=notes),
+        Section(name="fit logistic", rows=needs, table=logistic_fits.as_markdown(needs), notes=left_out),
+    ]
 
 
 @measurement(

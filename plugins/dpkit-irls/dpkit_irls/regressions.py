@@ -22,7 +22,7 @@ from dpkit import (
 )
 from dpkit.authoring import AnyAlgorithm, Column
 from dpkit_irls.bounded.bounded_irls import BoundedIRLS
-from dpkit_irls.bounded.tuning import ABSOLUTE, LINK_SHARES, SHARES, tuning_for
+from dpkit_irls.bounded.tuning import ABSOLUTE, LINK_SHARES, SHARES, link_steps, tuning_for
 from dpkit_irls.loss import BISQUARE, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE, ROBUST, Family, quantile_score
 from dpkit_irls.moments.moment_irls import FREEDOM, MomentIRLS
 from dpkit_irls.paper.paper_irls import PaperIRLS
@@ -185,6 +185,17 @@ def _iterations(default: int) -> Parameter:
     return Parameter(name="iterations", kind="integer", minimum=1, maximum=1000, default=default, doc="Steps.")
 
 
+_LINK_ITERATIONS = Parameter(
+    name="iterations",
+    kind="integer",
+    minimum=1,
+    maximum=1000,
+    default=None,
+    examples=(8,),
+    doc="Steps; by default 10 to 30, the fewer the more rows there are, where their number is public.",
+)
+
+
 def _noise(doc: str, *choices: str) -> Parameter:
     return Parameter(name="noise", kind="choice", choices=choices, default="gaussian", doc=doc)
 
@@ -206,6 +217,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
     features = columns[:-1]
     entries = entry_names(setting, features)
     wanted = len(entries) + values["intercept"]
+    rows = setting.size if setting.size_is_public else None
     if family.target == "class":
         wanted *= len(setting.levels(columns[-1])) - 1
     return BoundedIRLS(
@@ -218,7 +230,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         parts=LINK_SHARES if family.link else SHARES,
         tuning=tuning_for(family),
         released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
-        iterations=values["iterations"],
+        iterations=values["iterations"] or link_steps(rows, len(entries) + values["intercept"]),
         start=checked_start(values["start"], wanted, intercept=values["intercept"], where=where),
         few_rows=values["few_rows"],
         shares=checked_shares(setting, features, values["shares"], where=where),
@@ -330,7 +342,7 @@ LOGISTIC_REGRESSION = _factory(
     "logistic",
     "Logistic regression of a target of yes and no that needs few rows and no tight bounds.",
     partial(make_bounded, family=LOGISTIC),
-    _iterations(12),
+    _LINK_ITERATIONS,
     _MECHANISM,
     _UNITS,
     _SHARES,
@@ -342,7 +354,7 @@ MULTINOMIAL_REGRESSION = _factory(
     "multinomial",
     "Logistic regression of a target of several classes, each against the first; it needs no tight bounds.",
     partial(make_bounded, family=MULTINOMIAL),
-    _iterations(14),
+    _LINK_ITERATIONS,
     _MECHANISM,
     _UNITS,
     _SHARES,
@@ -354,7 +366,7 @@ POISSON_REGRESSION = _factory(
     "poisson",
     "Regression of counts, also over-dispersed ones, on the logarithm of their mean; it needs few rows and no tight bounds.",
     partial(make_bounded, family=POISSON),
-    _iterations(14),
+    _LINK_ITERATIONS,
     _MECHANISM,
     _UNITS,
     _SHARES,

@@ -164,14 +164,26 @@ class Tuning:
 
 SHARES = Shares()
 TUNING = Tuning()
-LINK_SHARES = Shares(units=0.035, targets=0.012, scatter=0.04, lengths=0.01)
-"""For families with a link: the target needs no place and no scale."""
+LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengths=0.008)
+"""For families with a link: the target needs no place and no scale, and rough places and units do."""
 LINK_TUNING = Tuning(inflation=0.01, growth=1.0)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
 
 
 ABSOLUTE = replace(TUNING, threshold=0.35, threshold_most=0.25)
 """For absolute errors: Huber's score with a threshold of a quarter of a scale."""
+
+
+def link_steps(rows: int | None, width: int) -> int:
+    """How many steps a family with a link makes, where that is not chosen: from the public number of rows.
+
+    The curvature changes along the way, so with few rows many small steps lose less; with many rows few steps arrive, and each
+    costs a pass. Far below the need nothing helps.
+    """
+    plenty = 5.0 if rows is None else rows / needed(width)
+    if plenty < 0.3:
+        return 12
+    return 30 if plenty < 20.0 else 16 if plenty < 200.0 else 10
 
 
 def tuning_for(family: Family) -> Tuning:

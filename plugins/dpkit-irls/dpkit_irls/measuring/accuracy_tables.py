@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dpkit import InvalidValueError, Neighbours
+from dpkit_irls.measuring.answer_coverage import answers_table
 from dpkit_irls.measuring.coverage import (
     FIRST_SEED,
     Case,
@@ -29,7 +30,7 @@ from dpkit_irls.measuring.coverage import (
 from dpkit_irls.measuring.gaps import SEED, Measurements
 
 BUDGET_OF_PAPER = "the paper's budget, which does not hold"
-TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan")
+TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan", "answers")
 
 
 LEAST_FITS = 100
@@ -119,6 +120,9 @@ def _made(name: str, chosen: argparse.Namespace, progress: Callable[[str], None]
     if name == "needs":
         datasets = chosen.datasets or (3 if chosen.small else 200 if chosen.full else 20)
         return needs_table(Measurements(path=path, progress=progress), small=chosen.small, datasets=datasets)
+    if name == "answers":
+        fits = chosen.datasets or (2 if chosen.small else 100)
+        return answers_table(fits=fits, limits=min(fits, 5), small=chosen.small)
     kept = Coverage(path=path, progress=progress)
     if name == "levels":
         return levels_table(fits=chosen.datasets or (2 if chosen.small else 40))
