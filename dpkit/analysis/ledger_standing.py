@@ -41,6 +41,7 @@ class LedgerStanding:
     purse: LedgerPurse
     run: str
     is_paid: bool
+    id: str = ""
 
 
 def schema_fingerprint(spec: Spec) -> str:
@@ -92,7 +93,11 @@ def kept_digests(spec: Spec, ledger: Ledger) -> dict[str, str]:
                     continue
                 document = json.loads(path.read_bytes())
                 digest, plan = document.get("ledger_digest"), document.get("plan") or {}
-                if isinstance(digest, str) and (plan.get("ledger") or {}).get("path") == str(ledger.path):
+                kept = plan.get("ledger") or {}
+                # a restored ledger may have another address; results of earlier versions know the address alone
+                if isinstance(digest, str) and (
+                    kept["id"] == ledger.id if kept.get("id") else kept.get("path") == str(ledger.path)
+                ):
                     found[digest] = path.name
     return found
 
@@ -151,6 +156,7 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
             purse=purse_of(ledger, like=plan),
             run=name,
             is_paid=paid,
+            id=ledger.id,
         )
 
 

@@ -91,6 +91,7 @@ def approve(context: click.Context, path: str, run: str, analysis: str | None, y
     from dpkit.pricing.serialise import dump
     from dpkit.release.ledger.steward import approve as write_approval
     from dpkit.release.ledger.steward import request_of
+    from dpkit.report.ledger_page import reserved_text
 
     with opened_ledger(path) as found:
         request = request_of(found, run)
@@ -112,6 +113,7 @@ def approve(context: click.Context, path: str, run: str, analysis: str | None, y
             f"versions  {', '.join(f'{name} {version}' for name, version in request.versions.items()) or 'unknown'}",
             f"analysis  {request.analysis or 'none stated'}",
             f"price     {request.price if request.price is not None else 'it pays as it goes: no plan'}",
+            f"reserved  {reserved_text(request.event, found.registry) or 'nothing'}",
         ]
         refuted, certificates = False, None
         if analysis is not None:
@@ -119,6 +121,8 @@ def approve(context: click.Context, path: str, run: str, analysis: str | None, y
             refuted, certificates = audit.refuted, [one.digest for one in audit.certificates]
             lines += ["", shown, "", str(audit)]
             document |= {"plan": shown, "audit": str(audit)}
+        else:
+            lines.append("audit     none: --analysis FILE shows its plan and audits it before you approve")
         if yes and not refuted:
             write_approval(found, run, certificates=certificates)
             document["approved"] = True
@@ -161,7 +165,9 @@ def write_off(
 
     `dpkit run` refuses a ledger that lacks the digest of a result beside it, and names that digest.
 
-    Example: dpkit ledger write-off flights.ledger --since 6dfd1363600a... --epsilon 0.5 --delta 1e-7 --yes
+    It may be more than is left: it was spent, and then nothing more is granted.
+
+    Example: dpkit ledger write-off flights.ledger --since 6dfd1363600a... --rho 0.02 --yes
     """
     from dpkit.privacy.events import ApproxEvent, PureEvent, ZCDPEvent
     from dpkit.privacy.losses import ZCDP, ApproxDP, PureDP

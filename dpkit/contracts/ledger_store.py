@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote_plus, urlencode, urlsplit
 
 from dpkit.errors import InvalidValueError
 
@@ -23,6 +23,7 @@ Row = tuple[int, str, str | None, str, str, str]
 """An entry as it is stored: its number, body, released value and hash, and the run and key that it is filed under."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_MEANT = re.compile(r"postgres(ql)?:|[a-z][a-z0-9+.-]+:[^/\\]*@", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,23 @@ class LedgerAddress:
             _ = parts.port
         except ValueError:
             parts = None
-        if parts is None or not _SCHEME.match(self.text):
+        if parts is None or not _SCHEME.match(self.text) or "@" in f"{parts.path}{parts.query}{parts.fragment}":
             raise InvalidValueError(
                 field="ledger",
                 found="an address that cannot be read",
                 allowed="a path, or an address such as postgresql://host/db?dataset=flights",
                 where="ledger",
+                fix="Characters such as @ / ? # : of a password are written by their codes: %40 %2F %3F %23 %3A.",
             )
+        names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+        if len(names) != len(set(names)):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidValueError(field="ledger", found=f"{twice} twice", allowed="each option once", where="ledger")
 
     @staticmethod
     def is_in(text: str) -> bool:
-        """Whether a text is an address rather than the path of a file."""
-        return _SCHEME.match(text) is not None
+        """Whether a text is an address rather than the path of a file; one that lacks its slashes is meant as one."""
+        return _SCHEME.match(text) is not None or _MEANT.match(text) is not None
 
     @property
     def parts(self) -> SplitResult:
@@ -69,7 +75,7 @@ class LedgerAddress:
     def with_option(self, name: str, value: str) -> LedgerAddress:
         """The same address with one more option."""
         parts = self.parts
-        return LedgerAddress(urlunsplit(parts._replace(query=urlencode({**self.options, name: value}))))
+        return LedgerAddress(_joined(parts, parts.netloc, urlencode({**self.options, name: value})))
 
     def __repr__(self) -> str:
         return f"LedgerAddress({str(self)!r})"
@@ -78,8 +84,18 @@ class LedgerAddress:
         parts = self.parts
         user, _, host = parts.netloc.rpartition("@")
         netloc = f"{user.partition(':')[0]}@{host}" if user else host
-        query = "&".join(part for part in parts.query.split("&") if not part.lower().startswith(("password=", "sslpassword=")))
-        return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
+        return _joined(parts, netloc, "&".join(part for part in parts.query.split("&") if not is_secret(part)))
+
+
+def _joined(parts: SplitResult, netloc: str, query: str) -> str:
+    """The address of its parts; the standard library would drop the slashes before an empty host."""
+    return f"{parts.scheme}://{netloc}{parts.path}{'?' if query else ''}{query}"
+
+
+def is_secret(option: str) -> bool:
+    """Whether an option, by its name, holds what nobody should see."""
+    name = unquote_plus(option.partition("=")[0]).lower()
+    return any(word in name for word in ("pass", "pwd", "secret", "token", "key"))
 
 
 LedgerPlace = Path | LedgerAddress
@@ -174,6 +190,8 @@ class LedgerStoreFactory:
     doc: str
     open: OpenStore
     create: Callable[[LedgerAddress, str, LogBy], None]
+    check: Callable[[LedgerAddress, str], None] | None = None
+    """Refuse an address at which `create` cannot make the ledger of a dataset; asked before a ledger that moves is closed."""
     for_tests: Callable[[Path], str] | None = None
     """An address at which the laws may make ledgers, in an empty folder that is thrown away; None where a server is needed."""
 
@@ -183,6 +201,13 @@ class LedgerStoreFactory:
             raise InvalidValueError(field="name", found=self.name, allowed=allowed, where="LedgerStoreFactory")
 
 
+def has_role_of(one: str, other: str) -> bool:
+    """Whether two authors of a store that knows roles are one user of it, whatever each says after its slash."""
+    return one.partition("/")[0] == other.partition("/")[0]
+
+
 def author_of(role: str, who: str | None) -> str:
     """Who writes, where a store knows the role of its user: the role, and after a slash `who`, where the caller says more."""
-    return f"{role}/{who}" if who and who != role and not who.startswith(f"{role}/") else role
+    if not who or who == role:
+        return role
+    return who if who.startswith(f"{role}/") else f"{role}/{who}"

@@ -22,6 +22,7 @@ from dpkit._version import __version__
 from dpkit.accounting import account
 from dpkit.analysis.showing.html import render
 from dpkit.analysis.showing.text import release_sentence
+from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import percent_up
 from dpkit.pricing.event_text import event_text
@@ -170,7 +171,7 @@ def _run(run: str, entries: Sequence[Entry], ledger: Ledger, audits: Mapping[str
         spent_epsilon=float("inf") if epsilon is None else epsilon,
         releases=kinds["release"],
         sentence=_sentence(epsilon, ledger),
-        plan=_plan(first, ledger),
+        plan=reserved_text(first.body.get("event"), ledger.registry),
         approval=next((_approval(entry) for entry in entries if entry.kind == "approve"), ""),
         audit=audits.get(now.analysis),
     )
@@ -185,13 +186,12 @@ def _sentence(epsilon: float | None, ledger: Ledger) -> str:
     return release_sentence(epsilon, reading_delta(ledger), who=who, neighbours=ledger.terms.neighbours) + "."
 
 
-def _plan(first: Entry, ledger: Ledger) -> str:
+def reserved_text(written: object, registry: Registry) -> str:
     """What was reserved, as `dpkit price` reads it; as it was written where a plugin that is not here knows it."""
-    written = first.body.get("event")
     if written is None:
         return ""
     try:
-        event = parse(json.dumps(written), registry=ledger.registry)
+        event = parse(json.dumps(written), registry=registry)
     except DpkitError:
         return json.dumps(written, indent=1)
     assert isinstance(event, Event)

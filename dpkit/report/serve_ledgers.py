@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpkit.errors import DpkitError, MissingExtraError
 from dpkit.release.ledger.ledger import Ledger
@@ -30,6 +30,7 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: S
     """The application: `/` is the page. Requests for other hosts are refused: no other site can ask for a reader."""
     try:
         from starlette.applications import Starlette
+        from starlette.exceptions import HTTPException
         from starlette.middleware import Middleware
         from starlette.middleware.trustedhost import TrustedHostMiddleware
         from starlette.responses import HTMLResponse, PlainTextResponse
@@ -37,8 +38,9 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: S
     except ImportError:
         raise MissingExtraError(package="starlette", extra="serve", purpose="The page of ledgers by a server") from None
 
+    headers = {**_HEADERS, "Content-Security-Policy": f"{content_policy()}; frame-ancestors 'none'"}
+
     def show(request: Request) -> Response:
-        headers = {**_HEADERS, "Content-Security-Policy": f"{content_policy()}; frame-ancestors 'none'"}
         try:
             with ExitStack() as stack:
                 ledgers = [stack.enter_context(Ledger.open(place, read_only=True)) for place in places]
@@ -47,7 +49,13 @@ def ledger_application(places: Sequence[str], *, hosts: Sequence[str], audits: S
             return PlainTextResponse(f"{error}\n", status_code=503, headers=headers)
 
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    return Starlette(routes=[Route("/", show, methods=["GET"])], middleware=[trusted])
+
+    def wrong(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return PlainTextResponse("This server shows one page, /, and takes nothing.\n", status_code=status, headers=headers)
+
+    handlers: dict[Any, Any] = {404: wrong, 405: wrong, 500: wrong}
+    return Starlette(routes=[Route("/", show, methods=["GET"])], middleware=[trusted], exception_handlers=handlers)
 
 
 def serve_ledgers(places: Sequence[str], *, host: str, port: int, audits: Sequence[str] = ()) -> None:

@@ -6,6 +6,7 @@ Each takes the class of ledgers and a function that makes a ledger with room for
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
 import tempfile
 import threading
@@ -201,6 +202,59 @@ def a_writer_is_alone(kind: type[Ledger], new: NewLedger) -> None:
         assert verify(first).ok
 
 
+def a_writer_is_alone_among_processes(kind: type[Ledger], new: NewLedger) -> None:
+    """So it is with another process, which a lock inside one process does not stop."""
+    if not hasattr(os, "fork"):
+        raise LawUnchecked("this system cannot fork a process")
+    place = new(8)
+    with kind.open(place) as ledger:
+        ledger.reserve("run")
+        with ledger.store.transaction(writes=True):
+            beside = _by_another_process(lambda: _charged(kind, place, "0", timeout=0.2))
+        assert beside == "LedgerBusyError", f"beside a writer, another process met {beside}"
+        assert _by_another_process(lambda: _charged(kind, place, "1", timeout=30.0)) == "granted"
+        assert ledger.spent() == ZCDP(rho=1 / 1024), "what another process was granted is not in the log"
+        ledger.charge("run", UNIT, key="2")
+        assert verify(ledger).ok
+
+
+def _charged(kind: type[Ledger], place: str | PathLike[str] | LedgerAddress, key: str, *, timeout: float) -> str:
+    with kind.open(place, timeout=timeout) as ledger:
+        ledger.charge("run", UNIT, key=key)
+        return "granted"
+
+
+def _by_another_process(ask: Callable[[], str]) -> str:
+    """What a fork of this process is answered: a word, or the name of the error."""
+    come, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        answer = "an exit"
+        try:
+            answer = ask()
+        except BaseException as error:  # noqa: BLE001 - the name of any error is the answer
+            answer = type(error).__name__
+        finally:
+            os.write(go, answer.encode())
+            os._exit(0)
+    os.close(go)
+    with os.fdopen(come, "rb") as answers:
+        text = answers.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+def entries_name_their_author(kind: type[Ledger], new: NewLedger) -> None:
+    """Each entry says who wrote it: what the store knows, and what the caller says more."""
+    place = new(8)
+    for name in ("ann", "bob"):
+        with kind.open(place, who=name) as ledger:
+            ledger.reserve(name)
+            written = ledger.entries()[-1].who
+            assert written == ledger.author, "an entry names another author than the store does"
+            assert name in written, "an entry does not say who wrote it"
+
+
 def it_is_created_once(kind: type[Ledger], new: NewLedger) -> None:
     """Who creates it again is refused, and everything stays as it was."""
     place = new(8)
@@ -215,10 +269,15 @@ def it_is_created_once(kind: type[Ledger], new: NewLedger) -> None:
 
 
 def it_opens_elsewhere_as_it_was(kind: type[Ledger], new: NewLedger) -> None:
-    """A ledger that travels to another process, or is used after it was closed, is the same ledger."""
-    with kind.open(new(8)) as ledger:
+    """A ledger that travels to another process, or is used after it was closed, is the same ledger, opened as it was."""
+    asked: dict[str, object] = {"durability": "normal", "timeout": 7.0, "read_only": False}
+    with kind.open(new(8), who="ann", **asked) as ledger:  # type: ignore[arg-type]
+        assert ledger.store.opened_with == asked, "a store does not know how it was opened"
         ledger.reserve("run")
-        with pickle.loads(pickle.dumps(ledger)) as other:
+        travelling = (ledger.path, {**ledger.store.opened_with, "who": ledger.author})
+        path, options = pickle.loads(pickle.dumps(travelling))
+        with kind.open(path, **options) as other:
+            assert other.author == ledger.author, "elsewhere, another author writes"
             other.charge("run", UNIT, key="0")
         ledger.close()
         assert ledger.spent() == ZCDP(rho=1 / 1024)
@@ -255,6 +314,8 @@ PROTOCOL_LAWS: tuple[Law, ...] = (
     nothing_stays_of_a_failed_step,
     entries_are_found_as_they_were_filed,
     a_writer_is_alone,
+    a_writer_is_alone_among_processes,
+    entries_name_their_author,
     it_is_created_once,
     it_opens_elsewhere_as_it_was,
 )

@@ -52,7 +52,8 @@ BUDGET = {
     "epsilon": "The epsilon of this run.",
     "delta": "The delta of this run; 0 is pure differential privacy.",
     "accountant": "Who adds up what the steps cost. `best` takes the smallest sound answer of dpkit's own.",
-    "ledger": "The file of the total budget that this run is taken from (`dpkit ledger create`). Relative to this file.",
+    "ledger": "Where the total budget is that this run is taken from (`dpkit ledger create`): a file, relative to this one; an "
+    "address such as `postgresql://host/db?dataset=flights`; or a name of the user's list of ledgers.",
     "accept": "Names of loss rules to use although they are refuted, unproved, or a plugin's about an event of others. "
     "Plan and result say so.",
 }

@@ -101,6 +101,7 @@ def plan_document(plan: Plan, *, compared: bool = True) -> dict[str, object]:
         if ledger is None
         else {
             "path": str(ledger.path),
+            "id": ledger.id,
             "run": ledger.run,
             "is_paid": ledger.is_paid,
             "price": json.loads(dump(ledger.price)),

@@ -25,8 +25,10 @@ START = "0" * 64
 
 HEAD_VERSION = 1
 
-Kind = Literal["create", "reserve", "approve", "charge", "release", "fail", "close", "write-off", "move", "arrive"]
+Kind = Literal["create", "reserve", "approve", "charge", "release", "fail", "close", "write-off", "move", "gone", "arrive"]
 KINDS: tuple[str, ...] = get_args(Kind)
+CLOSING = ("move", "gone")
+"""The entries after which a ledger grants nothing: it was closed, because it goes on elsewhere, and it went there."""
 
 State = Literal["reserved", "released", "failed"]
 """Of a charge: paid and not yet out, out, or paid for nothing."""

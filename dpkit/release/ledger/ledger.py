@@ -39,6 +39,7 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.ledger.budget_terms import ExpectedTerms, LedgerTerms, Pricer, Unit
 from dpkit.release.ledger.entries import (
     APPROVAL,
+    CLOSING,
     START,
     Charge,
     Entry,
@@ -361,6 +362,8 @@ class Ledger:
 
     def _more(self, amounts: Amounts) -> int | None:
         with self.log() as log:
+            if log.end.kind in CLOSING:
+                return 0
             held = log.totals.held
         limits = self.pricer.gauge.limits
         fitting = [max(0, (limit - part) // one) for limit, part, one in zip(limits, held, amounts, strict=True) if one]
@@ -400,8 +403,8 @@ class Ledger:
         with self.store.transaction(writes=writes) as found:
             try:
                 log = Log(found, path=self.path, who=self._who)
-                if writes and log.end.kind == "move":
-                    raise self.moved(log)
+                if writes and log.end.kind in CLOSING:
+                    raise self.moved(log.end)
                 yield log
             except SerialisationError as error:
                 raise broken(self.path, error.reason) from None
@@ -413,9 +416,9 @@ class Ledger:
             raise RunStateError(path=self.path, reason=f"it knows no run {run!r}.", fix="Begin it with `reserve`.")
         return account
 
-    def moved(self, log: Log) -> LedgerMovedError:
+    def moved(self, end: Entry) -> LedgerMovedError:
         """Why nothing is granted here any more."""
-        reason = f"it was moved to {log.end.body.get('to')!r} on {log.end.when[:19]}, and is closed for good."
+        reason = f"it was moved to {end.body.get('to')!r} on {end.when[:19]}, and is closed for good."
         return LedgerMovedError(path=self.path, reason=reason, fix="Nothing was charged. Use it there.")
 
     def _is_approved(self, log: Log, run: str) -> bool:

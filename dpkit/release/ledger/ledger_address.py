@@ -12,7 +12,7 @@ import stat
 from os import PathLike
 from pathlib import Path
 
-from dpkit.contracts.ledger_store import LedgerAddress, LedgerPlace
+from dpkit.contracts.ledger_store import LedgerAddress, LedgerPlace, is_secret
 from dpkit.errors import InvalidValueError, LedgerStorageError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -84,4 +84,4 @@ def listed_ledgers() -> dict[str, LedgerAddress]:
 
 def has_password(address: LedgerAddress) -> bool:
     """Whether what is shown of an address leaves something out."""
-    return bool(address.parts.password) or "password" in address.options
+    return bool(address.parts.password) or any(map(is_secret, address.parts.query.split("&")))

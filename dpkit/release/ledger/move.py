@@ -1,22 +1,36 @@
 """Moving a ledger to another store: the whole log, as it is; after which the old one is closed for good.
 
-First the old ledger gets its last entry, which says where it went: from then on it grants nothing. Then the new one appears,
-whole, with the same entries and one more, by which it goes on. Who is interrupted in between says the same again. So at no
-moment can both be charged.
+1. The old ledger gets the entry `move`: from then on it grants nothing.
+2. The new one is made, whole, with the same entries. It ends with `move` too, so it grants nothing yet.
+3. The old ledger gets its last entry, `gone`, which says where it went. It is said once, of one place.
+4. The new one gets the entry `arrive`, and goes on.
+
+Who is interrupted in between says the same again. Before step 3 nothing can be charged anywhere: another place may be chosen;
+after it, the ledger is never made anew: if it is not where it went, somebody took it, and it may have been charged. So at no
+moment can both be charged, nor two copies.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from os import PathLike
 
 from dpkit.contracts.ledger_store import LedgerAddress, LedgerPlace
 from dpkit.contracts.registry import Registry
-from dpkit.errors import LedgerCorruptError, LedgerExistsError, NotALedgerError
+from dpkit.errors import (
+    InvalidValueError,
+    LedgerCorruptError,
+    LedgerExistsError,
+    LedgerMovedError,
+    LedgerStorageError,
+    NotALedgerError,
+)
 from dpkit.hooks.manager import default_registry
-from dpkit.release.ledger.entries import Entry, canonical
+from dpkit.release.ledger.entries import CLOSING, Entry
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.ledger_address import ledger_place
-from dpkit.release.ledger.log import Log, now, surroundings
+from dpkit.release.ledger.log import Log, surroundings
 from dpkit.release.ledger.sqlite_store import create_file
 from dpkit.release.ledger.verify import verify
 
@@ -31,48 +45,109 @@ def copy_ledger(
     """Move a ledger, and open it where it is now. `LedgerCorruptError`, and nothing is moved, where it does not verify."""
     known = default_registry() if registry is None else registry
     with Ledger.open(source, who=who, registry=known) as old:
-        place = ledger_place(target)
-        if isinstance(place, LedgerAddress) and "dataset" not in place.options:
-            place = place.with_option("dataset", old.terms.dataset)
+        place = _place_for(target, old)
         name = str(place) if isinstance(place, LedgerAddress) else str(place.absolute())
         _check_whole(old, registry=known)
-        arrived = _arrived(place, old, who=who, registry=known)
-        if arrived is not None:
-            return arrived
-        entries = close_for_good(old, name)
-        _create(place, entries, dataset=old.terms.dataset, who=who or old.author, registry=known)
-        moved = Ledger.open(place, who=who, registry=known)
-        try:
-            _check_whole(moved, registry=known)
-        except BaseException:
-            moved.close()
-            raise
-        return moved
+        end = old.entries()[-1]
+        if end.kind == "gone" and end.body.get("to") != name:
+            raise old.moved(end)
+        if end.kind not in CLOSING:
+            _check_free(place, old, registry=known)
+            close_for_good(old, name)
+        if end.kind != "gone":
+            _make(place, _until_move(old.entries()), old, who=who, registry=known)
+            _say_gone(old, name)
+        return _open_there(place, old, who=who, registry=known)
 
 
-def close_for_good(ledger: Ledger, moved_to: str) -> tuple[Entry, ...]:
-    """End this ledger, because it goes on elsewhere; its whole log. Nothing is granted here any more."""
+def _place_for(target: str | PathLike[str] | LedgerAddress, old: Ledger) -> LedgerPlace:
+    """Where the ledger goes; an address of another dataset is refused."""
+    place, dataset = ledger_place(target), old.terms.dataset
+    if not isinstance(place, LedgerAddress):
+        return place
+    named = place.options.get("dataset", dataset)
+    if named != dataset:
+        allowed = f"{dataset!r}, whose ledger it is"
+        raise InvalidValueError(field="dataset", found=named, allowed=allowed, where="ledger", fix="Nothing was moved.")
+    return place.with_option("dataset", dataset)
+
+
+def _check_free(place: LedgerPlace, old: Ledger, *, registry: Registry) -> None:
+    """Refuse what can be known to fail, before the old ledger is closed."""
+    if isinstance(place, LedgerAddress):
+        check = registry.ledger_store(place.scheme).check
+        if check is not None:
+            check(place, old.terms.dataset)
+        return
+    if os.path.lexists(place):
+        raise LedgerExistsError(path=place, reason="something is there.", fix="Nothing was moved. Choose another place.")
+    if not os.access(place.absolute().parent, os.W_OK):
+        reason = "its folder is not there, or cannot be written to."
+        raise LedgerStorageError(path=place, reason=reason, fix="Nothing was moved. Choose another place.")
+
+
+def close_for_good(ledger: Ledger, moved_to: str) -> None:
+    """End this ledger, because it goes on elsewhere. Nothing is granted here any more."""
     with ledger.store.transaction(writes=True) as found:
         log = Log(found, path=ledger.path, who=ledger.author)
-        if log.end.kind != "move":
+        if log.end.kind not in CLOSING:
             more: dict[str, object] = {"to": moved_to, **surroundings()}
             log.append("move", run="", account=None, totals=log.totals, more=more)
+
+
+def _say_gone(ledger: Ledger, moved_to: str) -> None:
+    """Say where it went, once: whoever wanted it elsewhere meanwhile is refused."""
+    with ledger.store.transaction(writes=True) as found:
+        log = Log(found, path=ledger.path, who=ledger.author)
+        if log.end.kind == "move":
+            more: dict[str, object] = {"to": moved_to, **surroundings()}
+            log.append("gone", run="", account=None, totals=log.totals, more=more)
         elif log.end.body.get("to") != moved_to:
-            raise ledger.moved(log)
-    return ledger.entries()
+            raise ledger.moved(log.end)
 
 
-def _arrived(place: LedgerPlace, old: Ledger, *, who: str | None, registry: Registry) -> Ledger | None:
-    """The ledger at the new place, if it is this one; `LedgerExistsError` where another lies there, None where none does."""
-    try:
-        new = Ledger.open(place, who=who, registry=registry)
-    except NotALedgerError:
-        return None
-    entries = old.entries()
-    if new.id == old.id and entries[-1].kind == "move" and new.entries()[: len(entries)] == entries:
+def _until_move(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The log up to where it was closed."""
+    return entries[:-1] if entries[-1].kind == "gone" else entries
+
+
+def _make(place: LedgerPlace, entries: tuple[Entry, ...], old: Ledger, *, who: str | None, registry: Registry) -> None:
+    """The new ledger, whole or not at all, closed as the old one is; one of an interrupted try is taken as it is."""
+    log: list[tuple[str, str | None]] = [(entry.text, entry.value) for entry in entries]
+    with suppress(LedgerExistsError):  # of an interrupted try, or of another ledger: `_found` looks
+        if isinstance(place, LedgerAddress):
+            registry.ledger_store(place.scheme).create(place, old.terms.dataset, lambda author: log)
+        else:
+            create_file(place.absolute(), log)
+    with _found(place, entries, old, who=who, registry=registry) as new:
+        _check_whole(new, registry=registry)
+
+
+def _found(place: LedgerPlace, entries: tuple[Entry, ...], old: Ledger, *, who: str | None, registry: Registry) -> Ledger:
+    """The ledger at the new place, if it is this one."""
+    new = Ledger.open(place, who=who, registry=registry)
+    if new.id == old.id and new.entries()[: len(entries)] == entries:
         return new
     new.close()
-    raise LedgerExistsError(path=place, reason="another ledger is there.", fix="Nothing was moved. Choose another place.")
+    same = "an earlier part of this ledger" if new.id == old.id else "another ledger"
+    raise LedgerExistsError(
+        path=place, reason=f"{same} is there.", fix="Choose another place: this ledger is whole and closed."
+    )
+
+
+def _open_there(place: LedgerPlace, old: Ledger, *, who: str | None, registry: Registry) -> Ledger:
+    """The ledger where it went, from now on open."""
+    try:
+        new = _found(place, _until_move(old.entries()), old, who=who, registry=registry)
+    except NotALedgerError:
+        reason = "this ledger went there, and is not there now."
+        fix = "Put it back. It is not made anew: what was granted there would be granted again."
+        raise LedgerMovedError(path=place, reason=reason, fix=fix) from None
+    with new.store.transaction(writes=True) as found:
+        log = Log(found, path=new.path, who=new.author)
+        if log.end.kind == "move" and log.end.seq == _until_move(old.entries())[-1].seq:
+            log.append("arrive", run="", account=None, totals=log.totals, more=surroundings())
+    return new
 
 
 def _check_whole(ledger: Ledger, *, registry: Registry) -> None:
@@ -83,26 +158,3 @@ def _check_whole(ledger: Ledger, *, registry: Registry) -> None:
             reason=f"it does not verify: {found.problems[0]}",
             fix="Run `dpkit ledger verify` to see everything.",
         )
-
-
-def _create(place: LedgerPlace, entries: tuple[Entry, ...], *, dataset: str, who: str, registry: Registry) -> None:
-    """The new ledger, whole or not at all: the entries of the old one, and one that says where it arrived."""
-
-    def log_by(author: str) -> list[tuple[str, str | None]]:
-        last = entries[-1]
-        body = {
-            "seq": last.seq + 1,
-            "kind": "arrive",
-            "who": author,
-            "when": now(),
-            "run": "",
-            "key": "",
-            "totals": last.body["totals"],
-            **surroundings(),
-        }
-        return [*((entry.text, entry.value) for entry in entries), (canonical(body), None)]
-
-    if isinstance(place, LedgerAddress):
-        registry.ledger_store(place.scheme).create(place, dataset, log_by)
-    else:
-        create_file(place.absolute(), log_by(who))

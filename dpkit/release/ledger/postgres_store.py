@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlunsplit
+from urllib.parse import urlencode
 
 from dpkit.contracts.ledger_store import Durability, LedgerAddress, LedgerStoreFactory, LogBy, author_of
 from dpkit.errors import (
@@ -275,13 +275,36 @@ def create_ledger(place: LedgerAddress, dataset: str, log_by: LogBy) -> None:
                 found.check_tables()
                 append_log(found, log_by(role))
     except psycopg.errors.UniqueViolation:
-        raise LedgerExistsError(
-            path=place,
-            reason=f"the database has a ledger of the dataset {dataset!r} already.",
-            fix="Open it, or choose another name: nothing is overwritten.",
-        ) from None
+        raise _is_taken(place, dataset) from None
     except psycopg.Error as error:
         raise ledger_error(error, place, role) from error
+
+
+def check_creatable(place: LedgerAddress, dataset: str) -> None:
+    """Refuse a database in which this user cannot make a ledger of this dataset."""
+    import_driver()
+    import psycopg
+
+    role = ""
+    try:
+        with connected(place, 30.0) as raw:
+            role = str(only_value(raw.execute("SELECT session_user")))
+            if schema_version(raw, place) == 0:
+                return  # the first ledger makes the schema
+            if not only_value(raw.execute("SELECT pg_has_role(session_user, 'dpkit_steward', 'MEMBER')")):
+                raise _not_allowed(place, role)
+            if only_value(raw.execute("SELECT 1 FROM dpkit.ledgers WHERE dataset = %s", (storable(dataset),))):
+                raise _is_taken(place, dataset)
+    except psycopg.Error as error:
+        raise ledger_error(error, place, role) from error
+
+
+def _is_taken(place: LedgerAddress, dataset: str) -> LedgerExistsError:
+    return LedgerExistsError(
+        path=place,
+        reason=f"the database has a ledger of the dataset {dataset!r} already.",
+        fix="Open it, or choose another name: nothing is overwritten.",
+    )
 
 
 FACTORY = LedgerStoreFactory(
@@ -289,6 +312,7 @@ FACTORY = LedgerStoreFactory(
     doc="Ledgers in a PostgreSQL database, one for each dataset, which many machines share.",
     open=PostgresStore,
     create=create_ledger,
+    check=check_creatable,
 )
 
 
@@ -314,7 +338,7 @@ def libpq_address(place: LedgerAddress) -> str:
     """The address as the driver takes it: without what is ours."""
     rest = {name: value for name, value in place.options.items() if name != "dataset"}
     parts = place.parts
-    return urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(rest), ""))
+    return f"postgresql://{parts.netloc}{parts.path}{'?' if rest else ''}{urlencode(rest)}"
 
 
 def ledger_error(error: psycopg.Error, place: LedgerAddress, role: str) -> LedgerError:
@@ -325,11 +349,12 @@ def ledger_error(error: psycopg.Error, place: LedgerAddress, role: str) -> Ledge
             path=place, reason="another process holds it.", fix=f"{_NOTHING} Wait for it to finish, then try again."
         )
     if code in ("42501", "DPK02"):
+        return _not_allowed(place, role)
+    if code == "42704":
         return LedgerStorageError(
             path=place,
-            reason=f"the role {role!r} may not do this.",
-            fix=f"{_NOTHING} Reading takes the role dpkit_reader, charging dpkit_analyst, the rest dpkit_steward: "
-            "`GRANT dpkit_analyst TO somebody`, by the database's administrator.",
+            reason="roles are missing that the tables were made for.",
+            fix=f"{_NOTHING} Put them back with `pg_dumpall --roles-only` from the old server, and restore the database again.",
         )
     if code == "DPK01" or code.startswith(("XX", "58P")):
         return LedgerCorruptError(
@@ -345,6 +370,12 @@ def ledger_error(error: psycopg.Error, place: LedgerAddress, role: str) -> Ledge
             reason=f"the server has no room left: disk, memory or connections ({code}).",
             fix=f"{_NOTHING} Nothing may be released. Make room, then try again.",
         )
+    if not code and type(error).__name__ == "ProgrammingError":
+        return LedgerStorageError(
+            path=place,
+            reason="the address is not understood: an option is unknown, or a character is not written by its code.",
+            fix=f"{_NOTHING} An address is like postgresql://user@host:5432/database?dataset=flights&sslmode=require.",
+        )
     if not code or code.startswith(("08", "28", "3D", "57P")):
         said = "the server cannot be reached, or the connection broke"
         text = str(error)  # a refused connection has no code, only words
@@ -358,6 +389,15 @@ def ledger_error(error: psycopg.Error, place: LedgerAddress, role: str) -> Ledge
             fix=f"{_NOTHING} Check host, port, user and database; a password belongs into ~/.pgpass or PGPASSWORD.",
         )
     return LedgerError(path=place, reason=f"PostgreSQL refused ({code}, {type(error).__name__}).", fix=_NOTHING)
+
+
+def _not_allowed(place: LedgerAddress, role: str) -> LedgerStorageError:
+    return LedgerStorageError(
+        path=place,
+        reason=f"the role {role!r} may not do this.",
+        fix=f"{_NOTHING} Reading takes the role dpkit_reader; charging, and closing one's own runs, dpkit_analyst; the rest "
+        "dpkit_steward, and nobody approves a run of their own. The database's administrator grants roles: `GRANT ... TO ...`.",
+    )
 
 
 def import_driver() -> None:

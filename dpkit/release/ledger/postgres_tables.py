@@ -36,12 +36,19 @@ SELECT 'trigger', t.tgname::text, c.relname::text, p.proname::text FROM pg_trigg
     WHERE c.relnamespace = to_regnamespace('dpkit') AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
 UNION ALL SELECT 'function', p.proname::text, p.prosecdef::text, p.prosrc FROM pg_proc p
     WHERE p.pronamespace = to_regnamespace('dpkit')
-UNION ALL SELECT 'table', c.relname::text, c.relkind::text, c.relrowsecurity::text FROM pg_class c
+UNION ALL SELECT 'table', c.relname::text, c.relkind::text || c.relpersistence::text, c.relrowsecurity::text FROM pg_class c
     WHERE c.relnamespace = to_regnamespace('dpkit') AND c.relkind NOT IN ('i', 'S')
 UNION ALL SELECT 'rule', r.rulename::text, c.relname::text, '' FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class
     WHERE c.relnamespace = to_regnamespace('dpkit')
 UNION ALL SELECT 'child', h.inhrelid::regclass::text, h.inhparent::regclass::text, '' FROM pg_inherits h
     JOIN pg_class c ON c.oid = h.inhparent WHERE c.relnamespace = to_regnamespace('dpkit')
+"""
+
+_RIGHTS = """
+SELECT c.relname::text, lower(a.privilege_type), coalesce(r.rolname::text, 'public') FROM pg_class c
+    CROSS JOIN LATERAL aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+    WHERE c.relnamespace = to_regnamespace('dpkit') AND a.grantee <> c.relowner
+    AND a.privilege_type IN ('UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER') ORDER BY 1, 2, 3
 """
 
 
@@ -103,8 +110,9 @@ class PostgresTransaction:
             )
 
     def damages(self) -> list[str]:
-        """PostgreSQL finds damage when it reads, and every row is read."""
-        return []
+        """Rights to change what is kept, which dpkit gave to nobody; other damage PostgreSQL finds when it reads."""
+        rights = self.raw.execute(_RIGHTS)
+        return [f"the role {role!r} may {right} in the table {table}: nobody needs that." for table, right, role in rights]
 
     def cannot_find(self) -> str:
         """Nothing beyond what holds for every store."""
@@ -157,7 +165,7 @@ def expected_shape() -> Counter[tuple[str, ...]]:
     triggers = re.findall(r"CREATE TRIGGER (\w+) .*? ON dpkit\.(\w+) .*? EXECUTE FUNCTION dpkit\.(\w+)", script)
     return Counter(
         [
-            *(("table", name, "r", "false") for name in tables),
+            *(("table", name, "rp", "false") for name in tables),
             *(("function", name, str("SECURITY DEFINER" in how).lower(), source) for name, how, source in functions),
             *(("trigger", *names) for names in triggers),
         ]

@@ -49,12 +49,39 @@ BEGIN
     RETURN NEW;
 END $$;
 
+-- amounts are lists of fractions, such as ["1/1024","0/1"]: whether none of the new ones is smaller
+CREATE FUNCTION dpkit.not_below(old json, new json) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    place integer;
+    one text;
+    two text;
+BEGIN
+    IF old IS NULL OR new IS NULL OR json_array_length(old) <> json_array_length(new) THEN
+        RETURN false;
+    END IF;
+    FOR place IN 0 .. json_array_length(old) - 1 LOOP
+        one := old->>place;
+        two := new->>place;
+        IF split_part(two, '/', 1)::numeric * split_part(one, '/', 2)::numeric
+            < split_part(one, '/', 1)::numeric * split_part(two, '/', 2)::numeric THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    RETURN true;
+END $$;
+
 CREATE FUNCTION dpkit.follow() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     last dpkit.heads;
-    who text := (NEW.body::json)->>'who';
-    kind text := (NEW.body::json)->>'kind';
+    said json := NEW.body::json;
+    kind text := said->>'kind';
+    who text := said->>'who';
+    steward boolean := pg_has_role(session_user, 'dpkit_steward', 'MEMBER');
+    before json;
+    beginner text;
+    own boolean;
     made_now boolean;
 BEGIN
     SELECT * INTO last FROM dpkit.heads WHERE ledger = NEW.ledger FOR UPDATE;
@@ -62,14 +89,37 @@ BEGIN
         OR NEW.hash <> encode(sha256(convert_to(last.hash || E'\n' || NEW.body, 'UTF8')), 'hex') THEN
         RAISE EXCEPTION 'an entry does not follow from the one before' USING ERRCODE = 'DPK01';
     END IF;
+    IF kind IS NULL OR who IS NULL OR said->>'seq' IS DISTINCT FROM NEW.seq::text
+        OR coalesce(said->>'run', '') <> NEW.run OR coalesce(said->>'key', '') <> NEW.key THEN
+        RAISE EXCEPTION 'an entry is not what it says' USING ERRCODE = 'DPK01';
+    END IF;
+    IF kind NOT IN ('reserve', 'charge', 'release', 'fail', 'close') AND NOT steward THEN
+        RAISE EXCEPTION 'this takes a steward' USING ERRCODE = 'DPK02';
+    END IF;
     -- a ledger that is moved here brings the entries of others, in the transaction that creates it
     SELECT xmin = pg_current_xact_id()::xid INTO made_now FROM dpkit.ledgers WHERE ledger = NEW.ledger;
-    IF NOT made_now AND (who IS NULL OR (who <> session_user AND NOT starts_with(who, session_user || '/'))) THEN
-        RAISE EXCEPTION 'an entry names another author' USING ERRCODE = 'DPK02';
-    END IF;
-    IF kind NOT IN ('reserve', 'charge', 'release', 'fail', 'close')
-        AND NOT pg_has_role(session_user, 'dpkit_steward', 'MEMBER') THEN
-        RAISE EXCEPTION 'this takes a steward' USING ERRCODE = 'DPK02';
+    IF NOT made_now THEN
+        IF who <> session_user AND NOT starts_with(who, session_user || '/') THEN
+            RAISE EXCEPTION 'an entry names another author' USING ERRCODE = 'DPK02';
+        END IF;
+        SELECT body::json INTO before FROM dpkit.entries WHERE ledger = NEW.ledger AND seq = last.seq;
+        IF before->>'kind' = 'gone' OR (before->>'kind' = 'move' AND kind NOT IN ('gone', 'arrive')) THEN
+            RAISE EXCEPTION 'the ledger is closed for good' USING ERRCODE = 'DPK01';
+        END IF;
+        IF NOT dpkit.not_below(before#>'{totals,spent}', said#>'{totals,spent}') THEN
+            RAISE EXCEPTION 'what is spent stays spent' USING ERRCODE = 'DPK01';
+        END IF;
+        IF kind IN ('approve', 'close') THEN
+            SELECT (body::json)->>'who' INTO beginner FROM dpkit.entries
+                WHERE ledger = NEW.ledger AND left(run, 100) = left(NEW.run, 100) AND run = NEW.run ORDER BY seq LIMIT 1;
+            own := beginner = session_user OR starts_with(beginner, session_user || '/');
+            IF kind = 'approve' AND own IS NOT FALSE THEN
+                RAISE EXCEPTION 'nobody approves a run of their own' USING ERRCODE = 'DPK02';
+            END IF;
+            IF kind = 'close' AND own IS NOT TRUE AND NOT steward THEN
+                RAISE EXCEPTION 'closing the run of another takes a steward' USING ERRCODE = 'DPK02';
+            END IF;
+        END IF;
     END IF;
     UPDATE dpkit.heads SET seq = NEW.seq, hash = NEW.hash WHERE ledger = NEW.ledger;
     RETURN NEW;

@@ -301,7 +301,13 @@ def check_own_log(path: Path) -> None:
 
 
 def user() -> str:
-    """The user of the operating system."""
+    """The user of the operating system, as it knows it: not what variables of the environment say."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        pass
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

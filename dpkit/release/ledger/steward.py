@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpkit.errors import LedgerBehindError, RunStateError
-from dpkit.privacy.checks import nonempty_text
+from dpkit.contracts.ledger_store import LedgerAddress, has_role_of
+from dpkit.errors import InvalidValueError, LedgerBehindError, RunStateError
 from dpkit.privacy.events import Event, as_event
 from dpkit.privacy.filter_amounts import plus
 from dpkit.privacy.losses import Loss
@@ -57,7 +59,8 @@ def approve(ledger: Ledger, run: str, *, certificates: Sequence[str] | None = No
             return known
         if not ledger.terms.approval:
             raise RunStateError(path=ledger.path, reason="its runs need no approval.", fix="Nothing was written.")
-        if first.who == ledger.author:
+        same = has_role_of if isinstance(ledger.path, LedgerAddress) else operator.eq
+        if same(first.who, ledger.author):
             raise RunStateError(
                 path=ledger.path,
                 reason=f"{ledger.author!r} reserved the run {run!r}, and cannot approve it.",
@@ -73,20 +76,25 @@ def approve(ledger: Ledger, run: str, *, certificates: Sequence[str] | None = No
 def write_off(ledger: Ledger, event: Event | Iterable[Event], *, since: str) -> None:
     """Count what was charged after this ledger was copied, and is missing from it: a backup was put in its place.
 
-    `since` is the digest that a result has kept and this log does not hold. Results with that digest are accepted again.
+    `since` is the digest that a result has kept and this log does not hold. Results with that digest are accepted again. It may
+    be more than is left: it was spent, whatever the budget says. Then nothing more is granted.
     """
-    nonempty_text(since, field="since", where="write_off")
+    if not re.fullmatch(r"[0-9a-f]{64}", since.strip().lower()):
+        allowed = "the digest that a result has kept: 64 hexadecimal digits"
+        raise InvalidValueError(field="since", found=since, allowed=allowed, where="write_off")
     priced = ledger.pricer.price(as_event(event))
+    if not any(priced.amounts):
+        allowed = "a loss above zero: a result was kept of what was charged"
+        raise InvalidValueError(field="loss", found="nothing", allowed=allowed, where="write_off")
     with ledger.log(writes=True) as log:
         more = Totals(spent=plus(log.totals.spent, priced.amounts), held=plus(log.totals.held, priced.amounts))
-        totals = ledger.affordable(log.totals, more)
         said: dict[str, object] = {
             "event": priced.written,
             "price": written_amounts(priced.amounts),
             "since": since.strip().lower(),
             **surroundings(),
         }
-        log.append("write-off", run="", account=None, totals=totals, more=said)
+        log.append("write-off", run="", account=None, totals=more, more=said)
 
 
 def check_not_behind(ledger: Ledger, digests: Mapping[str, str]) -> None:

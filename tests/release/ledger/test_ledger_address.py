@@ -49,6 +49,41 @@ def test_no_password_is_shown(listed):
     assert pickle.loads(pickle.dumps(address)) == address
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://anna:ge/heim@host/db",
+        "postgresql://anna:ge?heim@host/db",
+        "postgresql://anna:ge#heim@host/db",
+        "postgresql:anna:geheim@host/db",
+        "postgres:anna:geheim@host/db",
+        "mysql:anna:geheim@host",
+        "postgresql://host/db?dataset=a&dataset=geheim",
+        "postgresql://anna:heim@host:geheim/db",
+    ],
+)
+def test_what_is_no_address_is_not_quoted(text, tmp_path):
+    with pytest.raises(dpkit.InvalidValueError) as caught:
+        ledger_place(text, tmp_path)
+    assert "heim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "option", ["passwd=geheim", "p%61ssword=geheim", "sslpassword=geheim", "PGPASSWORD=geheim", "api_key=geheim"]
+)
+def test_options_that_hold_secrets_are_not_shown(option):
+    address = LedgerAddress(f"postgresql://anna@host/db?dataset=d&{option}")
+    assert "geheim" not in f"{address}{address!r}"
+    assert "dataset=d" in str(address)
+    assert has_password(address)
+    assert "geheim" in address.text
+
+
+def test_an_empty_host_stays(tmp_path):
+    address = LedgerAddress("postgresql:///db").with_option("dataset", "a b")
+    assert address.text == str(address) == "postgresql:///db?dataset=a+b"
+
+
 def test_a_list_with_a_password_that_others_may_read_is_refused(listed):
     listed.chmod(0o644)
     with pytest.raises(dpkit.LedgerStorageError, match="chmod 600") as caught:

@@ -1,5 +1,6 @@
 """A ledger that moves keeps its log, and both can never be charged, whatever happens in between."""
 
+import re
 import shutil
 
 import pytest
@@ -69,30 +70,95 @@ def test_it_comes_back(path, target, tmp_path):
         between.charge("run", UNIT, key="3")
 
 
-def test_who_is_interrupted_says_the_same_again(path, target, tmp_path, monkeypatch):
-    begun(path)
+def stopped_at(step, monkeypatch, path, target):
+    """A copy that is killed before one of its steps."""
 
     def fails(*arguments, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(move, "_create", fails)
+        patched.setattr(move, step, fails)
         with pytest.raises(KeyboardInterrupt):
             copy_ledger(path, target)
-    with Ledger.open(path) as old, pytest.raises(dpkit.LedgerMovedError):
-        old.charge("run", UNIT, key="2")
-    with pytest.raises(dpkit.LedgerMovedError):
-        copy_ledger(path, tmp_path / "a third place")
+
+
+def grants_nothing(place):
+    with Ledger.open(place) as ledger, pytest.raises(dpkit.LedgerMovedError):
+        ledger.charge("run", UNIT, key="2")
+
+
+def address_of(target):
+    return target if not isinstance(target, str) else f"{target}?dataset=law"
+
+
+@pytest.mark.parametrize("step", ["_make", "_say_gone", "_open_there"])
+def test_who_is_interrupted_says_the_same_again(path, target, step, monkeypatch):
+    begun(path)
+    stopped_at(step, monkeypatch, path, target)
+    grants_nothing(path)
+    if step != "_make":
+        grants_nothing(address_of(target))
     copy_ledger(path, target).close()
+    grants_nothing(path)
     with copy_ledger(path, target) as again:  # and once more, when all is done
         again.charge("run", UNIT, key="2")
         assert verify(again).ok
 
 
+@pytest.mark.parametrize("step", ["_make", "_say_gone"])
+def test_before_it_went_another_place_may_be_chosen(path, target, step, tmp_path, monkeypatch):
+    begun(path)
+    stopped_at(step, monkeypatch, path, target)
+    with copy_ledger(path, tmp_path / "other") as moved:
+        moved.charge("run", UNIT, key="2")
+        assert verify(moved).ok
+    with pytest.raises(dpkit.LedgerMovedError):
+        copy_ledger(path, target)
+    if step == "_say_gone":
+        grants_nothing(address_of(target))
+
+
+def test_afterwards_it_is_never_made_anew(path, tmp_path):
+    begun(path)
+    copy_ledger(path, tmp_path / "there").close()
+    with pytest.raises(dpkit.LedgerMovedError):
+        copy_ledger(path, tmp_path / "elsewhere")
+    with Ledger.open(tmp_path / "there") as moved:
+        moved.charge("run", UNIT, key="2")
+    (tmp_path / "there").rename(tmp_path / "taken away")
+    with pytest.raises(dpkit.LedgerMovedError, match="not there now"):
+        copy_ledger(path, tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+    with Ledger.open(path) as old:
+        assert verify(old).ok
+        assert old.more_runs(UNIT) == 0
+
+
+def test_what_cannot_be_made_there_is_refused_before_it_is_closed(path, tmp_path, request):
+    begun(path)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(dpkit.LedgerExistsError):
+        copy_ledger(path, tmp_path / "file")
+    with pytest.raises(dpkit.LedgerStorageError, match="folder"):
+        copy_ledger(path, tmp_path / "no" / "folder")
+    if missing() is None:
+        database = request.getfixturevalue("database")
+        with pytest.raises(dpkit.InvalidValueError, match="dataset"):
+            copy_ledger(path, f"{database}?dataset=other")
+        Ledger.create(f"{database}?dataset=law", budget=ZCDP(rho=1.0), dataset="law").close()
+        with pytest.raises(dpkit.LedgerExistsError):
+            copy_ledger(path, database)
+        with pytest.raises(dpkit.LedgerStorageError):
+            copy_ledger(path, re.sub(r":\d+/", ":1/", database))
+    with Ledger.open(path) as ledger:
+        ledger.charge("run", UNIT, key="2")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_nothing_is_replaced_and_nothing_broken_is_moved(path, target):
     begun(path)
     Ledger.create(target, budget=ZCDP(rho=1.0), dataset="law").close()
-    with pytest.raises(dpkit.LedgerExistsError, match="another ledger"):
+    with pytest.raises(dpkit.LedgerExistsError):
         copy_ledger(path, target)
     with Ledger.open(path) as old:
         old.charge("run", UNIT, key="2")

@@ -14,8 +14,11 @@ import pytest
 import dpkit
 from dpkit import ZCDP
 from dpkit.contracts.ledger_store import LedgerAddress
+from dpkit.release.ledger.entries import canonical, chained
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.release.ledger.move import copy_ledger
 from dpkit.release.ledger.postgres_tables import VERSION
+from dpkit.release.ledger.steward import approve
 from dpkit.release.ledger.verify import verify, verify_file
 from dpkit.testing.ledger_store_laws import PROTOCOL_LAWS, UNIT, times
 
@@ -139,7 +142,92 @@ def test_nobody_signs_for_another(people):
             ledger.reserve("other")
 
 
+def appended_by_hand(address, ledger, **changes):
+    """Somebody with a client of PostgreSQL appends an entry, with a right chain."""
+    end = ledger.entries()[-1]
+    with admin(address.split("?")[0]) as raw:
+        role = raw.execute("SELECT session_user").fetchone()[0]
+        said = {**end.body, "seq": end.seq + 1, "who": role, **changes}
+        body = canonical({name: item for name, item in said.items() if item is not None})
+        raw.execute(
+            "INSERT INTO dpkit.entries SELECT ledger, %s, %s, %s, %s, NULL, %s FROM dpkit.ledgers WHERE dataset = %s",
+            (end.seq + 1, said["run"] or "", said["key"] or "", body, chained(end.hash, body), ledger.terms.dataset),
+        )
+
+
+NOTHING = {"spent": ["0/1", "0/1"], "held": ["0/1", "0/1"]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "close", "totals": NOTHING},
+        {"kind": "close", "totals": None},
+        {"kind": "close", "totals": {"spent": ["1/1"], "held": []}},
+        {"kind": None},
+        {"kind": "create"},
+        {"kind": "approve"},
+        {"kind": "write-off"},
+        {"seq": 1},
+    ],
+    ids=lambda changes: repr(changes)[:40],
+)
+def test_what_is_spent_stays_spent_whatever_an_analyst_writes_by_hand(people, changes):
+    with Ledger.open(people["analyst"]) as ledger:
+        ledger.reserve("run", times(2))
+        ledger.charge("run", UNIT, key="0")
+        head = ledger.head()
+        with pytest.raises(psycopg.Error):
+            appended_by_hand(people["analyst"], ledger, **changes)
+        assert ledger.head() == head
+
+
+def test_nothing_follows_in_a_ledger_that_moved(people, tmp_path):
+    with Ledger.open(people["analyst"]) as ledger:
+        ledger.reserve("run", times(2))
+        charge = ledger.charge("run", UNIT, key="0")
+        copy_ledger(people["steward"], tmp_path / "there").close()
+        for name in ("analyst", "steward"):
+            for kind in ("reserve", "charge", "arrive", "gone", "move"):
+                with pytest.raises(psycopg.Error):
+                    appended_by_hand(people[name], ledger, kind=kind, run="other")
+        with pytest.raises(dpkit.LedgerMovedError):
+            ledger.released(charge, 1.0)
+
+
+def test_runs_of_others_are_closed_and_approved_by_stewards_alone(people, database):
+    with Ledger.open(people["steward"], who="a") as ledger:
+        ledger.reserve("run", times(2))
+    with Ledger.open(people["analyst"]) as ledger, pytest.raises(dpkit.LedgerStorageError, match="may not"):
+        ledger.close_run("run")
+    place = people["steward"].replace("shared", "asking")
+    with Ledger.create(place, budget=ZCDP(rho=1.0), dataset="asking", approval=True, who="a") as ledger:
+        ledger.reserve("run", times(2))
+        with pytest.raises(dpkit.RunStateError, match="cannot approve"), Ledger.open(place, who="b") as same:
+            approve(same, "run")
+        with pytest.raises(psycopg.Error):
+            appended_by_hand(place, ledger, kind="approve", key="dpkit/approval")
+    with Ledger.open(f"{database}?dataset=asking") as other:
+        approve(other, "run")
+    with Ledger.open(place, who="a") as ledger:
+        ledger.charge("run", UNIT, key="0")
+
+
 # What somebody with the owner's rights can do to the tables
+
+
+def test_rights_to_change_the_log_are_found(database):
+    with Ledger.create(database, budget=ZCDP(rho=1.0), dataset="d") as ledger, admin(database) as raw:
+        raw.execute("GRANT UPDATE ON dpkit.entries TO dpkit_analyst")
+        assert any("'dpkit_analyst' may update" in problem.what for problem in verify(ledger).problems)
+
+
+def test_tables_that_a_crash_would_empty_are_refused(database):
+    with Ledger.create(database, budget=ZCDP(rho=1.0), dataset="d") as ledger, admin(database) as raw:
+        ledger.reserve("run")
+        raw.execute("ALTER TABLE dpkit.entries SET UNLOGGED")
+        with pytest.raises(dpkit.LedgerCorruptError, match="not those that dpkit made"):
+            ledger.charge("run", UNIT, key="0")
 
 
 def test_a_trigger_that_drops_charges_is_refused(database):
@@ -180,6 +268,10 @@ def test_what_is_no_ledger_is_refused_in_words(postgres, database, shared_databa
     with pytest.raises(dpkit.LedgerStorageError, match="cannot be reached") as caught:
         Ledger.open("postgresql://somebody:secret@127.0.0.1:1/db?dataset=d", timeout=2)
     assert "secret" not in str(caught.value)
+    with pytest.raises(dpkit.LedgerStorageError, match="address is not understood"):
+        Ledger.open(f"{shared_database}?dataset=first&passwd=secret")
+    with Ledger.open(f"postgresql:///shared?dataset=first&host={postgres.folder}&port={postgres.port}&user=admin") as local:
+        assert str(local.path).startswith("postgresql:///shared?dataset=first")
     with pytest.raises(dpkit.UnknownNameError, match="oracle"):
         Ledger.open("oracle://host/db?dataset=d")
     with pytest.raises(dpkit.InvalidValueError, match="as the address says"):

@@ -89,8 +89,9 @@ def test_a_restored_ledger_is_refused_until_the_loss_is_counted(tmp_path):
         check_not_behind(ledger, {early: "a.json"})
         with pytest.raises(dpkit.LedgerBehindError, match=rf"b\.json.*charges are missing.*--since {late}"):
             check_not_behind(ledger, {early: "a.json", late: "b.json"})
-        with pytest.raises(dpkit.BudgetExceededError):
-            write_off(ledger, ZCDPEvent(rho=1.0), since=late)
+        for event, since in ((ZCDPEvent(rho=0.0), late), (UNIT, "deadbeef"), (UNIT, "")):
+            with pytest.raises(dpkit.InvalidValueError):
+                write_off(ledger, event, since=since)
         write_off(ledger, ZCDPEvent(rho=2 / 1024), since=late)
         check_not_behind(ledger, {early: "a.json", late: "b.json"})
         assert ledger.spent() == ZCDP(rho=3 / 1024)
@@ -99,3 +100,27 @@ def test_a_restored_ledger_is_refused_until_the_loss_is_counted(tmp_path):
         with pytest.raises(dpkit.BudgetExceededError):
             ledger.charge("run", UNIT, key="more")
         assert verify(ledger).ok
+
+
+def test_more_than_is_left_can_be_written_off_and_then_nothing_is_granted(tmp_path):
+    with Ledger.open(new_ledger(Ledger, tmp_path, releases=8)) as ledger:
+        ledger.reserve("run", times(4))
+        charge = ledger.charge("run", UNIT, key="0")
+        write_off(ledger, ZCDPEvent(rho=1.0), since="a" * 64)
+        assert ledger.spent() == ZCDP(rho=1.0 + 1 / 1024)
+        assert ledger.remaining() == ZCDP(rho=0.0)
+        ledger.released(charge, 1.0)
+        with pytest.raises(dpkit.BudgetExceededError):
+            ledger.reserve("other", UNIT)
+        with pytest.raises(dpkit.BudgetExceededError):
+            ledger.charge("run", UNIT, key="1")
+        ledger.close_run("run")
+        assert verify(ledger).ok
+        assert ledger.more_runs(UNIT) == 0
+
+
+def test_the_operating_system_says_who_writes_to_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "mallory")
+    monkeypatch.setenv("USER", "mallory")
+    with Ledger.create(tmp_path / "l", budget=ZCDP(rho=1.0), dataset="d") as ledger:
+        assert ledger.author != "mallory"
