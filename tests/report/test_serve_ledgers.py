@@ -36,7 +36,9 @@ def test_it_shows_what_is_there_now(client, tmp_path):
 
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
 def test_nothing_can_be_written(client, method):
-    assert getattr(client, method)("/").status_code == 405
+    answer = getattr(client, method)("/")
+    assert answer.status_code == 405
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", ["/l", "/../l", "/%2e%2e/etc/passwd", "/entries?x=<script>"])
@@ -44,6 +46,7 @@ def test_there_is_nothing_else(client, path):
     answer = client.get(path)
     assert answer.status_code == 404
     assert "<script>" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_a_request_in_the_name_of_another_site_is_refused(client):

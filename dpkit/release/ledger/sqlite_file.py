@@ -39,9 +39,10 @@ def draft_of(path: Path, unique: str) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a file that is not there, has other names too, or is mounted by itself."""
     if not path.is_file():
-        raise NotALedgerError(
-            path=path, reason="there is no such file.", fix="Make it with `dpkit ledger create`, or check the path."
-        )
+        fix = "Make it with `dpkit ledger create`, or check the path."
+        if not path.suffix:
+            fix += " Names without a file are looked up in the list of ledgers, ~/.config/dpkit/ledgers.yaml."
+        raise NotALedgerError(path=path, reason="there is no such file.", fix=fix)
     found = os.stat(path)
     if (
         found.st_nlink > 1
