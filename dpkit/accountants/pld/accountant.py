@@ -20,10 +20,10 @@ from dpkit.accountants.pld.readings import (
     Bounds,
     closed_delta,
     closed_epsilon,
+    largest_delta,
+    largest_epsilon,
     loss_directions,
     read_delta,
-    read_epsilon,
-    worst,
 )
 from dpkit.contracts.accountant import Accountant, Reading, normalised
 from dpkit.errors import UnpricedLossError
@@ -225,16 +225,13 @@ class LossDistributionAccountant(Accountant[LossState]):
         closed = closed_epsilon(state.terms, delta, both=both)
         if closed is not None:
             return closed
-        directions = loss_directions(state.terms)
-        return worst([partial(read_epsilon, terms, delta, both=both) for terms in directions], width=self.width)
+        return largest_epsilon(loss_directions(state.terms), delta, width=self.width, both=both)
 
     def _delta(self, state: LossState, epsilon: float) -> Bounds:
         closed = closed_delta(state.terms, epsilon)
         if closed is not None:
             return closed
-        return worst(
-            [partial(read_delta, terms, epsilon, both=False) for terms in loss_directions(state.terms)], width=self.width
-        )
+        return largest_delta(loss_directions(state.terms), epsilon, width=self.width)
 
 
 def _largest_loss(pair: LossPair) -> float:

@@ -60,9 +60,10 @@ def real_moments(terms: Terms, *, tail: float) -> RealMoments:
     bounded: list[tuple[LossDirection, int]] = []
     laws: list[tuple[LatticeLaw, float, int]] = []
     unknown = 0.0
-    for _, directions, counts in grouped(terms):
+    for kind, directions, counts in grouped(terms):
         members = list(zip(directions, counts, strict=True))
-        if complex_log_moment(members, np.ones(1, dtype=np.complex128)) is not None:
+        own = kind.real_log_moment is not LossDirection.real_log_moment
+        if not own and complex_log_moment(members, np.ones(1, dtype=np.complex128)) is not None:
             known += members
             continue
         for direction, count in members:
@@ -142,9 +143,15 @@ def log_kernel_peak(tilts: Array) -> Array:
 def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float) -> float:
     """A period at which every alias is below `ALIAS` of delta: from below by delta <= 1, from above by Chernoff."""
     wanted = -math.log(delta) - math.log(ALIAS)
+    below = shortest_period(tilt=tilt, delta=delta)
     with np.errstate(all="ignore"):
         above = (log_moment(tilt * _STEEPER) - tilt * _STEEPER * epsilon + wanted) / (tilt * (_STEEPER - 1.0))
-    return max(wanted / tilt, float(np.min(np.where(np.isfinite(above), above, np.inf))), 1e-9)
+    return max(below, float(np.min(np.where(np.isfinite(above), above, np.inf))))
+
+
+def shortest_period(*, tilt: float, delta: float) -> float:
+    """What the aliases below ask for, of which nothing is known but delta <= 1."""
+    return max((-math.log(delta) - math.log(ALIAS)) / tilt, 1e-9)
 
 
 def lattice_tilt(log_moment: RealMoments, *, saddle: float, epsilon: float, delta: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpkit.accountants.pld.composition import reader, tuned
 from dpkit.accountants.pld.moments import Terms, chernoff_delta, real_moments
-from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, binomial_holds, profile_holds
+from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, binomial_holds, profile_holds, wanted_width
 from dpkit.numerics.rounding import SMALLEST, exact_sum, format_up, round_up, sqrt_down, sqrt_up
 from dpkit.numerics.special import asfloat
 from dpkit.privacy.compositions import optimal_delta, optimal_delta_below, optimal_epsilon
@@ -20,7 +20,7 @@ from dpkit.privacy.loss_pairs import LossDirection, LossPair, Profile, PurePair
 PairTerms = Sequence[tuple[LossPair, int]]
 
 _FIRST_LOOK = 1e-3
-"""The width at which directions are compared before the larger one is looked at closely."""
+"""The width at which a direction is looked at, to see whether it is larger than one that is known."""
 
 _LARGEST = sys.float_info.max
 
@@ -130,11 +130,27 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
     found = reader(terms, delta=min(delta, 0.5), width=width)  # a lattice for a larger delta is a worse one
     if found.route == "chernoff" and delta > 0.5:
         found = reader(terms, delta=delta, width=width)
-    upper = min(_total_top(terms), _crossing(lambda at: found.upper(at)[0], delta, start=found.start))
+    found, upper = _crossed(found, delta, width=width, top=_total_top(terms))
     errors = found.upper(upper)[1] if math.isfinite(upper) else ()
     lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
     lower *= 1.0 - 1e-13  # lattice points are rounded to floats
     return Bounds(lower=max(0.0, min(lower, upper)), upper=upper, route=found.route, errors=errors, note=found.note)
+
+
+def _crossed(found: Reader, delta: float, *, width: float, top: float) -> tuple[Reader, float]:
+    """Where a reader's upper delta is this one, by a finer reader where its lower one is too far below there."""
+
+    def crossing(by: Reader, start: float) -> float:
+        return _crossing(lambda at: by.upper(at)[0], delta, start=start, near=1e-3 * width)
+
+    upper = min(top, crossing(found, found.start))
+    while found.finer is not None and 0.0 < upper < math.inf:
+        # a lower end this far below would still be near enough
+        closer = None if found.lower(upper - wanted_width(width, upper)) >= delta else found.finer()
+        if closer is None:
+            break
+        found, upper = closer, min(upper, crossing(closer, upper))
+    return found, upper
 
 
 def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bounds:
@@ -186,25 +202,40 @@ def _inverted(profile: Profile, terms: Terms, delta: float, *, both: bool) -> Bo
     return Bounds(lower=min(low, high), upper=high, route="closed form", errors=errors, note=_copies(terms))
 
 
-def worst(directions: Sequence[Callable[..., Bounds]], *, width: float) -> Bounds:
-    """The larger of the directions. A first, wide look tells which one has to be looked at closely."""
-    if len(directions) == 1:
-        return directions[0](width=width)
-    looks = sorted(
-        ((direction(width=max(width, _FIRST_LOOK)), i) for i, direction in enumerate(directions)),
-        key=lambda pair: -pair[0].upper,
-    )
-    best: Bounds | None = None
-    for look, i in looks:
-        if best is None or look.upper > best.upper:
-            close = directions[i](width=width)
-            best = close if best is None or close.upper > best.upper else best
-    if best is None:
-        raise ValueError("a composition has at least one direction")
+def largest_epsilon(directions: Sequence[Terms], delta: float, *, width: float, both: bool) -> Bounds:
+    """The larger of the directions; of the others one look tells that they are not."""
+    best = read_epsilon(directions[0], delta, width=width, both=both)
+    for terms in directions[1:]:
+        if _exceeds(terms, delta, best.upper, width=max(width, _FIRST_LOOK)):
+            other = read_epsilon(terms, delta, width=width, both=both)
+            best = other if other.upper > best.upper else best
     return best
 
 
-def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float) -> float:
+def _exceeds(terms: Terms, delta: float, epsilon: float, *, width: float) -> bool:
+    """Whether a direction may cost more than this epsilon at this delta."""
+    if epsilon == math.inf or _total_top(terms) <= epsilon:
+        return False
+    known = _known_profile(terms)
+    if known is not None:
+        value, error = (float(part[0]) for part in known(asfloat([epsilon])))
+        if profile_holds(terms[0][1], error / value if value > 0.0 else math.inf):
+            return not value + error <= delta
+    near = min(delta, 0.5)
+    return tuned(tuple(terms), near)[2] > epsilon and not reader(terms, delta=near, width=width).upper(epsilon)[0] <= delta
+
+
+def largest_delta(directions: Sequence[Terms], epsilon: float, *, width: float) -> Bounds:
+    """The larger of the directions. A first, wide look tells whether another one has to be looked at closely."""
+    best = read_delta(directions[0], epsilon, width=width, both=False)
+    for terms in directions[1:]:
+        if read_delta(terms, epsilon, width=max(width, _FIRST_LOOK), both=False).upper > best.upper:
+            other = read_delta(terms, epsilon, width=width, both=False)
+            best = other if other.upper > best.upper else best
+    return best
+
+
+def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float, near: float = 0.0) -> float:
     """The smallest epsilon at which a falling bound is at most delta: regula falsi on logarithms, guarded by bisection.
 
     The end that is returned was seen to be on its side, whatever the function does elsewhere.
@@ -228,7 +259,7 @@ def _crossing(delta_of: Callable[[float], float], delta: float, *, start: float)
         low, stride = max(0.0, low - stride), 2.0 * stride
         value_low = delta_of(low)
     for turn in range(80):
-        if high - low <= 4e-14 * high:
+        if high - low <= max(4e-14 * high, min(near, 1e-9 * high)):
             break
         guess = _falsi(low, high, value_low, value_high, delta, turn)
         value = delta_of(guess)

@@ -7,6 +7,7 @@
 | one release, one Laplace release repeated | a profile whose own error is at most `SMALL_ERROR` of delta | `profile_holds` |
 | contour of one period | copies of one pure loss, more than the binomial takes; moments as below | `pure_contour_reader` |
 | contour | log moments known, off by at most `MOMENT_ERROR` on the real axis; the nodes left out bounded | `contour_holds` |
+| smoothed contour | the same, however moments fall; the width is what is asked for, or what the work allows | `contour_holds` |
 | lattice | at most `MOST_RELEASES`, losses below `LARGEST_LOSS`, spread above `SMALLEST_SPREAD` | `lattice_holds` |
 | Chernoff | everywhere: any tilt is valid, and the moments it reads are rounded up | |
 
@@ -42,9 +43,6 @@ MOMENT_ERROR = 0.5
 CLOSE = 1e-8
 """What a contour may leave out, relatively to delta, to be taken before a lattice is tried."""
 
-WIDE = 0.1
-"""What it may leave out where no lattice holds: beyond, a Chernoff bound is as good."""
-
 
 def binomial_holds(terms: Sequence[tuple[LossPair, int]]) -> bool:
     """Whether these are identical pure losses, few enough for the exact sum."""
@@ -78,7 +76,10 @@ ErrorTerms = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reader:
-    """Bounds on delta(epsilon) near one target: an upper sum, and a lower one that is built only when it is asked for."""
+    """Bounds on delta(epsilon) near one target: an upper sum, and a lower one that is built only when it is asked for.
+
+    `finer`, where there is one, gives a closer reader of the same; None where that would cost too much.
+    """
 
     upper: Callable[[float], tuple[float, ErrorTerms]]
     lower: Callable[[float], float]
@@ -86,6 +87,16 @@ class Reader:
     start: float
     tilt: float
     note: str = ""
+    finer: Callable[[], Reader | None] | None = None
+
+
+_FINEST = 1e-9
+"""No width below it is worked for."""
+
+
+def wanted_width(width: float, epsilon: float) -> float:
+    """The width to work for: relative below an epsilon of 1."""
+    return max(_FINEST, width * min(1.0, epsilon))
 
 
 def scaled(value: float, log_scale: float, *, size: float, up: bool = True) -> float:

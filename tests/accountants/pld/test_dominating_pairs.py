@@ -149,7 +149,7 @@ def test_losses_without_a_worst_pair_are_refused_with_the_reason(loss):
     [
         (Repeat(event=GaussianEvent(ratio=0.1), times=9), "closed form"),
         (Compose(events=(LaplaceEvent(ratio=0.1), GaussianEvent(ratio=0.1))), "contour"),
-        (Compose(events=(LaplaceEvent(ratio=0.1), PureEvent(epsilon=0.2))), "lattice"),
+        (Compose(events=(LaplaceEvent(ratio=0.1), PureEvent(epsilon=0.2))), "smoothed"),
     ],
 )
 def test_explain_names_the_route_the_errors_and_the_shares(event, route):

@@ -1,0 +1,245 @@
+"""Moments of the likelihood ratio of a Poisson sample under Gaussian noise, at complex powers, with bounds on their errors.
+
+r(w) = 1 - q + q e^(m w - m^2/2) under w ~ N(0,1): E[r^s] by the trapezoid rule, and how its modulus falls with Im s.
+docs/proofs/subsampled-gaussian.md has the theorems.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log1p_near
+
+_MOST_NODES = 8192
+"""Nodes of one quadrature."""
+
+_MOST_WORK = 20_000_000
+"""Nodes times powers."""
+
+_ROW = 32
+"""The shorter side of a product of matrices."""
+
+_STEEP = 600.0
+"""Exponents above it are not raised: such a moment is not given."""
+
+_STRIPS = (0.1, 0.25, 0.5, 0.9)
+"""Shares of pi/m that are tried as half the strip in which the integrand is continued; to negative powers up to a half."""
+
+_CELLS = 200
+"""Cells that bound an integral along the edge of a strip."""
+
+_LEVELS = 12
+"""Heights at which a density is cut into uniform laws."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Nodes:
+    """What a sum over nodes w needs that does not depend on Im s, for one Re s = `power`."""
+
+    logs: Array  # ln r
+    odd: Array  # weight * (r^p - 1)
+    whole: Array  # weight * r^p
+    weight: Array
+    flat: float  # sum of weight * [r^p - 1 - p ln r + p(ln r - (r - 1))]
+    slack: float  # sum of weight * (ln r - (r - 1))
+    noise: tuple[float, float, float]  # rounding: constant, times |y|, times y^2
+    edges: float  # truncation and discretisation
+
+
+def sampled_log_moment(
+    rate: float, ratio: float, power: float, heights: Array, *, error: float = 0.0
+) -> tuple[Complex, Array] | None:
+    """ln E[r^(power + iy)] at these y >= 0, and bounds on the absolute errors; None where it would take too many nodes.
+
+    An absolute `error` that does no harm lets equally spaced heights be summed as a product of matrices.
+    """
+    top = float(np.max(heights, initial=0.0))
+    known = _nodes(rate, ratio, power, top)
+    if known is None or known.logs.size * heights.size > _MOST_WORK:
+        return None
+    plain = 4.0 * UNIT_ROUNDOFF * (known.logs.size + 16.0) * float(np.sum(known.whole))
+    evenly = heights.size > 2 * _ROW and np.array_equal(heights, heights[1] * np.arange(heights.size))
+    if evenly and plain < error:
+        excess, blur = _product_excess(known, heights), plain
+    else:
+        excess, blur = _excess(known, heights), 0.0
+    constant, linear, square = known.noise
+    bound = constant + heights * (linear + heights * square) + known.edges + blur
+    small = np.abs(excess) < 0.5
+    near = log1p_near(np.where(small, excess, 0.0))
+    modulus = np.abs(1.0 + excess)
+    far = np.log(np.where(small, 1.0, 1.0 + excess))
+    relative = (bound + 4.0 * UNIT_ROUNDOFF * np.abs(excess)) / np.maximum(modulus - bound, 1e-300)
+    off = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), math.inf)
+    return np.where(small, near, far), asfloat(off + 64.0 * UNIT_ROUNDOFF * np.minimum(np.abs(excess), 1.0 + np.abs(far)))
+
+
+def _product_excess(known: _Nodes, heights: Array) -> Complex:
+    """E[r^s] - 1 at equally spaced heights: e^(iy ln r) is a product of two short tables."""
+    fine = np.exp(1j * np.multiply.outer(heights[:_ROW], known.logs))
+    coarse = np.exp(1j * np.multiply.outer(heights[::_ROW], known.logs)) * known.whole
+    whole = np.einsum("aw,bw->ab", coarse, fine).reshape(-1)[: heights.size] - 1.0  # BLAS would start threads
+    # Re s = power at height 0 without cancellation, so that the rest is relative to it
+    return np.asarray(whole - (float(np.sum(known.whole)) - 1.0) + known.flat, dtype=np.complex128)
+
+
+def _excess(known: _Nodes, heights: Array) -> Complex:
+    """E[r^s] - 1, in which nothing cancels but what must."""
+    real, imaginary = np.empty(heights.size), np.empty(heights.size)
+    rows = max(1, (1 << 16) // known.logs.size)
+    for start in range(0, heights.size, rows):
+        block = slice(start, start + rows)
+        halves = np.multiply.outer(0.5 * heights[block], known.logs)
+        sines = np.sin(halves)
+        turn = 2.0 * sines * np.cos(halves)  # sin y ln r
+        real[block] = known.flat - 2.0 * (sines * sines) @ known.whole
+        imaginary[block] = turn @ known.odd + _sine_less(2.0 * halves, turn) @ known.weight + heights[block] * known.slack
+    return np.asarray(real + 1j * imaginary, dtype=np.complex128)
+
+
+def _sine_less(angles: Array, sines: Array) -> Array:
+    """sin b - b without cancellation, given both."""
+    square = angles * angles
+    series = 1.0 / 5040.0 - square * (1.0 / 362880.0 - square * (1.0 / 39916800.0 - square / 6227020800.0))
+    series = square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * series))
+    return asfloat(np.where(square < 0.25, -angles * series, sines - angles))
+
+
+@lru_cache(maxsize=256)
+def _nodes(rate: float, ratio: float, power: float, top: float) -> _Nodes | None:
+    """Nodes that serve every |Im s| <= top."""
+    size = abs(power) + top
+    digits = 44.0 - 2.0 * math.log(rate) - 2.0 * min(0.0, math.log(ratio)) + math.log1p(size)
+    floor = max(0.0, power * math.log1p(-rate))  # ln of the largest r^p for p < 0
+    low = -math.sqrt(2.0 * (digits + floor))
+    high = max(power, 1.0) * ratio + math.sqrt(2.0 * digits)
+    step, missed = _best_step(rate, ratio, power, top, digits)
+    if not (high - low) / step <= _MOST_NODES:
+        return None
+    places = low + step * np.arange(math.ceil((high - low) / step) + 1)
+    tilt = ratio * places - 0.5 * ratio * ratio
+    if float(tilt[-1]) > _STEEP:
+        return None
+    growth = rate * np.expm1(tilt)
+    logs = np.log1p(growth)
+    rise = power * logs
+    log_weight = -0.5 * places * places + math.log(step / math.sqrt(2.0 * math.pi))
+    if float(np.max(rise + log_weight)) > _STEEP or float(np.max(rise)) > _STEEP:
+        return None
+    weight = np.exp(log_weight)
+    whole, odd = np.exp(log_weight + rise), weight * np.expm1(rise)
+    curve = np.where(rise < 1.0, weight * expm1_minus(np.minimum(rise, 1.0)), whole - weight * (1.0 + rise))
+    less = weight * log1p_minus(growth)
+    slack = float(np.sum(less))
+    # what each piece may be off by, relatively: its exponents carry units of their own size
+    relative = UNIT_ROUNDOFF * (32.0 + 4.0 * (places * places + np.abs(rise)))
+    # and ln r moves by this much, absolutely
+    steep = rate * np.exp(tilt - logs) * (np.abs(ratio * places) + ratio * ratio) + np.abs(growth) * np.exp(-logs)
+    moved = UNIT_ROUNDOFF * 8.0 * (np.abs(logs) + steep)
+    bends = np.abs(odd) + weight * np.abs(growth)
+    summing = UNIT_ROUNDOFF * (16.0 + 2.0 * math.log2(places.size) ** 2)
+    relative, squares = relative + summing, logs * logs
+    # d/dl [e^(sl) - 1 - s(e^l - 1)] = s(e^(sl) - e^l), at most |s|(|e^(pl) - 1| + e^(pl)|yl| + |e^l - 1|)
+    constant = float(relative @ (np.abs(curve) + abs(power) * np.abs(less)) + abs(power) * (moved @ bends))
+    linear = float(
+        relative @ (np.abs(odd * logs) + np.abs(less)) + moved @ bends + abs(power) * (moved @ (whole * np.abs(logs)))
+    )
+    square = float(relative @ ((whole + weight) * squares) + moved @ (whole * np.abs(logs)))
+    # beyond the ends: at most 1 + r^p + |s|(1 + r), integrated
+    beyond = 2.0 * math.exp(-0.5 * low * low) * (1.0 + math.exp(min(floor, _STEEP)) + 2.0 * size)
+    past = math.exp(max(-745.0, -0.5 * (high - max(power, 1.0) * ratio) ** 2)) * (2.0 + 4.0 * size)
+    steepest = float(log_weight[-1] + rise[-1]) - math.log(step)
+    past += math.exp(max(-745.0, min(steepest, _STEEP))) / (places[-1] - max(power, 0.0) * ratio) * 2.0
+    return _Nodes(
+        logs=logs,
+        odd=odd,
+        whole=whole,
+        weight=weight,
+        flat=float(np.sum(curve)) + power * slack,
+        slack=slack,
+        noise=(2.0 * constant, 2.0 * linear, 2.0 * square),
+        edges=missed + beyond + past,
+    )
+
+
+def _best_step(rate: float, ratio: float, power: float, top: float, digits: float) -> tuple[float, float]:
+    """The largest step found whose discretisation error is at most e^-digits, and that error."""
+    best = 0.0
+    for share in _STRIPS if power >= 0.0 else _STRIPS[:-1]:
+        strip = min(share * math.pi / ratio, math.sqrt(2.0 * digits))
+        edge = _log_edge(rate, ratio, power, top, strip)
+        best = max(best, 2.0 * math.pi * strip / (digits + edge + math.log(4.0)))
+    return best, math.exp(-digits)
+
+
+def _log_edge(rate: float, ratio: float, power: float, top: float, strip: float) -> float:
+    """ln of a bound on the integral of |integrand| along Im w = +-strip: right or left ends of cells, where it is larger."""
+    angle = ratio * strip
+    far = math.sqrt(2.0 * (top * angle + 40.0))
+    low = -math.sqrt(2.0 * (40.0 + max(0.0, power * math.log1p(-rate))))
+    high = max(power, 1.0) * ratio + far
+    cells = low + (high - low) / _CELLS * np.arange(_CELLS + 1)
+    nearest = np.where(cells[:-1] * cells[1:] <= 0.0, 0.0, np.minimum(np.abs(cells[:-1]), np.abs(cells[1:])))
+    with np.errstate(over="ignore"):
+        odds = rate * np.exp(np.minimum(ratio * cells - 0.5 * ratio * ratio, _STEEP))
+    turned = np.arctan2(odds * math.sin(angle), 1.0 - rate + odds * math.cos(angle))[1:]
+    if power >= 0.0:
+        size = power * np.log(1.0 - rate + odds[1:])
+    else:
+        size = power * np.log(1.0 - rate + odds[:-1] * max(0.0, math.cos(angle)))
+    logs = -0.5 * nearest * nearest + size + top * turned + math.log((high - low) / _CELLS)
+    largest = float(np.max(logs))
+    inner = largest + math.log(float(np.sum(np.exp(logs - largest))))
+    # below the lowest cell r^p is at most what it is there, or e^40; above the highest less than 1 or than the sum is left;
+    # 1 and s(r - 1) have the integrals 1 and at most 2|s|
+    left = top * float(turned[0]) - 40.0
+    rest = math.log(8.0 + 2.0 * (abs(power) + top))
+    return 0.5 * strip * strip + max(inner, left, 0.0) + rest
+
+
+@lru_cache(maxsize=256)
+def _uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array] | None:
+    """(masses, lengths) of uniform laws that are, together, below the law of ln r under w ~ phi r^p / E[r^p]."""
+    known = sampled_log_moment(rate, ratio, power, np.zeros(1)) if ratio * (18.0 + abs(power) * ratio) < _STEEP else None
+    if known is None or not math.isfinite(float(known[1][0])):
+        return None
+    log_moment = float(known[0][0].real + known[1][0])
+    span = max(power, 0.0) * ratio + 18.0
+    step = min(0.05, 0.3 / (ratio * math.sqrt(1.0 + abs(power))))
+    size = min(20_000, math.ceil(span / step))
+    step = span / size
+    places = -9.0 + step * np.arange(size + 1)
+    tilt = np.minimum(ratio * places - 0.5 * ratio * ratio, _STEEP)
+    logs = np.log1p(rate * np.expm1(tilt))
+    # the density of ln r, with d ln r / dw = m q e^tilt / r; between two places it falls below both by at most K step^2/8
+    log_density = -0.5 * places * places + power * logs - (math.log(ratio * rate) + tilt - logs)
+    bend = (abs(power) + 1.0) * ratio * ratio / 4.0 * step * step / 8.0
+    lowest = np.minimum(log_density[:-1], log_density[1:]) - bend - log_moment - 0.5 * math.log(2.0 * math.pi)
+    density = np.exp(np.minimum(lowest, _STEEP)) * (1.0 - 1e-9)
+    peak = int(np.argmax(density))
+    masses, lengths = [], []
+    height = float(density[peak]) / _LEVELS
+    for level in range(1, _LEVELS + 1):
+        under = density < level * height
+        left = peak - np.argmax(under[peak::-1]) + 1 if np.any(under[: peak + 1]) else 0
+        right = peak + np.argmax(under[peak:]) if np.any(under[peak:]) else density.size
+        length = max(0.0, float(logs[right] - logs[left])) * (1.0 - 1e-9) if right > left else 0.0
+        masses.append(height * length)
+        lengths.append(length)
+    return (asfloat(masses), asfloat(lengths)) if math.fsum(masses) <= 1.0 + 1e-6 else None
+
+
+def sampled_decay(rate: float, ratio: float, power: float, height: float) -> float:
+    """ln of a bound on |E r^(power + iy)| / E r^power over all |y| >= height: of uniform parts, |sin x / x| is left."""
+    parts = _uniform_parts(rate, ratio, power)
+    if parts is None:
+        return 0.0
+    masses, lengths = parts
+    halves = 0.5 * height * lengths
+    left = np.where(halves < 2.0, np.exp(-(np.minimum(halves, 2.0) ** 2) / 6.0), 1.0 / np.maximum(halves, 2.0))
+    return math.log1p(-min(1.0 - 1e-12, float(np.sum(masses * (1.0 - left))) * (1.0 - 1e-9)))

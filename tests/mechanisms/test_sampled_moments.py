@@ -1,0 +1,66 @@
+"""Moments of a sample's likelihood ratio at complex powers lie within their stated errors, and fall as they are said to."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from dpkit import GaussianEvent, Repeat, Subsample, account
+from dpkit.mechanisms.sampled_moments import sampled_decay, sampled_log_moment
+
+
+def exact_excess(rate, ratio, power):
+    """E[r^s] - 1 in 30 digits, by a trapezoid rule several times as fine and as wide as ours."""
+    with mp.workdps(30):
+        q, m, s, step = mp.mpf(rate), mp.mpf(ratio), mp.mpc(power), mp.mpf(1) / 24
+
+        def integrand(w):
+            odds = mp.expm1(m * w - m * m / 2)
+            return mp.npdf(w) * (mp.exp(s * mp.log(1 + q * odds)) - 1 - s * q * odds)
+
+        low, high = -18, max(power.real, 1.0) * ratio + 15.0
+        return step * mp.fsum(integrand(low + step * i) for i in range(int((high - low) * 24)))
+
+
+CASES = [(0.01, 1.0, 8.0), (0.001, 1.6, 3.0), (0.3, 0.5, 2.5), (0.9, 0.7, -3.0), (0.02, 0.4, -30.0), (1e-4, 0.1, 1.2)]
+
+
+@pytest.mark.parametrize(("rate", "ratio", "power"), CASES)
+def test_moments_lie_within_their_stated_errors(rate, ratio, power):
+    spread = rate * math.sqrt(math.expm1(ratio * ratio))
+    heights = np.array([0.0, 0.5, 2.0]) * min(1.0 / spread, 30.0)
+    values, errors = sampled_log_moment(rate, ratio, power, heights)
+    for height, value, error in zip(heights, values, errors, strict=True):
+        exact = exact_excess(rate, ratio, complex(power, height))
+        assert abs(mp.expm1(mp.mpc(value)) - exact) <= mp.expm1(error) * abs(1 + exact)
+        assert error < 1e-10 * abs(value)
+
+
+def test_equally_spaced_heights_are_summed_faster_within_the_error_that_is_allowed():
+    heights = 0.7 * np.arange(300)
+    slow, blur = sampled_log_moment(0.01, 1.0, 6.0, heights)
+    fast, error = sampled_log_moment(0.01, 1.0, 6.0, heights, error=1e-10)
+    assert np.all(np.abs(np.expm1(fast - slow)) <= error + blur)
+    assert np.all(error < 1e-10)
+    assert np.any(fast != slow)
+
+
+@pytest.mark.parametrize(("rate", "ratio", "power"), CASES)
+def test_moduli_fall_at_least_as_far_as_is_said(rate, ratio, power):
+    spread = rate * math.sqrt(math.expm1(ratio * ratio))
+    heights = np.linspace(0.01, 1.0, 200) * min(60.0 / spread, 300.0)
+    known = sampled_log_moment(rate, ratio, power, np.concatenate(([0.0], heights)))
+    falls = known[0].real[1:] - known[0].real[0]
+    said = [sampled_decay(rate, ratio, power, float(height)) for height in heights]
+    seen = np.maximum.accumulate(falls[::-1])[::-1]  # what is said holds for all that is higher
+    assert np.all(seen <= np.array(said) + 1e-12)
+    assert said[-1] < said[0] < 0.0
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.01, 0.1])
+@pytest.mark.parametrize(("ratio", "times"), [(1.0, 100), (1.6, 1000), (0.5, 10_000)])
+def test_training_runs_are_known_to_a_ten_thousandth(rate, ratio, times):
+    guarantee = account(Repeat(event=Subsample(rate=rate, event=GaussianEvent(ratio=ratio)), times=times), "pld")
+    lower, upper = guarantee.interval(delta=1e-6)
+    assert upper - lower <= 1e-4
