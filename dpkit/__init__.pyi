@@ -47,6 +47,7 @@ from dpkit.contracts.factories import Factory as Factory
 from dpkit.contracts.factories import MechanismFactory as MechanismFactory
 from dpkit.contracts.factories import NeighbourPairs as NeighbourPairs
 from dpkit.contracts.factories import QueryFactory as QueryFactory
+from dpkit.contracts.factories import SourceFactory as SourceFactory
 from dpkit.contracts.groups import GroupColumn as GroupColumn
 from dpkit.contracts.groups import Groups as Groups
 from dpkit.contracts.groups import KeyColumn as KeyColumn

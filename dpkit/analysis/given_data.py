@@ -15,7 +15,7 @@ import threading
 from dpkit.analysis.reading.spec import Spec
 from dpkit.data.tables.open_source import expanded_paths
 from dpkit.data.tables.source import DataSource
-from dpkit.errors import DpkitError
+from dpkit.errors import DpkitError, SourceError, kind_of, raise_alone
 
 _names: dict[bytes, str] = {}
 _lock = threading.Lock()
@@ -40,3 +40,23 @@ def _declared_paths(spec: Spec) -> tuple[str, ...]:
         return tuple(os.path.realpath(path) for pattern in declared for path in expanded_paths(pattern))
     except DpkitError:
         return ()
+
+
+def made_source(spec: Spec) -> object:
+    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on.
+
+    Paths that it returns are relative to the analysis, as all paths in it.
+    """
+    try:
+        made = spec.registry.source(str(spec.data.source)).build(**dict(spec.data.source_parameters or {}))
+        folder = spec.path.absolute().parent
+        if isinstance(made, str | os.PathLike):
+            return str(folder / os.fspath(made))
+        if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
+            return [str(folder / os.fspath(item)) for item in made]
+        return made
+    except (DpkitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above
+        kind = kind_of(error)
+        raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))

@@ -9,7 +9,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from dpkit.analysis.given_data import made_source
 from dpkit.analysis.reading.spec import Spec
+from dpkit.contracts.factories import SourceFactory
 from dpkit.data.columns.kinds import Category
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import DpkitError
@@ -22,12 +24,14 @@ _MOST_FILES = 500
 
 
 def check_files(spec: Spec) -> None:
-    """Refuse files that are not there, or lack a declared column, as a run would. No row is read; a plugin's own source is
-    not opened.
+    """Refuse files and tables that are not there, or lack a declared column, as a run would. No row is read; a plugin's own
+    source is opened only where it says that this reads none (`SourceFactory`).
     """
-    if spec.data.source_parameters is None:
-        data = spec.data
-        open_source(data.source, data.schema, unit=data.unit, neighbours=data.neighbours, in_memory=False, **data.form)
+    data = spec.data
+    is_file = data.source_parameters is None
+    if is_file or isinstance(spec.registry.source(str(data.source)), SourceFactory):
+        given = data.source if is_file else made_source(spec)
+        open_source(given, data.schema, unit=data.unit, neighbours=data.neighbours, in_memory=False, **data.form)
 
 
 def public_warnings(spec: Spec) -> tuple[str, ...]:

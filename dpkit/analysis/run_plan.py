@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpkit.analysis.given_data import name_of_given
+from dpkit.analysis.given_data import made_source, name_of_given
 from dpkit.analysis.ledger_standing import kept_digests, latest_attempt, open_ledger, run_id
 from dpkit.analysis.outputs import check_outputs, check_writable, free_outputs, outputs_of, write_output, write_whole
 from dpkit.analysis.plan import Plan
@@ -24,12 +24,9 @@ from dpkit.data.tables.open_source import open_source
 from dpkit.data.tables.source import DataSource
 from dpkit.debugging import made_up
 from dpkit.errors import (
-    DpkitError,
     MissingExtraError,
     SourceError,
     UnknownNameError,
-    kind_of,
-    raise_alone,
 )
 from dpkit.privacy.checks import one_of
 from dpkit.release.curator import Released
@@ -199,7 +196,7 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
     """The source of an analysis. Only public facts are looked at: files, columns, and the number of rows where it is public."""
     given: Any = data
     if data is None and spec.data.source_parameters is not None:
-        given = _made(spec)
+        given = made_source(spec)
     elif data is None:
         given = spec.data.source
     declared = spec.data.rows
@@ -220,26 +217,6 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
         reason = f"it has {found} rows, which are public here, and `data.rows` says {declared}."
         raise SourceError(source=spec.data.name, reason=reason, fix="Correct `data.rows`: the plan was made with it.")
     return source
-
-
-def _made(spec: Spec) -> object:
-    """What a plugin's source makes. What it raises may quote rows or passwords, so of its errors only the kind is passed on.
-
-    Paths that it returns are relative to the analysis, as all paths in it.
-    """
-    try:
-        made = spec.registry.source(str(spec.data.source)).build(**dict(spec.data.source_parameters or {}))
-        folder = spec.path.absolute().parent
-        if isinstance(made, str | os.PathLike):
-            return str(folder / os.fspath(made))
-        if isinstance(made, list | tuple) and made and all(isinstance(item, str | os.PathLike) for item in made):
-            return [str(folder / os.fspath(item)) for item in made]
-        return made
-    except (DpkitError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # noqa: BLE001 - as above
-        kind = kind_of(error)
-        raise_alone(SourceError(source=str(spec.data.source), reason=f"the plugin could not open it ({kind})."))
 
 
 def _carry_out(

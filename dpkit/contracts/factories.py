@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.engine import Engine
@@ -129,6 +129,13 @@ def _checked_shapes(shapes: object, *, where: str) -> tuple[tuple[int, ...], ...
     listed = tuple_of(shapes, tuple, field="shapes", where=where, allowed=allowed, least=1)
     sizes = (shape for shape in listed if isinstance(shape, tuple))
     return tuple(tuple(whole_number(size, field="shapes", where=where, minimum=1) for size in shape) for shape in sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFactory(Factory[Any]):
+    """A source of data whose opening reads no row, only names of tables and columns: `dpkit check` opens it. One that is a
+    plain `Factory` is opened by a run alone.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpkit.analysis.outputs import objection, outputs_of
 from dpkit.analysis.reading import keys
@@ -28,6 +29,7 @@ from dpkit.errors import DpkitError, PluginError, SpecError
 from dpkit.hooks.catalogue import CATALOGUE
 from dpkit.hooks.manager import Installed, installed_plugins, load_plugins
 from dpkit.hooks.specs import PROJECT
+from dpkit.numerics.rounding import in_full
 from dpkit.release.ledger.budget_terms import fingerprint
 from dpkit.release.ledger.ledger_address import has_password, ledger_place
 
@@ -72,7 +74,7 @@ def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | No
     steps = None
     if "steps" in top.entries and found is not None:
         setting = None if data is None else data.setting
-        deltas = (0.0, False) if budget is None else _delta_of_keys(top.entries["steps"], budget, data)
+        deltas = None if budget is None else _delta_of_keys(top.entries["steps"], budget, data)
         steps = _steps(reading, top.entries["steps"], found, setting, listed="plugins" in top.entries, deltas=deltas)
     report = reading.value(top, "", keys.REPORT)
     if reading.problems or found is None or data is None or budget is None or engine is None or steps is None:
@@ -238,7 +240,7 @@ def _steps(
     setting: DeclaredSetting | None,
     *,
     listed: bool,
-    deltas: tuple[float, bool],
+    deltas: KeyDeltas | None,
 ) -> tuple[StepSpec, ...] | None:
     if not isinstance(node, Items) or not node.items:
         reading.problem(node, "steps", f"found {described(node)}", "a list of at least one step")
@@ -274,7 +276,7 @@ def _step(
     setting: DeclaredSetting | None,
     *,
     listed: bool,
-    deltas: tuple[float, bool],
+    deltas: KeyDeltas | None,
 ) -> StepSpec | None:
     share = reading.value(node, path, keys.SHARE)
     run = reading.value(node, path, keys.RUN)
@@ -313,7 +315,7 @@ def _groups(
     path: str,
     factory: AlgorithmFactory,
     setting: DeclaredSetting | None,
-    deltas: tuple[float, bool],
+    deltas: KeyDeltas | None,
 ) -> Mapping[str, object] | None:
     """What a step says under `by`, if anything; None where it is wrong. Each entry is tried by itself, so that all are told."""
     given = node.entries.get("by")
@@ -333,9 +335,13 @@ def _groups(
         if isinstance(entry, Entries):
             reading.keys(entry, path, keys.GROUP, required=("column",))
             if isinstance(written, dict) and "keys" in written:
-                delta, alone = deltas
-                written["noise"] = "geometric" if alone else "gaussian"
-                written["delta"] = delta if written.get("delta") is None else written["delta"]
+                known = deltas or KeyDeltas(each=0.0, alone=False, asked=0.0, budget=math.inf)
+                written["noise"] = "geometric" if known.alone else "gaussian"
+                if written.get("delta") is None:
+                    written["delta"] = known.each
+                elif known.budget and known.asked >= known.budget and not (known.alone and known.asked == known.budget):
+                    found = f"the deltas of keys add up to {in_full(known.asked)}, and the budget has {in_full(known.budget)}"
+                    reading.problem(entry, joined(path, "delta"), found, "less than `budget.delta`, all together")
                 if not written["delta"]:
                     hint = "Keys that nobody declared need one: with `delta: 0` every key would have to come out, or none."
                     reading.problem(entry, joined(path, "keys"), "the budget has no delta", "a budget with a `delta`", hint)
@@ -355,33 +361,44 @@ def _groups(
     return {"by": listed}
 
 
-def _private_keys(steps: Node | None) -> list[tuple[Entries, str]]:
-    """The steps that look for keys that nobody declared, each with the column."""
+def _private_keys(steps: Node | None) -> list[tuple[Entries, str, object]]:
+    """The steps that look for keys that nobody declared, each with the column and the delta that it says."""
     found = []
     for step in steps.items if isinstance(steps, Items) else ():
         by = step.entries.get("by") if isinstance(step, Entries) else None
         for entry in by.items if isinstance(by, Items) else (by,):
             written = plain(entry) if isinstance(entry, Entries) else None
             if isinstance(step, Entries) and isinstance(written, dict) and "keys" in written:
-                found.append((step, str(written.get("column"))))
+                found.append((step, str(written.get("column")), written.get("delta")))
     return found
 
 
 def _with_text_twins(data: DataSpec, steps: Node | None) -> DataSpec:
     """With columns read as texts, beside what they are declared as, where a step looks for keys in them."""
     declared = {column.name: column for column in data.schema.columns}
-    wanted = [name for _, name in _private_keys(steps) if name in declared and not isinstance(declared[name], Text)]
+    wanted = [name for _, name, _ in _private_keys(steps) if name in declared and not isinstance(declared[name], Text)]
     twins = tuple(Text(name=text_twin(name), cell=name) for name in dict.fromkeys(wanted) if text_twin(name) not in declared)
     return replace(data, schema=replace(data.schema, columns=(*data.schema.columns, *twins))) if twins else data
 
 
-def _delta_of_keys(steps: Node, budget: BudgetSpec, data: DataSpec | None) -> tuple[float, bool]:
-    """The delta of each step that looks for keys: together half of the budget's; all of it where nothing else needs any. And
-    whether it is so: every step counts keys of which a person has one.
+class KeyDeltas(NamedTuple):
+    """The delta of each step that looks for keys and says none; whether nothing else is asked; what steps ask for, together;
+    and that of the budget.
     """
+
+    each: float
+    alone: bool
+    asked: float
+    budget: float
+
+
+def _delta_of_keys(steps: Node, budget: BudgetSpec, data: DataSpec | None) -> KeyDeltas:
+    """Together half of the budget's; all of it where nothing else needs any: steps count keys, one a person."""
     private = _private_keys(steps)
     every = steps.items if isinstance(steps, Items) else ()
-    runs = [step.entries.get("run") for step, _ in private]
+    runs = [step.entries.get("run") for step, _, _ in private]
     counts = [run for run in runs if isinstance(run, Scalar) and run.value == "count"]
     alone = data is not None and data.unit.at_most == 1 and len(counts) == len(every)
-    return budget.delta * (0.999 if alone else 0.5) / max(1, len(private)), alone
+    each = budget.delta * (0.999 if alone else 0.5) / max(1, len(private))
+    given = [delta for _, _, delta in private if isinstance(delta, int | float) and not isinstance(delta, bool)]
+    return KeyDeltas(each=each, alone=alone, asked=math.fsum(given), budget=budget.delta)

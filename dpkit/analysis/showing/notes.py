@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FAR_BELOW = 0.5
 """A count below this part of the declared rows is worth a word."""
 _COUNTING = ("count", "histogram")
+_IN_RANK = ("median", "quantiles")
 _MOST = 5
 
 
@@ -38,6 +39,13 @@ def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
     if not isinstance(answer, Mapping) or not tables:
         return
     yield from _of_the_count(result, step, answer, tables)
+    wide = widest(tables[0], _range_of(step)) if step.run in _IN_RANK and "count" not in tables[0].columns else []
+    if wide:
+        named = ", ".join(visible(name) for name in wide[:_MOST] if name)
+        yield (
+            f"the interval{' of ' + named if named else ''} is a quarter of the declared range or wider: are there enough rows "
+            "for this budget, and are the cells readable?"
+        )
     rare = _rare(result, step, tables[0])
     if rare:
         more = f" and {len(rare) - _MOST} more" if len(rare) > _MOST else ""
@@ -65,6 +73,22 @@ def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], 
             f"the count is far below `rows` ({round(sum(numbers)):,} of {rows:,}): are the cells readable? Look at "
             "`decimal`, `delimiter`, the levels and what is declared for missing cells."
         )
+
+
+def widest(table: AnswerTable, width: float) -> list[str]:
+    """What tells the rows apart whose intervals are a quarter of this width or wider."""
+    lower, upper, heads = (table.columns.index(name) for name in ("lower", "upper", "estimate"))
+    ends = [(row, row[lower], row[upper]) for row in table.rows]
+    return [
+        " ".join(str(cell) for cell in row[:heads])
+        for row, low, high in ends
+        if is_number(low) and is_number(high) and high - low >= width / 4.0
+    ]
+
+
+def _range_of(step: StepSpec) -> float:
+    low, high = step.setting.range(str(step.parameters["column"]))
+    return high - low
 
 
 def _rare(result: Result, step: StepSpec, table: AnswerTable) -> list[str]:

@@ -16,6 +16,7 @@ from dpkit.errors import MissingExtraError
 
 _TOLD_BY = {"cells": "cell", "probabilities": "probability", "levels": "level", "names": "name"}
 """Lists beside `estimates` that tell them apart, and what a column of them is called."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INTERVAL = ("estimate", "lower", "upper")
 
 
@@ -27,11 +28,14 @@ class AnswerTable:
     rows: tuple[tuple[object, ...], ...]
 
     def csv(self) -> str:
-        """The table as CSV, its first line the names; numbers in full, nothing for what is not known."""
+        """The table as CSV, its first line the names; numbers in full, nothing for what is not known.
+
+        A text that a spreadsheet would take for a formula has an apostrophe before it: keys come from the data.
+        """
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
+        writer.writerow(map(_no_formula, self.columns))
+        writer.writerows([["" if cell is None else _no_formula(cell) for cell in row] for row in self.rows])
         return text.getvalue()
 
     def parquet(self) -> bytes:
@@ -45,6 +49,17 @@ class AnswerTable:
         file = io.BytesIO()
         parquet.write_table(pa.table(columns), file)
         return file.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    """A text that begins as a formula does, with an apostrophe before it; anything else, and a number, as it is."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def main_table(answer: object) -> AnswerTable:

@@ -285,13 +285,15 @@ def flat(value: object, name: str = "answer", most: int = 12) -> list[tuple[str,
 
 
 _UP = ("error", "errors", "upper", "epsilon", "delta", "rho", "mu", "resolution", "width")
-_DOWN = ("lower", "confidence")
+_DOWN = ("lower",)
 
 
 def _short(value: object, name: str) -> str:
     """One value of an answer. What its name says is a bound is rounded to the safe side; an answer itself to the nearest."""
     if isinstance(value, float):
         said = name.rsplit(".", 1)[-1].rsplit("_", 1)[-1]
+        if said == "confidence":  # nobody computes one: it is declared
+            return in_full(value)
         return format_up(value) if said in _UP else format_down(value) if said in _DOWN else f"{value:.6g}"
     if isinstance(value, list):
         if name.endswith("intervals") and len(value) == 2:

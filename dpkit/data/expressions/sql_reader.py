@@ -120,8 +120,10 @@ class SqlReader:
         """There is no such column; texts in the wrong quotes look like one."""
         near = difflib.get_close_matches(name, list(self.known), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else ""
-        if quoted:
-            hint = f"Texts stand in single quotes: '{name}'. {hint}".strip()
+        levels = [column for column, fact in self.known.items() if fact is not None and name in fact.texts]
+        if quoted or levels:
+            level = f" {name!r} is a level of {levels[0]!r}." if levels else ""
+            hint = f"Texts stand in single quotes: '{name}'.{level} {'' if levels else hint}".strip()
         return self.error(node, f"there is no column named {name!r}", ", ".join(self.known), hint)
 
     def _start(self, node: Expression | None) -> int:

@@ -22,9 +22,9 @@ _ADDRESS = dpkit.Parameter(
 def dpkit_sources() -> Sequence[dpkit.Factory[Any]]:
     """The three databases."""
     return [
-        dpkit.Factory(name="sqlite", doc="A table of an SQLite file.", make=sqlite_table, parameters=(_PATH, _TABLE)),
-        dpkit.Factory(name="duckdb", doc="A table of a DuckDB file.", make=duckdb_table, parameters=(_PATH, _TABLE)),
-        dpkit.Factory(
+        dpkit.SourceFactory(name="sqlite", doc="A table of an SQLite file.", make=sqlite_table, parameters=(_PATH, _TABLE)),
+        dpkit.SourceFactory(name="duckdb", doc="A table of a DuckDB file.", make=duckdb_table, parameters=(_PATH, _TABLE)),
+        dpkit.SourceFactory(
             name="postgresql", doc="A table of a PostgreSQL database.", make=postgresql_table, parameters=(_ADDRESS, _TABLE)
         ),
     ]

@@ -137,3 +137,24 @@ steps:
     frame = dpkit.load(tmp_path / "a.yaml").plan().run().frame("sizes")
     assert list(frame.columns[:4]) == ["level", "estimate", "lower", "upper"]
     assert abs(frame["estimate"] - 50.0).max() < 10.0
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "said"),
+    [("peple", "size", "no table 'peple'"), ("the people", "sice", "no column named 'sice'"), ("the people", "size", "fine")],
+)
+def test_a_check_looks_at_tables_and_columns_and_at_no_row(tmp_path, table, column, said):
+    from click.testing import CliRunner
+
+    from dpkit.cli.analyses import check
+
+    in_sqlite(tmp_path)
+    text = f"""dpkit: 1
+data: {{source: {{run: sqlite, with: {{path: rows.db, table: {table}}}}}, columns: {{{column}: [0, 1000]}}}}
+budget: {{epsilon: 1, delta: 1e-6}}
+steps: [{{id: n, run: count}}]
+"""
+    path = tmp_path / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = CliRunner().invoke(check, [str(path)])
+    assert said in found.output + str(found.exception)

@@ -92,3 +92,16 @@ def test_wrong_keys_are_refused():
             ALGORITHMS["count"].prepare(setting(), by=by)
     with pytest.raises(dpkit.InvalidValueError, match="a column of numbers"):
         ALGORITHMS["mean"].prepare(setting(), column="city")
+
+
+@pytest.mark.parametrize(("delta", "fits"), [("1e-7", True), ("1e-3", False)])
+def test_a_delta_of_keys_above_the_budget_is_refused_before_any_plan(tmp_path, delta, fits):
+    path = tmp_path / "a.yaml"
+    step = f"{{id: n, run: count, by: {{column: city, keys: private, delta: {delta}}}}}"
+    data = "data: {source: a.csv, columns: {city: text}}"
+    path.write_text(f"dpkit: 1\n{data}\nbudget: {{epsilon: 1, delta: 1e-6}}\nsteps: [{step}]\n", encoding="utf-8")
+    if fits:
+        assert dpkit.load(path)
+        return
+    with pytest.raises(dpkit.SpecError, match=r"add up to 0\.001"):
+        dpkit.load(path)

@@ -5,6 +5,8 @@ import random
 import pytest
 
 import dpkit
+from dpkit.analysis.showing.notes import widest
+from dpkit.analysis.showing.tables import AnswerTable
 
 pytest.importorskip("dpkit_stats", reason="the plugin dpkit-stats is not installed")
 
@@ -29,7 +31,7 @@ MEAN = "{id: s, run: mean, with: {column: wage}}"
     "steps",
     [
         MEAN,
-        "{id: s, run: quantiles, with: {column: wage, probabilities: [0.5]}}",
+        "{id: s, run: quantiles, with: {column: wage, probabilities: [0.5], mechanism: gaussian}}",
         "{id: s, run: mean, by: [kind], with: {column: wage}}",
     ],
 )
@@ -40,6 +42,13 @@ def test_decimal_commas_that_nobody_declared_are_seen(tmp_path, steps):
     assert bad.as_json()["notes"]["s"]
     good = result(tmp_path, steps=steps, comma=True, more=", decimal: ','")
     assert "far below" not in str(good)
+
+
+def test_a_quantile_that_may_be_anywhere_is_named():
+    rows = (("a", 0.5, 10.0, 9.0, 11.0), ("b", 0.5, 60.0, 30.0, 90.0))
+    table = AnswerTable(columns=("kind", "probability", "estimate", "lower", "upper"), rows=rows)
+    assert widest(table, 100.0) == ["b 0.5"]
+    assert not widest(table, 1000.0)
 
 
 def test_rows_that_a_condition_leaves_out_are_no_surprise(tmp_path):

@@ -73,6 +73,11 @@ def test_what_has_no_form_is_not_forced_into_one(odd):
     assert main_table(odd).columns == ("name", "value")
 
 
+def test_a_key_that_a_spreadsheet_would_run_is_a_text():
+    table = AnswerTable(columns=("key", "estimate"), rows=(("=cmd()", 1.5), ("@x", 2.0), ("-7", -3.0), ("plain", 1.0)))
+    assert table.csv().splitlines()[1:] == ["'=cmd(),1.5", "'@x,2.0", "-7,-3.0", "plain,1.0"]
+
+
 def test_csv_and_parquet_hold_the_same():
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
