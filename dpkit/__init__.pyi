@@ -23,6 +23,7 @@ from dpkit.auditing.noise_family import gaussian_claim as gaussian_claim
 from dpkit.auditing.recording.primitives import Primitive as Primitive
 from dpkit.auditing.recording.record import Recording as Recording
 from dpkit.auditing.recording.record import record as record
+from dpkit.auditing.search.table_pairs import hard_pairs as hard_pairs
 from dpkit.auditing.targets.one_release import one_release as one_release
 from dpkit.auditing.targets.programs import CommandTarget as CommandTarget
 from dpkit.auditing.targets.programs import HttpTarget as HttpTarget

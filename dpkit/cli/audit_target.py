@@ -21,6 +21,8 @@ _OPTIONS = (
     ),
     click.option("--unit", help="The column of people: neighbours differ in the rows of one of them."),
     click.option("--search", help="module:function that draws pairs of neighbours of a generator; the worst is audited."),
+    click.option("--table", type=click.Path(exists=True, dir_okay=False), help="Search hard pairs of tables like this CSV."),
+    click.option("--bounds", help='With --table: the bounds of its columns as JSON, such as {"age": [0, 100]}.'),
     click.option("--tries", default=64, show_default=True, help="Pairs that a search draws."),
     click.option("--jobs", default=1, show_default=True, help="Processes that draw the outputs of a slow target."),
 )
@@ -124,13 +126,33 @@ def _read_file(path: Path) -> object:
     return pandas.read_csv(path)
 
 
-def pair_options(neighbours: str | None, unit: str | None, search: str | None, tries: int) -> dict[str, Any]:
+def pair_options(
+    neighbours: str | None, unit: str | None, search: str | None, tries: int, table: str | None, bounds: str | None
+) -> dict[str, Any]:
     """The options of `dpkit.audit` that say which pairs there are."""
     from dpkit.privacy.neighbours import Neighbours
 
+    if (table is None) != (bounds is None) or (table is not None and search is not None):
+        raise click.UsageError("Give --table with --bounds, or --search.")
+    relation = None if neighbours is None else Neighbours(neighbours)
+    found = None if search is None else load_target(search)
+    if table is not None and bounds is not None:
+        found = _table_pairs(Path(table), bounds, relation or Neighbours.ADD_REMOVE)
     return {
-        "neighbours": None if neighbours is None else Neighbours(neighbours),
+        "neighbours": relation,
         "unit": unit,
-        "search": None if search is None else load_target(search),
+        "search": found,
         "tries": tries,
     }
+
+
+def _table_pairs(path: Path, bounds: str, neighbours: Any) -> object:
+    from dpkit.auditing.search.table_pairs import hard_pairs
+
+    try:
+        given = json.loads(bounds)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise click.UsageError('--bounds must be JSON by column, such as {"age": [0, 100]}.')
+    return hard_pairs(_read_file(path), bounds=given, neighbours=neighbours)

@@ -199,3 +199,16 @@ def test_a_pair_is_tested_by_the_curve_of_its_noise(run, tmp_path, monkeypatch):
     given = ("half_the_noise:fn", "--pair", "[0.0, 1.0]", "--samples", "4000", "--seed", "1", "--family", "gaussian")
     assert run(*given, "--epsilon", "4.9", "--delta", "1e-6").exit_code == 1
     assert run(*given, "--epsilon", "4.9").exit_code == 2
+
+
+def test_hard_pairs_of_a_table_are_searched(run, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    (tmp_path / "forgets_nan.py").write_text(
+        "def fn(table, n, rng):\n    return table['age'].clip(0.0, 1.0).sum(skipna=False) + rng.laplace(size=n)\n"
+    )
+    (tmp_path / "example.csv").write_text("age\n0.5\n")
+    monkeypatch.chdir(tmp_path)
+    given = ("forgets_nan:fn", "--epsilon", "1", "--samples", "2000", "--seed", "1", "--table", "example.csv", "--tries", "20")
+    assert run(*given, "--bounds", '{"age": [0, 1]}').exit_code == 1
+    assert run(*given).exit_code == 2
+    assert run(*given, "--bounds", "[0, 1]").exit_code == 2

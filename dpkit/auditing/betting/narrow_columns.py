@@ -124,6 +124,7 @@ def _numbers_of(dataset: object) -> Array:
     made = [columns[0][:_MOST_PARTS]]
     for column in columns:
         if column.size:
+            column = np.clip(column, -1e150, 1e150)  # squares are finite
             made.append(np.array([column.size, column.sum(), column.mean(), column.min(), column.max(), np.median(column)]))
             made.append(np.array([column.std(), column.var(), *([column.std(ddof=1)] if column.size > 1 else [])]))
     return np.unique(np.concatenate(made))

@@ -72,8 +72,7 @@ def replay(
     again = _rerun(certificate, target, pair, density, falsifiers, known, loaded_from)
     old = "format" not in read_recipe(certificate.recipe)
     ignored = (*_IGNORED, *_OLD) if old else _IGNORED
-    if read_recipe(certificate.recipe).get("timed"):
-        ignored = (*ignored, "pilot_samples")  # there may be time for more of them now
+    ignored = (*ignored, "pilot_samples")  # a search is not run again: its pair is known; and there may be time for more now
     key = (certificate.hypothesis, certificate.claim, certificate.witness.pair)
     same = [one for one in again if (one.hypothesis, one.claim, one.witness.pair) == key]
     if not same:
