@@ -53,7 +53,7 @@ class ReplacedGaussianPair(LossPair):
         return _Replaced(rate=self.rate, absent=self.absent, ratio=self.ratio)
 
 
-_SPLITS: Array = 1.0 + np.geomspace(0.05, 20.0, 25)
+_SPLITS: Array = 1.0 + np.geomspace(0.25, 4.0, 7)
 """Exponents a of the triangle inequality below; each gives a bound."""
 
 

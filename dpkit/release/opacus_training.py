@@ -115,4 +115,14 @@ def training_engine(training: Training, **options: Any) -> Any:
             check_loader(made[-1], rate=rate)
             return made
 
+        def make_private_with_epsilon(self, **given: Any) -> Any:
+            # Opacus would try histories on its accountant, and this one pays
+            raise InvalidValueError(
+                field="target_epsilon",
+                found=given.get("target_epsilon"),
+                allowed="make_private with a noise multiplier: the budget of the run decides how many steps it pays for",
+                where="Training",
+                fix="Find one by dpkit.calibrate, and ask `training.fits(noise_multiplier=, rate=, steps=)`.",
+            )
+
     return TrainingEngine()

@@ -104,3 +104,12 @@ def test_real_loaders_that_shuffle_are_refused(parts):
         engine.make_private(**parts, poisson_sampling=False)
     with pytest.raises(InvalidValueError, match="Poisson"):
         check_loader(parts["data_loader"], rate=0.1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_opacus_is_not_asked_to_find_the_noise(parts):
+    """It would try histories on its accountant, and this one pays."""
+    training = Training(budget=ApproxDP(epsilon=8.0, delta=1e-5))
+    with pytest.raises(InvalidValueError, match="calibrate"):
+        training.opacus_engine().make_private_with_epsilon(**parts, target_epsilon=1.0, target_delta=1e-5, epochs=1)
+    assert training.steps == 0
