@@ -46,6 +46,18 @@ class OutputForm:
             return "y"
         return f"np.reshape(y, (*np.shape(y)[:-{len(self.shape)}], {self.size}))"
 
+    def rounded(self, entries: str) -> str:
+        """These entries on the grid, as code; what is huge stays as it is, as the outputs did."""
+        if self.grid == 0.0:
+            return entries
+        near = f"np.round(v / {self.grid!r}) * {self.grid!r}"
+        return f"(lambda v: np.where(np.abs(v) < {self.grid * 2.0**62!r}, {near}, v))({entries})"
+
+
+def limited(entries: str) -> str:
+    """These entries within limits that their squares do not leave, as code."""
+    return f"np.clip({entries}, -1e150, 1e150)"
+
 
 def literal(value: object) -> str:
     """Numbers, and arrays of them, as Python writes them; the same bits when they are read."""
@@ -158,13 +170,13 @@ class Summaries(Columns):
         )
 
     def expression(self, column: int, form: OutputForm) -> str:
-        rounded = form.row if form.grid == 0.0 else f"np.round({form.row} / {form.grid!r}) * {form.grid!r}"
+        rounded = form.rounded(form.row)
         return (
-            f"np.sum({form.row}, axis=-1)",
+            f"np.sum({limited(form.row)}, axis=-1)",
             f"np.max({form.row}, axis=-1)",
             f"np.min({form.row}, axis=-1)",
-            f"np.sum(np.abs({form.row}), axis=-1)",
-            f"np.sqrt(np.sum(np.square({form.row}), axis=-1))",
+            f"np.sum(np.abs({limited(form.row)}), axis=-1)",
+            f"np.sqrt(np.sum(np.square({limited(form.row)}), axis=-1))",
             f"np.argmax({rounded}, axis=-1)",
             f"np.argmax({rounded} != 0, axis=-1)",
             f"(1 + np.count_nonzero(np.diff(np.sort({rounded}, axis=-1), axis=-1), axis=-1))",
@@ -195,9 +207,9 @@ class Nearness(Columns):
 
     def expression(self, column: int, form: OutputForm) -> str:
         if form.size == 1:
-            one, two = (f"({form.entry(0)} - {literal(center[0])})" for center in (self._one, self._two))
+            one, two = (f"({limited(form.entry(0))} - {literal(center[0])})" for center in (self._one, self._two))
             return f"np.square({two}) - np.square({one})" if column else f"np.abs({two}) - np.abs({one})"
-        one, two = (f"({form.row} - np.array({literal(center)}))" for center in (self._one, self._two))
+        one, two = (f"({limited(form.row)} - np.array({literal(center)}))" for center in (self._one, self._two))
         if column:
             return f"np.sum(np.square({two}) - np.square({one}), axis=-1)"
         return f"np.sum(np.abs({two}) - np.abs({one}), axis=-1)"

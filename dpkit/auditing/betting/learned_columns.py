@@ -180,7 +180,7 @@ class CategoryRatio(LearnedRatio):
         word = ("not one of" if unseen else "one of") + (f" {len(rows)} values" if len(rows) > 3 else "")
         shown = ", ".join(str(literal(row[0] if one else row)) for row in rows[:3]) + (", ..." if len(rows) > 3 else "")
         entries = form.entry(self._part.start or 0) if one else form.row
-        near = entries if form.grid == 0.0 else f"np.round({entries} / {form.grid!r}) * {form.grid!r}"
+        near = form.rounded(entries)
         if one:
             code = f"np.isin({near}, {literal(rows[:, 0])})"
         else:

@@ -93,7 +93,8 @@ def _declared(call: Call) -> list[Event] | None:
     if l1 <= _TINY:
         return []
     epsilon, sensitivity = _number(call.parameters.get("epsilon"), 0.0), call.parameters.get("sensitivity")
-    share = l1 / _number(sensitivity, 1.0) if sensitivity else 1.0
+    apart = distances(call.value, call.other_value)[2] if call.by_largest else l1
+    share = apart / _number(sensitivity, 1.0) if sensitivity else 1.0
     delta = _number(call.parameters.get("delta"), 0.0)
     if not math.isfinite(l1) and sensitivity:
         return None

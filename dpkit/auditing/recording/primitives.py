@@ -229,16 +229,27 @@ def _of_diffprivlib(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _randomise(tape: Tape, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, value: Any) -> Any:
+    def call(self: Any, value: Any = None) -> Any:
         if tape.inside:
-            return original(self, value)
+            return original(self, value) if value is not None else original(self)
+        if value is None:
+            return _by_utility(tape, name, original, self)
         declared = {
             key: getattr(self, key) for key in ("epsilon", "delta", "sensitivity", "lower", "upper") if hasattr(self, key)
         }
         made = Call(name, "priced", declared, value, again=lambda other: original(self, other))
+        made.escaped = callable(value)  # a function of the data is perturbed, and goes on holding the data
         return tape.ask(made, lambda: original(self, value)).answer
 
     return call
+
+
+def _by_utility(tape: Tape, name: str, original: Callable[..., Any], mechanism: Any) -> Any:
+    """A choice by utilities, which hold the data; where its options have a measure, what they stand for may hold data too."""
+    utility = [float(one) for one in getattr(mechanism, "utility", ()) or ()]
+    declared = {"epsilon": mechanism.epsilon, "sensitivity": getattr(mechanism, "sensitivity", None)}
+    made = Call(name, "priced", declared, utility, by_largest=True, escaped=getattr(mechanism, "measure", None) is not None)
+    return tape.ask(made, lambda: original(mechanism)).answer
 
 
 def _of_path(tape: Tape, one: Primitive) -> tuple[Any, str, Any]:

@@ -123,7 +123,9 @@ def record(
     note = f"{2 * runs} pairs of runs, at most {calls} calls of primitives"
     note += f"; they lose epsilon = {_shown(worst)} together, if they are what they say"
     if blind:
-        note += "; noise became a plain number before it was added, and the results differ: audit by samples"
+        note += (
+            "; noise became something that cannot be followed, such as a plain number, and the results differ: audit by samples"
+        )
     elif raised:
         note += f"; both runs raised {raised}: call the function by itself to see why"
     elif not calls:
@@ -222,7 +224,7 @@ def _of_call(call: Call) -> list[str]:
             for one, two, _ in noise_parts(call)
         ):
             found.append("it is added to values of which one is no number, or of another shape")
-    elif not math.isfinite(apart) and call.family == "priced" and call.price is None and call.other_value is not None:
+    elif not math.isfinite(apart) and call.family == "priced" and call.price is None and not call.escaped:
         found.append("its inputs are of other shapes, or one is no number")
     return found
 

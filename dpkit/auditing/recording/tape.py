@@ -35,8 +35,10 @@ class Call:
     """Draws another answer to a value."""
     used: int = 0
     other_used: int = 0
+    by_largest: bool = False
+    """The sensitivity is that of each entry, and not of their sum."""
     escaped: bool = False
-    """The draw became a plain number that the recorder cannot follow."""
+    """The draw became something that the recorder cannot follow, such as a plain number."""
 
 
 class Tape:

@@ -24,6 +24,7 @@ MADE = {
     "a number": lambda rng, n: rng.laplace(size=(n, 1)),
     "atoms off the grid": lambda rng, n: np.clip(rng.laplace(size=(n, 1)), -0.1, 1 / 3),
     "whole numbers": lambda rng, n: rng.poisson(2.0, size=(n, 1)).astype(float),
+    "numbers, and some that stand apart": lambda rng, n: np.where(rng.random((n, 1)) < 0.2, -1.3e305, rng.laplace(size=(n, 1))),
     "a vector": lambda rng, n: rng.laplace(size=(n, 3)),
     "whole vectors": lambda rng, n: rng.integers(0, 3, size=(n, 2)).astype(float),
     "a table": lambda rng, n: rng.normal(size=(n, 2, 3)),

@@ -118,3 +118,14 @@ def test_outcomes_of_any_kind_are_confirmed():
     (certificate,) = audit(raises, CLAIM, ([], [1.0]), rng=1)
     assert certificate.refuted
     assert confirm(certificate, raises, ([], [1.0]), rng=1).confirmed
+
+
+def test_a_rare_exception_beside_numbers_is_confirmed():
+    def sometimes(rows):
+        if OWN.random() < 0.05 and len(rows) > 1:
+            raise KeyError(rows[1])
+        return len(rows) + OWN.laplace()
+
+    (certificate,) = audit(sometimes, CLAIM, ([1], [1, 1]), samples=8_000, rng=3)
+    assert certificate.confirmed
+    assert confirm(certificate, sometimes, rng=1).confirmed
