@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import shutil
 import sqlite3
@@ -196,6 +197,15 @@ def _in_folder(law: Callable[[type[Ledger], NewLedger], None]) -> Law:
     return held
 
 
+def a_ledger_travels(kind: type[Ledger], folder: Path) -> None:
+    """Pickled and opened in another process, it is the same ledger."""
+    with kind.open(new_ledger(kind, folder, releases=8)) as ledger:
+        ledger.reserve("run")
+        with pickle.loads(pickle.dumps(ledger)) as other:
+            other.charge("run", UNIT, key="0")
+        assert ledger.spent() == ZCDP(rho=1 / 1024)
+
+
 LEDGER_LAWS: tuple[Law, ...] = (
     *map(_in_folder, PROTOCOL_LAWS),
     a_charge_trusts_no_changed_total,
@@ -204,4 +214,5 @@ LEDGER_LAWS: tuple[Law, ...] = (
     a_torn_copy_loses_nothing_silently,
     no_trigger_swallows_a_charge,
     one_file_has_one_name,
+    a_ledger_travels,
 )

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from laws.ledger_laws import LEDGER_LAWS
 
-from dpkit.errors import DpkitError
+from dpkit.errors import DpkitError, LedgerBusyError
 from dpkit.privacy.filter_amounts import larger
 from dpkit.release.ledger import entries, log, sqlite_store
 from dpkit.release.ledger import ledger as ledger_module
@@ -203,4 +204,35 @@ def test_a_ledger_that_travels_as_a_copy(monkeypatch, tmp_path):
         return Ledger.open, (other,)
 
     monkeypatch.setattr(Ledger, "__reduce__", copied)
+    caught(laws.a_ledger_travels, Ledger, tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [{"timeout": 1.0}, {"nonsense": 1}, {"durability": "full"}])
+def test_a_store_that_forgets_how_it_was_opened(monkeypatch, tmp_path, wrong):
+    honest = SqliteStore.opened_with.fget
+    monkeypatch.setattr(SqliteStore, "opened_with", property(lambda self: {**honest(self), **wrong}))
     caught(laws.it_opens_elsewhere_as_it_was, Ledger, tmp_path)
+
+
+def test_a_store_that_signs_as_anybody(monkeypatch, tmp_path):
+    monkeypatch.setattr(SqliteStore, "author", lambda self, who: "anybody")
+    caught(laws.entries_name_their_author, Ledger, tmp_path)
+
+
+def test_a_store_that_locks_out_threads_and_no_process(monkeypatch, tmp_path):
+    """Of two processes, each has a lock of its own."""
+    whole, lock = SqliteStore.transaction, threading.RLock()
+
+    @contextmanager
+    def alone(self, *, writes):
+        if writes and not lock.acquire(timeout=self.timeout):
+            raise LedgerBusyError(path=self.path, reason="another thread writes.", fix="Wait.")
+        try:
+            with whole(self, writes=False) as found:
+                yield found
+        finally:
+            if writes:
+                lock.release()
+
+    monkeypatch.setattr(SqliteStore, "transaction", alone)
+    caught(laws.a_writer_is_alone_among_processes, Ledger, tmp_path)
