@@ -173,13 +173,13 @@ def run_plan(
     spec = plan.spec
     source = open_data(spec, data) if source is None else source
     if spec.budget.ledger is None:
-        return _carry_out(plan, source, progress=progress)
+        return carry_out(plan, source, progress=progress)
     given = "" if data is None else name_of_given(source, spec)
     with open_ledger(spec) as ledger:
         check_not_behind(ledger, kept_digests(spec, ledger))
         attempt = latest_attempt(ledger, spec, given=given)
         attempt = attempt + 1 if again or not attempt else attempt
-        return _carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt, given=given))
+        return carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt, given=given))
 
 
 def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
@@ -189,7 +189,7 @@ def simulate_plan(plan: Plan, *, seed: int = 0) -> Result:
     table = synthetic_table(spec.data, seed=seed)
     source = open_source(table, spec.data.schema, unit=spec.data.unit, neighbours=spec.data.neighbours)
     with made_up():
-        return _carry_out(plan, source, rng=rng)
+        return carry_out(plan, source, rng=rng)
 
 
 def open_data(spec: Spec, data: object = None) -> DataSource:
@@ -219,7 +219,7 @@ def open_data(spec: Spec, data: object = None) -> DataSource:
     return source
 
 
-def _carry_out(
+def carry_out(
     plan: Plan,
     source: DataSource,
     *,
@@ -228,6 +228,7 @@ def _carry_out(
     run: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Result:
+    """One run of a plan: paid for by the ledger, where there is one; with `rng`, a simulation."""
     spec = plan.spec
     with ExitStack() as opened:
         engine = _opened(spec, source, opened)  # before anything is reserved

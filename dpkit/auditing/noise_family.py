@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from dpkit.accounting import account, calibrate
+from dpkit.contracts.guarantee import Guarantee
 from dpkit.mechanisms.gaussian import Gaussian
 from dpkit.privacy.checks import nonnegative, probability_below_one, sampling_rate, whole_number
 from dpkit.privacy.events import Event, Repeat, Subsample
 from dpkit.privacy.loss_table import EnvelopePair
-from dpkit.privacy.losses import GDP, ApproxDP, Loss
+from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import l2
 from dpkit.privacy.tradeoff import gaussian_mu_at
 
@@ -38,7 +39,13 @@ def gaussian_claim(*, epsilon: float, delta: float, rate: float = 1.0, steps: in
         return Repeat(event=Subsample(event=Gaussian(scale=scale).event(at=l2(1.0)), rate=rate), times=count)
 
     scale = calibrate(run, ApproxDP(epsilon=epsilon, delta=delta), "pld") * (1.0 - _SLACK)
-    guarantee = account(run(scale), "pld")
+    return curve_of(account(run(scale), "pld"), delta=delta)
+
+
+def curve_of(guarantee: Guarantee, *, delta: float) -> Loss:
+    """What a guarantee says at several points, this delta among them, as one claim; pure where it is, and delta is 0."""
+    if delta == 0.0:
+        return PureDP(epsilon=guarantee.epsilon(delta=0.0))
     epsilons = sorted({0.0, *(guarantee.epsilon(delta=read) for read in (*_DELTAS, delta))})
     kept = [one for one in epsilons if math.isfinite(one)]
     return EnvelopePair(epsilons=tuple(kept), deltas=tuple(guarantee.delta(epsilon=one) for one in kept))

@@ -6,6 +6,7 @@ import json
 import secrets
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,6 +49,7 @@ def audit_group() -> None:
     dpkit audit module:function --epsilon 1 --pair "[0.0, 1.0]"
     dpkit audit notebook.ipynb:release --epsilon 1 --data with.csv without.csv
     dpkit audit --command "./prog {data}" --epsilon 1 --pair "[[1], [1, 2]]"
+    dpkit audit analysis.yaml --data A.csv B.csv             and all of it on two neighbouring files
     dpkit audit analysis.yaml                                what an analysis relies on, at its own parameters
     dpkit audit hello                                        every mechanism of a plugin, at typical parameters
     dpkit audit flights.ledger                               a ledger, or the trace of a run
@@ -136,7 +138,7 @@ def run(
         raise click.UsageError("Give one of a target, --zoo, --command and --http.")
     output.check()
     if target is not None and target.endswith((".yaml", ".yml")):
-        sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside))
+        sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside, files=data))
     if zoo:
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.audit import audit as run_audit
@@ -298,6 +300,7 @@ def _analysis(
     output: Output,
     *,
     outside: bool,
+    files: tuple[str, str] | None,
 ) -> int:
     from dpkit.analysis.outputs import check_outputs
     from dpkit.analysis.reading.load import load
@@ -311,7 +314,14 @@ def _analysis(
     check_writable(plan.spec.report)
     with progress_bar(file, quiet=output.as_json) as bar:
         watch = partial(audit_watch, bar, samples=samples)
-        found = audit_plan(plan, confidence=confidence, samples=samples, seed=seed, time=seconds, watch=watch)
+        level = confidence if files is None else 1.0 - (1.0 - confidence) / 2.0  # half for the parts, half for the whole
+        found = audit_plan(plan, confidence=level, samples=samples, seed=seed, time=seconds, watch=watch)
+        if files is not None:
+            from dpkit.auditing.algorithms.end_to_end import audit_end_to_end
+
+            runs = audit_watch(bar, "end to end", 0, 1, samples=samples)
+            whole = audit_end_to_end(plan, files, confidence=level, samples=samples, seed=seed, time=seconds, watch=runs)
+            found = replace(found, certificates=(*found.certificates, whole))
     written = write_audit(found, plan.spec)
     if output.as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
