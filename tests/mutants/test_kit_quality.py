@@ -70,7 +70,13 @@ AUDITED = ("clamped_answer", "coin_response", "geometric", "gumbel_choice")
 """Of each form one, on which the law that costs as much as all others together is tried in every run."""
 
 
-@pytest.mark.parametrize("name", RIGHT)
+LIKE_BUILT_INS = ("gaussian_two_claims", "laplace_vector")
+"""Plain noise, of which the built-in mechanisms pass every law in every run."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LIKE_BUILT_INS else name for name in RIGHT]
+)
 def test_a_right_plugin_passes_every_law(name):
     outcomes = results("right_plugins", name, without=() if name in AUDITED else ("claims_survive_a_quick_audit",))
     assert failures(outcomes) == []

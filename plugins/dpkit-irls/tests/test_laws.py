@@ -14,6 +14,8 @@ LONG = [check for check in CHECKS if check.subject in {f"algorithm {name}" for n
 """Hundreds of fits each."""
 OWN_CODE = ("irls", "irls-moments")
 """The others are `irls` with another score: in a short run they are tried in two of their settings, one a relation."""
+DEAR = ("the_plan_covers_what_is_charged", "degenerate_data_gives_an_answer", "equal_answers_give_equal_runs")
+"""Laws of dozens of fits a setting: in a short run, every other setting."""
 
 
 def each_setting_once(check):
@@ -28,7 +30,11 @@ def each_setting_once(check):
             settings[id(subject.setting)].append(subject)
         chosen = [choices[turn % len(choices)] for turn, choices in enumerate(settings.values())]
         if self.factory.name not in OWN_CODE:
-            return list({subject.setting.neighbours: subject for subject in chosen}.values())
+            chosen = list({subject.setting.neighbours: subject for subject in chosen}.values())
+        if check.law in DEAR:
+            return chosen[FAMILIES.index(self.factory.name) % 2 :: 2]
+        if self.factory.name not in OWN_CODE:
+            return chosen
         met = {str(subject.parameters) for subject in chosen}
         others = {str(subject.parameters): subject for subject in found if str(subject.parameters) not in met}
         return [*chosen, *others.values()]
@@ -54,7 +60,7 @@ def test_an_algorithm_obeys_in_every_setting_with_every_choice_of_parameters(che
 
 
 def test_the_short_run_meets_every_setting_and_every_choice():
-    for check in {check.subject: check for check in LONG}.values():
+    for check in {check.subject: check for check in LONG if check.law not in DEAR}.values():
         (whole,), (short,) = check.run.args, each_setting_once(check).run.args
         every, some = whole.subjects(), short.subjects()
         assert {subject.setting.neighbours for subject in some} == {subject.setting.neighbours for subject in every}
