@@ -12,6 +12,9 @@ from dpkit.privacy.events import Nesting, Parallel
 _SMALLEST = 1e-22
 """Beyond the epsilon of this delta, what is left counts as a mass at infinity."""
 
+_FAR = 600.0
+"""An epsilon at which nothing is left but a mass at infinity."""
+
 _MANY, _FEWER = 200, 64
 """Numbers of points: many where a reading is cheap, which is where there are few leaves and no samples."""
 
@@ -31,11 +34,10 @@ def _points(accountant: AnyAccountant, state: object, count: int) -> tuple[tuple
     def delta_of(epsilon: float) -> float:
         return min(1.0, max(profile(epsilon) for profile in profiles))
 
-    last = 0.0  # a pure loss ends there; where deltas are below a slack, the last point is above it
-    for delta in (0.0, _SMALLEST, 1e-15, 1e-10, 1e-6):
-        last = accountant.epsilon(state, delta=delta)
-        if math.isfinite(last):
-            break
+    # a pure loss ends at delta 0; where there is a mass at infinity, the last point is a little above it
+    beyond = min(1.0 - 1e-9, delta_of(_FAR) * (1.0 + 1e-6) + _SMALLEST)
+    last = accountant.epsilon(state, delta=0.0)
+    last = last if math.isfinite(last) else accountant.epsilon(state, delta=beyond)
     if last == 0.0 or not math.isfinite(last):
         return (0.0,), (delta_of(0.0),)
     epsilons = tuple(last * place / count for place in range(count + 1))

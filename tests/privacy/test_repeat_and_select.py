@@ -132,3 +132,12 @@ def test_every_accountant_that_takes_it_reads_an_upper_bound_of_a_tuned_gaussian
 def test_what_is_no_law_of_repetitions_is_refused(wrong):
     with pytest.raises(dpkit.InvalidValueError):
         RepeatAndSelect(**{"event": PureEvent(epsilon=1.0), "mean": 2.0, **wrong})
+
+
+def test_what_one_run_gives_away_is_given_away_as_often_as_it_is_run():
+    """(epsilon, delta): outcomes of probability delta that only one neighbour has, ranked highest."""
+    gamma, delta = stopping_rate(5.0, 1.0), 1e-4
+    seen = 1.0 - gamma * (1.0 - delta) / (1.0 - (1.0 - gamma) * (1.0 - delta))
+    found = dpkit.account(RepeatAndSelect(event=dpkit.ApproxEvent(epsilon=0.5, delta=delta), mean=5.0), "pld")
+    assert seen <= found.delta(epsilon=50.0) <= 1.01 * seen
+    assert found.epsilon(delta=1e-3) <= 1.51
