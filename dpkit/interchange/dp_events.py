@@ -14,9 +14,11 @@ from typing import Any
 from dpkit.errors import MissingExtraError
 from dpkit.interchange.foreign_runs import (
     ALL_STEPS,
+    BATCHES,
     CLIPPED,
     POISSON,
     REPLACED,
+    SELECTED,
     ForeignRun,
     not_readable,
     of_replaced_records,
@@ -143,7 +145,7 @@ def _batch(source: object, inner: Inner, assumed: set[str]) -> Event:
     # such batches are priced under replace-one alone, where a record moves the sum by twice its norm
     event = FixedBatch(size=size, population=population, event=of_replaced_records(inner(_field(source, "event"))))
     assumed.add(REPLACED)
-    assumed.add("Each batch is drawn without replacement, independently of the others, and in secret.")
+    assumed.add(BATCHES)
     return event
 
 
@@ -158,7 +160,7 @@ def _cut_sample(source: object, inner: Inner, assumed: set[str]) -> Event:
 
 def _selected(source: object, inner: Inner, assumed: set[str]) -> Event:
     """The best of a random number of runs."""
-    assumed.add("How often it was repeated is secret, and the best output alone was given, chosen by the outputs themselves.")
+    assumed.add(SELECTED)
     mean, shape = float(_field(source, "mean")), float(_field(source, "shape"))
     return RepeatAndSelect(event=inner(_field(source, "event")), mean=mean, shape=shape)
 

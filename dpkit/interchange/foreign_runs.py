@@ -17,6 +17,8 @@ POISSON = (
     "A loader that shuffles and cuts does not sample so."
 )
 REPLACED = "A record that is replaced moves the sum by up to twice the clipping norm, and is priced so."
+BATCHES = "Each batch is drawn without replacement, independently of the others, and in secret."
+SELECTED = "How often it was repeated is secret, and the best output alone was given, chosen by the outputs themselves."
 ALL_STEPS = "Every step is counted and may be seen; what was done besides (tuning, statistics of the data) is not in it."
 
 

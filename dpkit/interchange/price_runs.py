@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,22 @@ from dpkit.contracts.registry import Registry
 from dpkit.errors import NoIntervalError, SerialisationError
 from dpkit.hooks.manager import default_registry
 from dpkit.interchange.dp_events import is_dp_event, read_dp_event, write_dp_event
-from dpkit.interchange.foreign_runs import POISSON, REPLACED, ForeignRun, not_readable, of_replaced_records
+from dpkit.interchange.foreign_runs import (
+    BATCHES,
+    POISSON,
+    REPLACED,
+    SELECTED,
+    ForeignRun,
+    not_readable,
+    of_replaced_records,
+)
 from dpkit.interchange.histories import read_history, read_jax_privacy, read_opacus, write_jax_privacy, write_opacus
 from dpkit.numerics.rounding import format_down, format_up, in_full, percent_up
 from dpkit.pricing.event_text import parse_event
 from dpkit.pricing.explain import Explanation
 from dpkit.pricing.serialise import dump, parse, strict_json
 from dpkit.privacy.checks import probability_below_one
-from dpkit.privacy.events import Event, Subsample, flatten
+from dpkit.privacy.events import Event, FixedBatch, RandomAllocation, RepeatAndSelect, ShuffledEpochs, Subsample
 from dpkit.privacy.neighbours import Neighbours
 
 FORMS = ("dpkit", "dp-accounting", "opacus", "jax-privacy")
@@ -114,6 +122,24 @@ def price(
     return PricedRun(run=run, delta=delta, guarantee=account(run.event, accountant, neighbours, registry))
 
 
+_TAKEN_FOR_GRANTED: Mapping[type[Event], str] = {
+    Subsample: POISSON,
+    FixedBatch: BATCHES,
+    RandomAllocation: "Each record's steps are drawn at random, independently of all others, and in secret.",
+    ShuffledEpochs: "Each epoch shuffles all records anew, in secret; under add-remove an absent record leaves its place empty.",
+    RepeatAndSelect: SELECTED,
+}
+
+
+def _kinds_in(event: Event) -> Iterator[type[Event]]:
+    """The classes of an event and of all that it is made of."""
+    yield type(event)
+    inner: object = getattr(event, "events", None) or getattr(event, "event", ())
+    for one in inner if isinstance(inner, tuple) else (inner,):
+        if isinstance(one, Event):
+            yield from _kinds_in(one)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PricedRun:
     """A run with its price; `str()` of it is for people, `as_json()` for programs."""
@@ -149,8 +175,9 @@ class PricedRun:
     def assumed(self) -> tuple[str, ...]:
         """What had to be assumed."""
         relation = f"Neighbours are {self.guarantee.neighbours}: nothing else is protected."
-        sampled = any(isinstance(part, Subsample) for part in flatten(self.run.event))
-        return (relation, *dict.fromkeys((*((POISSON,) if sampled else ()), *self.run.assumed)))
+        kinds = set(_kinds_in(self.run.event))
+        usual = [text for kind, text in _TAKEN_FOR_GRANTED.items() if kind in kinds]
+        return (relation, *dict.fromkeys((*usual, *self.run.assumed)))
 
     def __str__(self) -> str:
         head, *rest = str(self.explanation).splitlines()

@@ -90,3 +90,17 @@ def test_every_form_can_be_written():
     assert interchange.write(RUN, "jax_privacy") == [FORMS["jax"]]
     with pytest.raises(dpkit.InvalidValueError, match="one of"):
         interchange.write(RUN, "pickle")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("repeat-and-select(event=gaussian(ratio=0.1) sampled at 0.01, mean=10)", ["Poisson", "How often it was repeated"]),
+        ("random-allocation(event=gaussian(ratio=0.1), steps=10)", ["steps are drawn at random"]),
+        ("shuffled-epochs(event=gaussian(ratio=0.1), batches=10)", ["shuffles all records"]),
+    ],
+)
+def test_what_a_text_takes_for_granted_is_said_however_deep_it_stands(text, said):
+    run = interchange.price(text, accountant="rdp")
+    for words in said:
+        assert any(words in one for one in run.assumed)
