@@ -126,7 +126,7 @@ _TAKEN_FOR_GRANTED: Mapping[type[Event], str] = {
     Subsample: POISSON,
     FixedBatch: BATCHES,
     RandomAllocation: "Each record's steps are drawn at random, independently of all others, and in secret.",
-    ShuffledEpochs: "Each epoch shuffles all records anew, in secret; under add-remove an absent record leaves its place empty.",
+    ShuffledEpochs: "Each epoch shuffles all records anew, in secret; an absent record leaves its place empty.",
     RepeatAndSelect: SELECTED,
 }
 
