@@ -14,7 +14,7 @@ def shared(value, n, rng):
 
 
 def shared_in_part(value, n, rng):
-    return value + rng.normal(scale=2.0) + rng.normal(scale=0.5, size=n)
+    return value + rng.normal(scale=4.0) + rng.normal(scale=0.2, size=n)
 
 
 def spends_by_number(value, n, rng):
@@ -34,14 +34,14 @@ def coins(value, n, rng):
     [(shared, "depend on each other"), (shared_in_part, "depend on each other"), (spends_by_number, "distributed otherwise")],
 )
 def test_what_outputs_of_a_call_share_is_seen(fn, words):
-    found, drawn = find_dependence(fn, PAIR, 8, np.random.SeedSequence(1))
+    found, drawn = find_dependence(fn, PAIR, 4, np.random.SeedSequence(1))
     assert words in found
-    assert drawn == 256
+    assert drawn == 64
 
 
 @pytest.mark.parametrize("fn", [right, coins, lambda value, n, rng: np.full(n, 7.0)])
 def test_independent_outputs_are_not_accused(fn):
-    assert [find_dependence(fn, PAIR, 8, np.random.SeedSequence(seed))[0] for seed in range(8)] == [""] * 8
+    assert [find_dependence(fn, PAIR, 4, np.random.SeedSequence(seed))[0] for seed in range(8)] == [""] * 8
 
 
 def test_outputs_that_are_no_numbers_and_errors_are_for_the_audit_to_see():
@@ -57,7 +57,7 @@ def test_a_true_claim_is_not_refuted_by_what_a_batch_shares():
         (found,) = audit(shared, PureDP(epsilon=1.0), PAIR, samples=4_000, rng=seed)
         assert not found.refuted
         assert "drawn one a call" in found.note
-        assert found.pilot_samples == 256
+        assert found.pilot_samples == 64
         assert found.samples <= 4_000
 
 
@@ -69,9 +69,9 @@ def test_a_budget_too_small_for_looking_is_said():
 
 
 def blocks(value, n, rng):
-    """Shared in blocks of 1,000: a pilot of 8 by 8 outputs has no chance to see it."""
+    """Shared in blocks of 1,000: a pilot of 4 by 4 outputs has no chance to see it."""
     rng_of_block = getattr(blocks, "state", None)
-    if rng_of_block is None or n == 1 or n == 8:
+    if rng_of_block is None or n == 1 or n == 4:
         return value + rng.laplace(size=n)
     return value + np.repeat(rng.laplace(size=-(-n // 1000)), 1000)[:n]
 

@@ -56,7 +56,10 @@ def as_sampler(fn: object) -> object:
 
 
 def _takes(fn: Callable[..., object]) -> int:
-    """How many arguments must be given by place; 3 where that cannot be seen."""
+    """How a function is called: with 1 (data), 2 (and a generator) or 3 arguments (and how many outputs, before it).
+
+    Of three places and more, the second is a number of outputs where it must be given or is called so; 3 where nothing is seen.
+    """
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
@@ -66,6 +69,8 @@ def _takes(fn: Callable[..., object]) -> int:
         return 3
     placed = [one for one in parameters if one.kind in kinds]
     needed = sum(one.default is inspect.Parameter.empty for one in placed)
+    if len(placed) >= 3 and (needed >= 2 or placed[1].name in ("n", "size", "count")):
+        return 3
     if needed <= 1 and len(placed) > 1 and placed[1].name in ("rng", "random_state", "generator"):
         return 2
     return max(needed, 1)

@@ -9,6 +9,7 @@ from typing import Any
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.campaign import Watch
 from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.independence import KnownIndependent
 from dpkit.auditing.zoo.entries import ENTRIES
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.zoo import ZooEntry
@@ -42,8 +43,9 @@ class AuditableEntry(ZooEntry):
         watch: Watch | None = None,
     ) -> list[AuditCertificate]:
         """All certificates; where only rounding is at stake, only that one."""
+        known = KnownIndependent(self.sampler) if self.plugin == "dpkit" else self.sampler
         found = audit(
-            self.sampler, self.claim, self.pair, confidence, samples, rng, density=self.density, falsifiers=self.falsifiers,
+            known, self.claim, self.pair, confidence, samples, rng, density=self.density, falsifiers=self.falsifiers,
             floating_point=self.floating_point, time=time, watch=watch, recipe={"zoo": self.name},
         )  # fmt: skip
         return [one for one in found if one.falsifier != "none"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpkit import InvalidValueError, PureDP, audit, confirm, one_release
+from dpkit import InvalidValueError, Laplace, PureDP, audit, confirm, one_release
 from dpkit.auditing.targets.one_release import as_sampler, table_numbers
 
 OWN = np.random.default_rng(3)
@@ -37,6 +37,9 @@ def test_what_takes_three_arguments_is_left_as_it_is():
         return np.zeros(n)
 
     assert as_sampler(sampler) is sampler
+    method = Laplace(scale=1.0).release_many
+    assert as_sampler(method) is method
+    assert as_sampler(lambda data, epsilon=1.0, seed=None: 0)([1], 2, None) == [0, 0]
     assert as_sampler(lambda *all: 0) is not None
     with pytest.raises(InvalidValueError):
         one_release(sampler)
