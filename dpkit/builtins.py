@@ -51,7 +51,6 @@ from dpkit.mechanisms.random_search import RandomSearch
 from dpkit.mechanisms.randomized_response import RandomizedResponse
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.privacy.claims import CORE_RULES, LossRule
-from dpkit.release.ledger.postgres_store import FACTORY as POSTGRESQL
 from dpkit.release.release_one_query import RELEASE
 
 
@@ -110,7 +109,17 @@ def dpkit_auditors() -> Sequence[Auditor]:
 @hookimpl
 def dpkit_ledger_stores() -> Sequence[LedgerStoreFactory]:
     """What keeps ledgers beside SQLite files, which paths stand for."""
-    return (POSTGRESQL,)
+    store = "dpkit.release.ledger.postgres_store"
+    doc = "Ledgers in a PostgreSQL database, one for each dataset, which many machines share."
+    return (
+        LedgerStoreFactory(
+            name="postgresql",
+            doc=doc,
+            open=_called(store, "PostgresStore"),
+            create=_called(store, "create_ledger"),
+            check=_called(store, "check_creatable"),
+        ),
+    )
 
 
 @hookimpl
@@ -119,8 +128,14 @@ def dpkit_commands() -> Sequence[Command]:
     return tuple(Command(name=name, doc=text, load=_loader(*place)) for name, (*place, text) in VERBS.items())
 
 
-def _loader(module: str, name: str) -> Callable[[], object]:
+def _loader(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(import_module(module), name)
+
+
+def _called(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is first called."""
+    load = _loader(module, name)
+    return lambda *arguments, **options: load()(*arguments, **options)
 
 
 def _scale(doc: str, *, smallest: float = 2.0**-450, largest: float = 2.0**450) -> Parameter:

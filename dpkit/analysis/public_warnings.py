@@ -16,7 +16,6 @@ from dpkit.data.columns.kinds import Category
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up, in_full
-from dpkit.release.ledger.ledger import Ledger
 
 LARGE_EPSILON = 10.0
 _SQLITE = b"SQLite format 3\0"
@@ -65,6 +64,8 @@ def _of_ledgers(spec: Spec) -> Iterator[str]:
     if spec.data.source_parameters is None:
         sources = (spec.data.source,) if isinstance(spec.data.source, str) else spec.data.source
         folders |= {Path(source).absolute().parent for source in sources}
+    from dpkit.release.ledger.ledger import Ledger
+
     for path in sorted(found for folder in folders for found in _ledgers_in(folder)):
         with suppress(DpkitError, OSError), Ledger.open(path, registry=spec.registry, read_only=True) as ledger:
             if ledger.terms.dataset == spec.data.name:

@@ -30,7 +30,6 @@ def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
 
     Example: dpkit check analysis.yaml
     """
-    from dpkit.analysis.ledger_standing import schema_fingerprint
     from dpkit.analysis.public_warnings import check_files, public_warnings
     from dpkit.analysis.reading.load import load
     from dpkit.analysis.showing.text import counted, one_line
@@ -40,6 +39,8 @@ def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
         check_files(spec)
     warnings = public_warnings(spec)
     if as_json:
+        from dpkit.analysis.ledger_standing import schema_fingerprint
+
         document = {
             "ok": True,
             "analysis": spec.fingerprint,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,7 +51,9 @@ def built_in() -> Candidate:
 
 def installed(only: Collection[str] | None) -> Iterator[Candidate]:
     """The plugins of the entry-point group; with an allow-list, no other module is imported."""
-    points = sorted(entry_points(group=PROJECT), key=lambda point: (point.name, _distribution(point)))
+    found = entry_points(group=PROJECT)
+    often = Counter(point.name for point in found)
+    points = sorted(found, key=lambda point: (point.name, _known_of(point)[0] if often[point.name] > 1 else ""))
     if only is not None:
         names = {point.name for point in points}
         for name in sorted(set(only) - names - {PROJECT}):
@@ -70,10 +74,11 @@ def _loaded(point: EntryPoint) -> Candidate:
         if error is not None:
             show_of_no_data(error, of=f"the import of the plugin {point.name!r}")
             problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
+    distribution, version = _known_of(point)
     return Candidate(
         name=point.name,
-        distribution=_distribution(point),
-        version=point.dist.version if point.dist is not None else "",
+        distribution=distribution,
+        version=version,
         location=str(point.dist.locate_file("")) if point.dist is not None else point.value,
         module=module,
         problem=problem,
@@ -99,7 +104,8 @@ def _unqueued() -> float:
 
 def unsuited(point: EntryPoint) -> str:
     """Why this version of dpkit does not suit the plugin, by the metadata of its distribution; nothing where it does."""
-    wanted = [text for text in (point.dist.requires if point.dist is not None else None) or () if text.startswith("dpkit")]
+    wanted = [text for text in (point.dist.requires if point.dist is not None else None) or () if _NAMES_DPKIT.match(text)]
+    wanted = [text for text in wanted if not _plainly_suits(text)]
     if not wanted:
         return ""
     from packaging.requirements import InvalidRequirement, Requirement
@@ -117,6 +123,41 @@ def unsuited(point: EntryPoint) -> str:
                 f"it requires dpkit {required.specifier}, and {__version__} is installed. Install a version of it that suits."
             )
     return ""
+
+
+_NAMES_DPKIT = re.compile(r"dpkit(?![\w.-])", re.IGNORECASE)
+_FOR_AN_EXTRA = re.compile(r"; *extra *== *['\"][\w.-]+['\"]$")
+_PLAIN_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\.dev(\d+))?")
+_PLAIN_NEED = re.compile(r"dpkit(?:\[[\w,-]+\])?((?:(?:>=|<)[\w.]+,?)+)")
+
+
+def _plainly_suits(text: str, version: str = __version__) -> bool:
+    """Whether a requirement such as `dpkit>=0.1.0.dev0,<0.2` surely holds. Where it is not that plain, `packaging` is asked,
+    whose import costs more than that of a plugin.
+    """
+    if _FOR_AN_EXTRA.search(text):
+        return True  # it asks for something only where that extra is installed
+    need, ours = _PLAIN_NEED.fullmatch(text), _PLAIN_VERSION.fullmatch(version)
+    if need is None or ours is None:
+        return False
+    for clause in need[1].split(","):
+        bound = _PLAIN_VERSION.fullmatch(clause.lstrip(">=<"))
+        if bound is None:
+            return False
+        if clause.startswith("<"):  # a development version of the bound itself is not below it, by PEP 440
+            if _release(ours) >= _release(bound):
+                return False
+        elif (_release(ours), ours[2] is None, int(ours[2] or 0)) < (_release(bound), bound[2] is None, int(bound[2] or 0)):
+            return False
+    return True
+
+
+def _release(version: re.Match[str]) -> tuple[int, ...]:
+    """The numbers of a version without zeros at its end: 1.0 is 1."""
+    numbers = [int(number) for number in version[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def attempt(call: Callable[[], Returned]) -> tuple[Returned | None, BaseException | None]:
@@ -161,5 +202,9 @@ def words_of(error: BaseException) -> str:
         return "(it cannot be shown)"
 
 
-def _distribution(point: EntryPoint) -> str:
-    return str(point.dist.name) if point.dist is not None else ""
+def _known_of(point: EntryPoint) -> tuple[str, str]:
+    """The name and the version of its distribution, by one reading of the metadata."""
+    if point.dist is None:
+        return "", ""
+    metadata = point.dist.metadata
+    return str(metadata["Name"]), str(metadata["Version"])

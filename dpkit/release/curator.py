@@ -108,6 +108,8 @@ class DataCurator:
         self, *, engine: Engine, setting: Setting, purse: Purse, rng: np.random.Generator | None = None, prefix: str = ""
     ) -> None:
         check_agreement(engine, setting)
+        if rng is None:
+            secure_generator()  # here, not in a release: what is missing must show before anything is charged
         self._engine = engine
         self._setting = setting
         self._purse = purse

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from threadpoolctl import ThreadpoolController  # here, not in a pass: what is missing must show before anything is charged
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -45,6 +47,8 @@ def map_on_threads(function: Callable[[Item], Result], items: Iterable[Item], *,
 
 
 def _pooled(function: Callable[[Item], Result], first: Item, rest: Iterator[Item], threads: int) -> Iterator[Result]:
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="dpkit-pass") as pool:
         waiting: deque[Future[Result]] = deque([pool.submit(copy_context().run, function, first)])
         try:

@@ -61,7 +61,7 @@ class CsvTable:
 
     def _header(self, path: str) -> tuple[str, ...]:
         first = next(runs_of(path, self._form), None)
-        record = None if first is None else first.records()[0]
+        record = None if first is None else first.first()
         names = None if record is None else split(record, self._form.delimiter)
         if not names or not any(names):
             raise SourceError(source=path, reason="it has no header line.", fix="Its first line must name the columns.")

@@ -60,6 +60,14 @@ class RecordRun:
             found = [None if line is None else line.removesuffix(b"\r") for line in found]
         return found
 
+    def first(self) -> bytes | None:
+        """The first record, without looking at the others."""
+        if self.data is None:
+            return None
+        record = self.data[: self.data.find(b"\n") + 1 or None] if self.quoted is None else self.quoted[0]
+        quoted = None if self.quoted is None else [record]
+        return RecordRun(begins=self.begins, data=record, quoted=quoted).records()[0]
+
     def first_from(self, place: int) -> int | None:
         """Where the first record of this run begins that does not begin before a place."""
         if place <= self.begins:

@@ -8,24 +8,18 @@ no two processes, copies or pickles of it ever share a stream.
 
 from __future__ import annotations
 
-import os
-import secrets
-import threading
-import weakref
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from randomgen import ChaCha  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from dpkit.numerics.noise.secure_bits import SecureChaCha
 
 WORD_BITS = 64
-_KEY_BITS = 256
-_NONCE_BITS = 60
-# randomgen counts 32-bit words, 16 a block, in a 128-bit counter; the low 64 bits of the block number count blocks
-# and the nonce fills the rest, so a stream is 2**64 blocks long and a nonce never collides with a block number.
-_NONCE_SHIFT = 64 + 4
 _LARGEST_WORD = 2**WORD_BITS - 1
 
 
@@ -35,12 +29,14 @@ def secure_generator() -> np.random.Generator:
     After a fork the child's copy is rekeyed before the child draws. A pickle or a deep copy of the generator is a
     new generator with a fresh key, never the same stream again: a secure generator has no state worth repeating.
     """
-    return np.random.Generator(_SecureChaCha())
+    from dpkit.numerics.noise.secure_bits import SecureChaCha
+
+    return np.random.Generator(SecureChaCha())
 
 
 def is_secure(rng: np.random.Generator) -> bool:
     """Tell whether a generator's bits come from `secure_generator`; any other generator means a simulation."""
-    return type(rng) is np.random.Generator and type(rng.bit_generator) is _SecureChaCha
+    return type(rng) is np.random.Generator and _secure(rng.bit_generator) is not None
 
 
 def random_words(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
@@ -49,85 +45,16 @@ def random_words(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
     A secure generator that finds itself in another process than the one it was keyed in (a fork that bypassed
     Python) is rekeyed first.
     """
-    bits = rng.bit_generator
-    if type(bits) is _SecureChaCha:
-        bits.rekey_in_new_process()
+    secure = _secure(rng.bit_generator)
+    if secure is not None:
+        secure.rekey_in_new_process()
     return rng.integers(0, _LARGEST_WORD, size=count, dtype=np.uint64, endpoint=True)
 
 
-class _SecureChaCha(ChaCha):  # type: ignore[misc]
-    """ChaCha20 whose key nobody can set, read, save or copy."""
-
-    def __init__(self) -> None:
-        self._process: int | None = None
-        super().__init__(key=secrets.randbits(_KEY_BITS), counter=_fresh_counter(), rounds=20)
-        self._process = os.getpid()
-        with _REGISTRY_LOCK:
-            _LIVE.add(self)
-
-    def rekey(self) -> None:
-        """Start a new stream under a new key; the caller holds the lock, or is alone."""
-        super().seed(key=secrets.randbits(_KEY_BITS), counter=_fresh_counter())
-        self._process = os.getpid()
-
-    def rekey_in_new_process(self) -> None:
-        if self._process != os.getpid():
-            with self.lock:
-                self.rekey()
-
-    def __reduce__(self) -> tuple[type[_SecureChaCha], tuple[()]]:
-        return _SecureChaCha, ()
-
-    def spawn(self, n_children: int) -> list[_SecureChaCha]:
-        return [_SecureChaCha() for _ in range(n_children)]
-
-    def seed(self, *arguments: object, **keywords: object) -> None:
-        if self._process is None:  # the base class calls this once, with our key, while it is being built
-            super().seed(*arguments, **keywords)
-            return
-        raise TypeError("a secure generator cannot be seeded; pass numpy.random.default_rng(seed) for a simulation")
-
-    @property
-    def state(self) -> NoReturn:
-        raise TypeError("the state of a secure generator is its key and cannot be read")
-
-    @state.setter
-    def state(self, value: object) -> NoReturn:
-        raise TypeError("the state of a secure generator cannot be set")
-
-
-def _fresh_counter() -> int:
-    return secrets.randbits(_NONCE_BITS) << _NONCE_SHIFT
-
-
-_LIVE: weakref.WeakSet[_SecureChaCha] = weakref.WeakSet()
-_REGISTRY_LOCK = threading.RLock()
-_HELD: list[_SecureChaCha] = []
-
-
-def _before_fork() -> None:
-    """Hold every stream still, so that the child inherits neither a half-written state nor a lock that nobody frees."""
-    _REGISTRY_LOCK.acquire()
-    _HELD.extend(_LIVE)
-    for bits in _HELD:
-        bits.lock.acquire()
-
-
-def _after_fork_in_parent() -> None:
-    for bits in _HELD:
-        bits.lock.release()
-    _HELD.clear()
-    _REGISTRY_LOCK.release()
-
-
-def _after_fork_in_child() -> None:
-    for bits in _HELD:
-        bits.rekey()
-    _after_fork_in_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+def _secure(bits: object) -> SecureChaCha | None:
+    """The bits, where they are those of a secure generator: there is none before the module of their class is loaded."""
+    loaded = sys.modules.get("dpkit.numerics.noise.secure_bits")
+    return bits if loaded is not None and type(bits) is loaded.SecureChaCha else None
 
 
 def _stamping(name: str) -> Any:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from dpkit.contracts.ledger_store import Durability, LedgerAddress, LedgerStoreFactory, LogBy, author_of
+from dpkit.contracts.ledger_store import Durability, LedgerAddress, LogBy, author_of
 from dpkit.errors import (
     InvalidValueError,
     LedgerBusyError,
@@ -305,15 +305,6 @@ def _is_taken(place: LedgerAddress, dataset: str) -> LedgerExistsError:
         reason=f"the database has a ledger of the dataset {dataset!r} already.",
         fix="Open it, or choose another name: nothing is overwritten.",
     )
-
-
-FACTORY = LedgerStoreFactory(
-    name="postgresql",
-    doc="Ledgers in a PostgreSQL database, one for each dataset, which many machines share.",
-    open=PostgresStore,
-    create=create_ledger,
-    check=check_creatable,
-)
 
 
 def connected(place: LedgerAddress, timeout: float) -> psycopg.Connection[tuple[Any, ...]]:

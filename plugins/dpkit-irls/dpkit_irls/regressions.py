@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpkit import (
     AlgorithmFactory,
@@ -21,14 +21,16 @@ from dpkit import (
     Setting,
 )
 from dpkit.authoring import AnyAlgorithm, Column
-from dpkit_irls.bounded.bounded_irls import BoundedIRLS
-from dpkit_irls.bounded.tuning import ABSOLUTE, LINK_SHARES, SHARES, link_steps, tuning_for
 from dpkit_irls.loss import BISQUARE, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE, ROBUST, Family, quantile_score
-from dpkit_irls.moments.moment_irls import FREEDOM, MomentIRLS
-from dpkit_irls.paper.paper_irls import PaperIRLS
+from dpkit_irls.moments.moment_query import FREEDOM
 from dpkit_irls.public_facts import checked_columns, checked_shares, checked_start, public_size, scaling_of
 from dpkit_irls.rows.dummies import entry_names, levels_of
 from dpkit_irls.rows.row_weights import checked_weight
+
+if TYPE_CHECKING:
+    from dpkit_irls.bounded.bounded_irls import BoundedIRLS
+    from dpkit_irls.moments.moment_irls import MomentIRLS
+    from dpkit_irls.paper.paper_irls import PaperIRLS
 
 _FEATURES = Parameter(
     name="features",
@@ -202,6 +204,9 @@ def _noise(doc: str, *choices: str) -> Parameter:
 
 def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) -> BoundedIRLS:
     """`irls` and its family: contributions are bounded by construction, so no tight bounds are needed."""
+    from dpkit_irls.bounded.bounded_irls import BoundedIRLS  # here and below: a list of algorithms needs none of their code
+    from dpkit_irls.bounded.tuning import LINK_SHARES, SHARES, link_steps, tuning_for
+
     where = family.name
     chosen = values["mechanism"]
     if chosen.name != "gaussian" or chosen.given:
@@ -241,6 +246,8 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
 
 def make_robust(setting: Setting, *, score: str, **values: Any) -> BoundedIRLS:
     """`irls`, by the name of its score."""
+    from dpkit_irls.bounded.tuning import ABSOLUTE
+
     family = replace(ROBUST, residuals=BISQUARE) if score == "bisquare" else ROBUST
     found = make_bounded(setting, family=family, **values)
     return replace(found, tuning=ABSOLUTE) if score == "l1" else found
@@ -253,6 +260,8 @@ def make_quantile(setting: Setting, *, quantile: float, **values: Any) -> Bounde
 
 def make_moments(setting: Setting, **values: Any) -> MomentIRLS:
     """`irls-moments`: the paper's moments, released soundly."""
+    from dpkit_irls.moments.moment_irls import MomentIRLS
+
     return MomentIRLS(
         noise_kind=values["noise"],
         average=values["average"],
@@ -263,6 +272,8 @@ def make_moments(setting: Setting, **values: Any) -> MomentIRLS:
 
 def make_paper(setting: Setting, **values: Any) -> PaperIRLS:
     """`irls-paper`: the published method, refuted."""
+    from dpkit_irls.paper.paper_irls import PaperIRLS
+
     return PaperIRLS(
         size=public_size(setting, where="irls-paper"),
         noise_on_first=values["noise"],

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from randomgen import ChaCha
 
 from dpkit import NoiseLaw, exactly_rounded
-from dpkit.numerics.noise import randomness
+from dpkit.numerics.noise import secure_bits
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 from dpkit.numerics.noise.randomness import Simulated, is_secure, is_simulated, random_words, secure_generator, stamped
 
@@ -60,14 +60,14 @@ def test_our_block_function_reproduces_the_vector_of_the_standard():
 def test_randomgen_is_that_block_function_in_counter_mode():
     key = bytes((7 * i + 3) % 256 for i in range(32))
     nonce = 0x0123456789ABCDE
-    bits = ChaCha(key=int.from_bytes(key, "little"), counter=nonce << randomness._NONCE_SHIFT)
+    bits = ChaCha(key=int.from_bytes(key, "little"), counter=nonce << secure_bits.NONCE_SHIFT)
     expected = [chacha20_block(key, (i, 0, nonce & MASK, nonce >> 32)) for i in range(9)]
     assert np.array_equal(bits.random_raw(72), words_of(expected))
 
 
 def test_a_secure_generator_uses_all_256_bits_of_its_key_as_they_are(monkeypatch):
     entropy = {256: int.from_bytes(bytes(range(100, 132)), "little"), 60: 0xFEDCBA987654321}
-    monkeypatch.setattr(randomness.secrets, "randbits", entropy.__getitem__)
+    monkeypatch.setattr(secure_bits.secrets, "randbits", entropy.__getitem__)
     rng = secure_generator()
     key, nonce = bytes(range(100, 132)), entropy[60]
     expected = words_of([chacha20_block(key, (i, 0, nonce & MASK, nonce >> 32)) for i in range(4)])

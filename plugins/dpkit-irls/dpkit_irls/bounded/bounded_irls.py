@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit import Compose, Curator, Event, Mechanism, Query, Scaled, Setting, planned_event
+from dpkit import Compose, Event, Mechanism, Query, Scaled, Setting, planned_event
 from dpkit_irls import rows_needed
 from dpkit_irls.bounded.class_fit import ClassFit, class_known, class_result
 from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
@@ -35,6 +35,9 @@ from dpkit_irls.foretold_errors import foretold_intervals
 from dpkit_irls.loss import ROBUST, Family
 from dpkit_irls.rows.dummies import Levels
 from dpkit_irls.rows.row_weights import weighted
+
+if TYPE_CHECKING:
+    from dpkit import Curator
 
 _LARGEST = 1e15
 """No sum of rows is larger; what is released beyond it is noise or nonsense."""

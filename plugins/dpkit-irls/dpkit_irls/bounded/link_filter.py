@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -20,10 +21,6 @@ from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array, solved
 from dpkit_irls.loss import LinkScore
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
-_WEIGHTS = _WEIGHTS / np.sum(_WEIGHTS)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predictors:
     """What is known of the predictors of rows: their mean, their variance, the position without the constant's part, and what
@@ -37,8 +34,16 @@ class Predictors:
 
     def moments(self, link: LinkScore, values: Array) -> tuple[float, float, float]:
         """The mean over normal predictors of one of a link's lists, the same times the deviation, and times its square."""
-        found = _WEIGHTS * link.looked_up(values, self.mean + math.sqrt(self.variance) * _NODES)
-        return float(np.sum(found)), float(_NODES @ found), float(_NODES**2 @ found)
+        nodes, weights = _normal_nodes()
+        found = weights * link.looked_up(values, self.mean + math.sqrt(self.variance) * nodes)
+        return float(np.sum(found)), float(nodes @ found), float(nodes**2 @ found)
+
+
+@cache
+def _normal_nodes() -> tuple[Array, Array]:
+    """Where a mean over normal predictors is taken, and the weights, whose sum is one."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(48)
+    return nodes, weights / np.sum(weights)
 
 
 def predictors_at(position: Array, frame: Frame, metric: Array, noise: Array | None = None) -> Predictors:

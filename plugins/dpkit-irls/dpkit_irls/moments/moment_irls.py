@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpkit import Curator, Event, Laplace, Mechanism, Query, Repeat, Setting, SymmetricGaussian, planned_event
+from dpkit import Event, Laplace, Mechanism, Query, Repeat, Setting, SymmetricGaussian, planned_event
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors
 from dpkit_irls.moments.moment_errors import standard_errors
-from dpkit_irls.moments.moment_query import Scaling, Weights, joint_moments, joint_triangle, weighted_least_squares
+from dpkit_irls.moments.moment_query import FREEDOM, Scaling, Weights, joint_moments, joint_triangle, weighted_least_squares
 from dpkit_irls.wishart.wishart import Wishart
 
-Noise = Literal["gaussian", "wishart", "laplace"]
+if TYPE_CHECKING:
+    from dpkit import Curator
 
-FREEDOM = 1_280
-"""Degrees of freedom of Wishart noise beyond the matrix's rows. By the exact profile more is less noise at every budget, and
-slower to price; from here on there are 4% to gain (docs/robust-regression.md)."""
+Noise = Literal["gaussian", "wishart", "laplace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,17 +6,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpkit import Compose, Curator, Event, InvalidValueError, Laplace, Mechanism, Query, Repeat, Setting, planned_event
+from dpkit import Compose, Event, InvalidValueError, Laplace, Mechanism, Query, Repeat, Setting, planned_event
 from dpkit.authoring import sqrt_up
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors
 from dpkit_irls.moments.moment_query import Scaling, Weights, first_moment, second_moment, weighted_least_squares
 from dpkit_irls.paper.published_noise import GaussianAsPublished, WishartAsPublished
+
+if TYPE_CHECKING:
+    from dpkit import Curator
 
 Calibration = Literal["conventional", "advanced", "cdp"]
 NOTE = "The guarantee of this form does not hold: {}. See docs/errata.md."
