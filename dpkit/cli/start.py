@@ -28,7 +28,7 @@ Options:
 Commands:
 """
 _GARBAGE = 200_000
-"""How many objects are made before garbage is looked for. What imports make is kept, and Python's 700 costs a tenth of a command."""
+"""How many objects are made before garbage is looked for. What imports make is kept; 700 costs a tenth of a command."""
 _WIDTH = 64
 """What click leaves for a verb's text on a line of 80."""
 

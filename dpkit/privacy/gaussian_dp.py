@@ -63,17 +63,22 @@ def gaussian_epsilon(mu: float, *, delta: float) -> float:
         return math.inf
     if not math.isfinite(high):
         return math.inf
-    # The profile is convex and falls: Newton's step from the left never passes the root, bisection guards it.
-    for _ in range(200):
-        slope = _slope(mu, low)
-        step = low + (gaussian_delta(mu, epsilon=low) - delta) / slope if slope > 0.0 else high
-        middle = step if low < step < high and step - low > 0.25 * (high - low) else low + 0.5 * (high - low)
-        for guess in (step * (1.0 + 1e-14), middle):
-            if low < guess < high:
-                if gaussian_delta(mu, epsilon=guess) <= delta:
-                    high = guess
-                else:
-                    low = guess
+    # The logarithm of the profile is concave, because that of a normal tail is, and falls. So Newton's step from the right does
+    # not pass the root but by rounding; bisection guards it.
+    reached = gaussian_delta(mu, epsilon=high)
+    for turn in range(400):
+        slope = _slope(mu, high)
+        newton = high - reached / slope * math.log(delta / reached) if slope > 0.0 and reached > 0.0 else low
+        guess = min(newton, high * (1.0 - 4.0 * UNIT_ROUNDOFF))  # at the root: what is beside it must be too small
+        if not low < guess < high or turn % 8 == 7:
+            guess = low + 0.5 * (high - low)
+        if not low < guess < high:
+            break
+        found = gaussian_delta(mu, epsilon=guess)
+        if found <= delta:
+            high, reached = guess, found
+        else:
+            low = guess
         if high - low <= 4.0 * UNIT_ROUNDOFF * high:
             break
     return high

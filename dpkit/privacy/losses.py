@@ -8,7 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Self
 
@@ -154,19 +155,28 @@ class LinearCurve(RenyiCurve):
 
     def at(self, orders: Array) -> Array:
         """The line, never below 0."""
-        return type(self).total((self,), (1,), orders)
+        return _line(*_coefficients(self), orders)
 
     @classmethod
     def total(cls, curves: Sequence[Self], counts: Sequence[int], orders: Array) -> Array:
         """One line: the coefficients are summed exactly, so neither order nor grouping can change the result."""
         intercept = exact_sum((curve.intercept, n) for curve, n in zip(curves, counts, strict=True))
         slope = exact_sum((curve.slope, n) for curve, n in zip(curves, counts, strict=True))
-        # intercept + slope * order = (intercept + slope) + slope * (order - 1), two terms >= 0 whenever intercept >= -slope
-        at_one, rise = round_up(intercept + slope), round_up(slope)
-        with np.errstate(over="ignore"):
-            value = at_one + rise * (orders - 1.0)
-            slack = (abs(at_one) + rise * orders) * 2.0**-51
-        return np.maximum(value + slack, 0.0)
+        return _line(round_up(intercept + slope), round_up(slope), orders)
+
+
+@lru_cache(maxsize=256)
+def _coefficients(line: LinearCurve) -> tuple[float, float]:
+    """Its divergence at order 1, and its rise: a reading asks for them at every order that it tries."""
+    return round_up(Fraction(line.intercept) + Fraction(line.slope)), line.slope
+
+
+def _line(at_one: float, rise: float, orders: Array) -> Array:
+    """intercept + slope * order = (intercept + slope) + slope * (order - 1), two terms >= 0 whenever intercept >= -slope."""
+    with np.errstate(over="ignore"):
+        value = at_one + rise * (orders - 1.0)
+        slack = (abs(at_one) + rise * orders) * 2.0**-51
+    return np.maximum(value + slack, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

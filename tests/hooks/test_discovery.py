@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 from hooks.made_plugins import HEALTHY, problem_of
+from packaging.requirements import Requirement
 
 import dpkit
 from dpkit import PluginError
 from dpkit.errors import PluginWarning
+from dpkit.hooks.discovery import _plainly_suits
 from dpkit.hooks.manager import installed_plugins, load_plugins
 
 
@@ -85,3 +87,18 @@ def test_waiting_for_the_processor_is_no_waiting(monkeypatch):
     before, after, unknown = (discovery._unqueued() for _ in range(3))
     assert after - before == pytest.approx(1.0)
     assert unknown == 20.0
+
+
+@pytest.mark.parametrize("ours", ["0.1.0.dev0", "0.1", "0.2.dev3", "0.2.0", "1.0"])
+@pytest.mark.parametrize(
+    "needs", [">=0.1.0.dev0", ">=0.1.0.dev0,<0.2", "<0.2,>=0.1", "<1", ">=0.2.dev4", "==0.1", "~=0.1", ">=0.1rc1"]
+)
+def test_a_version_that_plainly_suits_suits_by_the_rules_of_packaging(ours, needs):
+    said = _plainly_suits(f"dpkit{needs}", ours)
+    assert not said or Requirement(f"dpkit{needs}").specifier.contains(ours, prereleases=True)
+    assert _plainly_suits(f'dpkit[arrow]{needs}; extra == "test"', ours)
+
+
+def test_what_our_own_plugins_require_is_plain():
+    assert _plainly_suits("dpkit[arrow]>=0.1.0.dev0,<0.2", "0.1.0.dev0")
+    assert not _plainly_suits("dpkit>=0.1.0.dev0,<0.2", "0.2.dev0")

@@ -75,7 +75,8 @@ def read_texts(cells: Cells) -> list[str | None]:
         spelt = [text_of(item) for item in distinct.tolist()]
         texts = [spelt[place] for place in places.reshape(-1).tolist()]
     elif values.dtype.kind in "OUSMm":
-        texts = [text_of(item) for item in values.tolist()]
+        items = values.tolist()
+        texts = [item or None for item in items] if _are_texts(items) else [text_of(item) for item in items]
     else:
         texts = [None] * values.shape[0]
     if cells.missing is not None:
@@ -151,16 +152,25 @@ def _read_objects(items: list[object], kinds: KindArray) -> FloatArray:
         kinds[absent] = Kind.NAN
         found[absent] = 0.0
         return found
-    read = [_number(cell) for cell in items]
+    if _are_texts(items):  # each spelling is read once: columns with gaps repeat themselves
+        known = {text: _number(text) for text in set(items)}
+        read = [known[text] for text in items]
+    else:
+        read = [_number(cell) for cell in items]
     kinds[:] = [kind for _, kind in read]
     return np.array([number for number, _ in read], dtype=np.float64)
+
+
+def _are_texts(items: list[object]) -> bool:
+    """Whether all cells are texts, of no subclass, whose own methods may do anything."""
+    return set(map(type, items)) == {str}
 
 
 def _all_numbers(items: list[object]) -> FloatArray | None:
     """What `_number` says of each cell, several times faster, when all are texts that spell numbers; else None."""
     texts = [item for item in items if type(item) is str]
-    if len(texts) < len(items) or max(map(len, texts), default=0) > LONGEST_NUMBER or "_" in "".join(texts):
-        return None
+    if len(texts) < len(items) or max(map(len, texts), default=0) > LONGEST_NUMBER or "_" in "".join(texts) or "" in texts:
+        return None  # an empty cell is known at once, any other text that is no number when it is met
     try:
         return np.array(list(map(float, texts)), dtype=np.float64)
     except ValueError:

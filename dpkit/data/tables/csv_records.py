@@ -53,10 +53,14 @@ class RecordRun:
             lines = self.data.split(b"\n")
             if not lines[-1]:  # a line end closes a record, it does not open another
                 lines.pop()
+        longest, returns = max(map(len, lines), default=0), b"\r" in self.data
+        if returns and self.quoted is None and longest <= LONGEST_RECORD and len(lines) > 1:
+            lines = self.data.removesuffix(b"\n").removesuffix(b"\r").replace(b"\r\n", b"\n").split(b"\n")
+            return list(lines)  # the same as one by one, in a fraction of the time
         found: list[bytes | None] = list(lines)
-        if max(map(len, lines), default=0) > LONGEST_RECORD:
+        if longest > LONGEST_RECORD:
             found = [None if len(line) > LONGEST_RECORD else line for line in lines]
-        if b"\r" in self.data:
+        if returns:
             found = [None if line is None else line.removesuffix(b"\r") for line in found]
         return found
 

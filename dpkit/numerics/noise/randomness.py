@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def random_words(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
 def _secure(bits: object) -> SecureChaCha | None:
     """The bits, where they are those of a secure generator: there is none before the module of their class is loaded."""
     loaded = sys.modules.get("dpkit.numerics.noise.secure_bits")
-    return bits if loaded is not None and type(bits) is loaded.SecureChaCha else None
+    return cast("SecureChaCha", bits) if loaded is not None and type(bits) is loaded.SecureChaCha else None
 
 
 def _stamping(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The bits of releases: ChaCha20 streams whose keys nobody can set, read, save or copy. Loaded with the first secure generator."""
+"""The bits of releases: ChaCha20 whose keys nobody can set, read, save or copy. Loaded with the first secure generator."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.paper.published_noise import WishartAsPublished
+from dpkit_irls.wishart import zoo
 from dpkit_irls.wishart.gamma_pair import EVALUATION, Absent, GammaPair, Present, floor
 from dpkit_irls.wishart.swap_pair import Swapped
 from dpkit_irls.wishart.wishart import Wishart, swap
@@ -207,3 +208,16 @@ def test_splits_of_many_epsilons_are_as_good_as_those_of_one(a, tau):
     heavy = few > 1e-12
     assert heavy.sum() > 300
     np.testing.assert_allclose(many[heavy], few[heavy], rtol=1e-9)
+
+
+def test_the_claim_of_the_repaired_zoo_entry_is_that_of_the_exact_profile():
+    (entry,) = [entry for entry in zoo.entries() if entry.name == "wishart, repaired"]
+    pair = GammaPair(a=10.5, tau=1.0)
+    value, _ = Absent(a=pair.a, tau=pair.tau).profile(np.array([1.0]))
+    exact = pair.infinity + (1.0 - pair.infinity) * float(value[0])
+    assert exact <= entry.claim.delta <= exact * (1.0 + 2e-9)
+
+
+@pytest.mark.parametrize(("a", "x"), [(0.5, 0.3), (1.5, 7.0), (10.5, 5.5), (20.5, 15.0)])
+def test_half_integer_gamma_is_the_incomplete_gamma_function(a, x):
+    assert zoo.half_integer_gamma(a, x) == pytest.approx(float(special.gammainc(a, x)), rel=1e-12)

@@ -6,6 +6,8 @@ cell. The levels are then made consistent by least squares, which uses everythin
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -92,10 +94,27 @@ def rank_norm(depth: int) -> float:
     """
     if depth > _MEASURED:
         return rank_norm(_MEASURED) + 0.1 * (depth - _MEASURED)
-    size = 2 ** (depth + 1) - 2
-    prefixes = np.cumsum(np.array([consistent_leaves(unit) for unit in np.eye(size)]), axis=1)
     shares = np.arange(1, 2**depth + 1) / 2**depth
-    return float(np.max(np.linalg.norm(prefixes - shares * prefixes[:, -1:], axis=0))) * (1.0 + 1e-9)
+    squares = np.zeros(2**depth)
+    for response in _responses(depth):
+        prefixes = np.cumsum(response, axis=1)
+        prefixes -= shares * prefixes[0, -1]
+        squares += np.einsum("ij,ij->j", prefixes, prefixes)
+    return math.sqrt(float(np.max(squares))) * (1.0 + 1e-9)
+
+
+def _responses(depth: int) -> Iterator[Array]:
+    """`consistent_leaves` of every unit vector, by level.
+
+    Trees are symmetric: what a node does to the leaves is what the first node of its level does, with subtrees exchanged, and
+    that is an exclusive or of the numbers of leaves.
+    """
+    leaves = np.arange(2**depth)
+    for level in range(1, depth + 1):
+        unit = np.zeros(2 ** (depth + 1) - 2)
+        unit[2**level - 2] = 1.0
+        nodes = np.arange(2**level) << (depth - level)
+        yield consistent_leaves(unit)[leaves ^ nodes[:, None]]
 
 
 def worst_prefix(depth: int) -> float:

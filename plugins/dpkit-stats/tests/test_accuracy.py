@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dpkit_stats import count_tree
 
 import dpkit
 from dpkit import solve_noise
@@ -112,3 +113,13 @@ def test_the_mean_of_a_million_rows():
     for known in (setting(), setting(REPLACE_ONE, missing=0.0, rows=rows)):
         found = run("mean", table, known, column="x", noise=4.0)
         assert abs(found.estimate - table["x"].mean()) <= found.error < 3e-4
+
+
+def test_what_a_node_of_a_tree_does_to_the_leaves_is_that_of_the_first_of_its_level():
+    for depth in (1, 2, 5):
+        by_hand = np.array([count_tree.consistent_leaves(unit) for unit in np.eye(2 ** (depth + 1) - 2)])
+        assert np.array_equal(np.concatenate(list(count_tree._responses(depth))), by_hand)
+        prefixes = np.cumsum(by_hand, axis=1)
+        shares = np.arange(1, 2**depth + 1) / 2**depth
+        norms = np.linalg.norm(prefixes - shares * prefixes[:, -1:], axis=0)
+        assert count_tree.rank_norm(depth) == pytest.approx(float(norms.max()), rel=2e-9)

@@ -238,3 +238,16 @@ def test_a_stray_quote_swallows_what_looks_like_its_cell_and_no_more(file):
     """The next quote is one that stands before a delimiter: nobody can tell it from a closing one."""
     file.write_text('x,t\n1,"a\n2,b\n3",c\n4,d\n', encoding="utf-8")
     assert rows_of(open_table(file)) == [None, ["4", "d"]]
+
+
+@given(st.lists(st.sampled_from([b"a", b"\r", b"\n", b'"', b","]), min_size=1, max_size=12).map(b"".join))
+@settings(deadline=None)
+def test_the_first_record_and_carriage_returns_are_those_of_a_reading_one_by_one(data):
+    lines = data.split(b"\n")
+    lines = lines[:-1] if not lines[-1] else lines
+    run = csv_records.RecordRun(begins=0, data=data)
+    assert run.records() == [line.removesuffix(b"\r") for line in lines]
+    assert run.first() == run.records()[0]
+    ends = [line + b"\n" for line in lines]
+    quoted = csv_records.RecordRun(begins=0, data=b"".join(ends), quoted=ends)
+    assert quoted.first() == quoted.records()[0]

@@ -21,6 +21,7 @@ from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array, solved
 from dpkit_irls.loss import LinkScore
 
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predictors:
     """What is known of the predictors of rows: their mean, their variance, the position without the constant's part, and what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from dpkit_irls.bounded.class_step import MOST_CURVED, class_step, contrasts_of
 from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import is_probe, scored_by, used_threshold
 from dpkit_irls.bounded.influence_query import EqualBins, Octaves
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule, step_shares
 from dpkit_irls.bounded.state import BoundedState
-from dpkit_irls.bounded.step_query import Carried, mix_for, step
+from dpkit_irls.bounded.step_query import Carried, Mix, mix_for, step
+from dpkit_irls.loss import LinkScore, ResidualScore
 
 Pair = tuple[Query, Mechanism]
 LENGTHS = Octaves(low=-24, bins=49)
@@ -114,7 +117,7 @@ def _step(facts: Facts, state: BoundedState, turn: int) -> Query:
         position = np.zeros((facts.classes - 1, size)) if now is None else now.position.reshape(-1, size)
         return class_step(state.frame, contrasts @ position, mix)
     if now is None:  # the plan: what it costs does not depend on where it is
-        return step(state.frame, np.zeros(facts.layout.size), 1.0, mix, state.link or facts.family.residuals)
+        return _planned_step(state.frame, facts.layout.size, mix, state.link or facts.family.residuals)
     if state.link is not None:
         return step(state.frame, now.position, 1.0, mix, state.link)
     now = scored_by(now, facts.family.residuals, schedule)
@@ -127,6 +130,12 @@ def carried_by(facts: Facts, schedule: Schedule, turn: int) -> Carried:
     """What a step carries: of many classes the scatter alone, because their curvature has too many entries."""
     many = facts.classes * facts.layout.size > MOST_CURVED
     return Carried.SCATTER if many else schedule.carried[turn]
+
+
+@lru_cache(maxsize=8)
+def _planned_step(frame: Frame, size: int, mix: Mix, score: ResidualScore | LinkScore) -> Query:
+    """The steps of a plan that carry the same are one query."""
+    return step(frame, np.zeros(size), 1.0, mix, score)
 
 
 def _noisy(facts: Facts, query: Query, noise: float, share: float) -> Pair:
