@@ -1,21 +1,22 @@
 """How many unknown keys come out at an equal (epsilon, delta): dpkit's thresholds beside those of OpenDP and PipelineDP.
 
-Keys are drawn from a Zipf law; a person has at most `most` of them. What peers keep is computed from the noise and the
-threshold that they state, on the same people: nothing of theirs is drawn. All figures are expected numbers of keys.
+Keys are drawn from a Zipf law; a person has at most `most` of them. Peers run on the same people: OpenDP's measurements
+release, at the smallest threshold that their own map allows; PipelineDP's strategies say with which probability each key
+is kept. All figures are numbers of keys, on average.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 import dpkit
-from dpkit.authoring import Array
+from dpkit_bench.peers import peer
 
 EPSILON, DELTA = 1.0, 1e-6
 DRAWS = 20
@@ -49,15 +50,19 @@ def zipf_people(people: int, most: int, *, seed: int = 0) -> npt.NDArray[np.int6
     return found
 
 
-def keys_kept(people: int, most: Sequence[int] = (1, 3, 10)) -> list[KeysRow]:
-    """Every method at every number of keys a person."""
-    rows = []
+def keys_kept(people: int, most: Sequence[int] = (1, 3, 10)) -> tuple[list[KeysRow], tuple[str, ...]]:
+    """Every method at every number of keys a person; and which peers are left out."""
+    rows: list[KeysRow] = []
+    notes: dict[str, None] = {}
     for each in most:
         held = zipf_people(people, each)
         counts = held.sum(axis=1)
-        kept = {"dpkit": _ours(held, each), **_peers(counts, each)}
+        kept = {"dpkit": _ours(held, each)}
+        for measured, said in (_opendp(counts, each), _pipeline_dp(counts, each)):
+            kept |= measured
+            notes |= dict.fromkeys(said)
         rows += [KeysRow(most=each, method=method, kept=number, keys=len(counts)) for method, number in kept.items()]
-    return rows
+    return rows, tuple(notes)
 
 
 def _ours(held: npt.NDArray[np.int64], most: int) -> float:
@@ -79,34 +84,66 @@ def _ours(held: npt.NDArray[np.int64], most: int) -> float:
     return float(np.mean([np.count_nonzero(np.asarray(noise.release(values, rng))) for _ in range(DRAWS)]))
 
 
-def _peers(counts: npt.NDArray[np.int64], most: int) -> dict[str, float]:
-    """Each person's keys count one each; Laplace and geometric noise share epsilon and delta among `most` keys."""
-    numbers = counts.astype(np.float64)
-    laplace = most / EPSILON
-    one = -math.expm1(math.log1p(-DELTA) / most)
-    threshold = 1.0 + laplace * math.log(1.0 / (2.0 * one))
-    spread = np.abs(numbers - threshold) / laplace
-    above = np.where(numbers > threshold, 1.0 - 0.5 * np.exp(-spread), 0.5 * np.exp(-spread))
-    half = -math.expm1(math.log1p(-DELTA / 2.0) / most)
-    gaussian = dpkit.calibrate(
-        lambda scale: dpkit.Gaussian(scale=scale).event(dpkit.l2(math.sqrt(most))),
-        dpkit.ApproxDP(epsilon=EPSILON, delta=DELTA / 2.0),
-        accountant="gdp",
-    )
-    return {
-        "Laplace threshold (OpenDP, PipelineDP)": float(np.sum(above)),
-        "Gaussian threshold (OpenDP, PipelineDP)": float(np.sum(ndtr((numbers - 1.0) / gaussian - ndtri(1.0 - half)))),
-        "truncated geometric (PipelineDP)": float(np.sum(optimal_chances(EPSILON / most, one, int(counts.max()))[counts])),
-    }
+def _opendp(counts: npt.NDArray[np.int64], most: int) -> tuple[dict[str, float], tuple[str, ...]]:
+    """What OpenDP's measurements release, at the smallest threshold for the budget over a grid of scales."""
+    dp, notes = peer("opendp.prelude", of="opendp")
+    if dp is None:
+        return {}, notes
+    dp.enable_features("contrib")
+    domain = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
+    space = (domain, dp.l01inf_distance(dp.absolute_distance(T=int)))
+    held = {str(place): int(count) for place, count in enumerate(counts)}
+    moved = (most, most, 1)
+
+    def laplace(scale: float, threshold: int) -> Any:
+        return space >> dp.m.then_laplace_threshold(scale=scale, threshold=threshold)
+
+    def gaussian(scale: float, threshold: int) -> Any:
+        noisy = space >> dp.m.then_gaussian_threshold(scale=scale, threshold=threshold)
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(noisy), DELTA / 2)
+
+    found = {}
+    for name, make, scales in (
+        ("OpenDP, Laplace threshold", laplace, [most / EPSILON * (1.0 + 1e-9)]),
+        ("OpenDP, Gaussian threshold", gaussian, [math.sqrt(most) * size for size in (4.7, 5.0, 5.4, 6.0)]),
+    ):
+        best = None
+        for scale in scales:
+            low, high = 2, int(60 * scale) + 10
+            while low < high:  # the smallest that keeps within the budget
+                middle = (low + high) // 2
+                low, high = (low, middle) if _keeps_within(make, scale, middle, moved) else (middle + 1, high)
+            if _keeps_within(make, scale, low, moved) and (best is None or low < best[1]):
+                best = (scale, low)
+        if best is not None:
+            measurement = make(*best)
+            found[name] = float(np.mean([len(measurement(held)) for _ in range(3)]))
+    return found, notes
 
 
-def optimal_chances(epsilon: float, delta: float, most: int) -> Array:
-    """The largest probability with which a key of n people may come out, for n = 0, ..., most (DVGM20, Theorem 1)."""
-    found = [0.0]
-    for _ in range(most):
-        last = found[-1]
-        found.append(min(math.exp(epsilon) * last + delta, 1.0 - math.exp(-epsilon) * (1.0 - last - delta), 1.0))
-    return np.array(found)
+def _keeps_within(make: Callable[[float, int], Any], scale: float, threshold: int, moved: tuple[int, int, int]) -> bool:
+    try:
+        epsilon, delta = make(scale, threshold).map(moved)
+    except Exception:  # noqa: BLE001 - a peer refuses what it cannot price
+        return False
+    return bool(epsilon <= EPSILON * (1.0 + 1e-6) and delta <= DELTA)
+
+
+def _pipeline_dp(counts: npt.NDArray[np.int64], most: int) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The sum of the probabilities with which PipelineDP's strategies keep each key."""
+    package, notes = peer("pipeline_dp")
+    selection, _ = peer("pipeline_dp.partition_selection", of="pipeline_dp")
+    if package is None or selection is None:
+        return {}, notes
+    sizes, times = np.unique(counts, return_counts=True)
+    found = {}
+    for kind in package.PartitionSelectionStrategy:
+        if kind.name.startswith("WEIGHTED"):  # takes weights, and has no probability of a count
+            continue
+        strategy = selection.create_partition_selection_strategy(kind, EPSILON, DELTA, most)
+        kept = sum(int(time) * float(strategy.probability_of_keep(int(size))) for size, time in zip(sizes, times, strict=True))
+        found[f"PipelineDP, {kind.name.lower().replace('_', ' ')}"] = kept
+    return found, notes
 
 
 def as_markdown(rows: Sequence[KeysRow]) -> str:

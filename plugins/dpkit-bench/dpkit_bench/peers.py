@@ -6,7 +6,13 @@ import importlib
 import importlib.util
 from types import ModuleType
 
-EXTRAS = {"dp_accounting": "peers", "opendp": "peers", "prv_accountant": "peers", "diffprivlib": "diffprivlib"}
+EXTRAS = {
+    "dp_accounting": "peers",
+    "opendp": "peers",
+    "pipeline_dp": "peers",
+    "prv_accountant": "peers",
+    "diffprivlib": "diffprivlib",
+}
 """By the module of a peer, the extra of dpkit-bench that installs it. diffprivlib is alone: it needs an older scikit-learn."""
 
 

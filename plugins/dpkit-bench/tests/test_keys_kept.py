@@ -5,10 +5,10 @@ from dpkit_bench.keys_kept import as_markdown, keys_kept, zipf_people
 
 
 def test_nobody_keeps_more():
-    rows = keys_kept(4_000, (1, 4))
+    rows, _ = keys_kept(4_000, (1, 4))
     for most in (1, 4):
         kept = {row.method: row.kept for row in rows if row.most == most}
-        assert kept.pop("dpkit") >= 0.93 * max(kept.values())  # an average of twenty draws
+        assert kept.pop("dpkit") >= 0.93 * max(kept.values(), default=0.0)  # an average of twenty draws
     assert len(as_markdown(rows).splitlines()) == 2 + len(rows)
 
 

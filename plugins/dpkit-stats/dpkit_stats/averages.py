@@ -24,7 +24,7 @@ _ROUNDING = 4.0 * UNIT_ROUNDOFF
 """What writing an answer as a float can move it by, relative to its size: seen where bounds are narrow and far from zero."""
 _RARELY = 0.02
 """The part of the failure probability that is kept for terms of second order."""
-_TYPICAL = 3.26
+_TYPICAL = 3.2
 """Between the norms of a variance's coefficients at the worst data, 4, and at the best, 1.63: at most a factor 2 too large, and
 at least 0.8 of what is found."""
 

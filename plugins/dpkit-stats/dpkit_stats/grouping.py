@@ -52,8 +52,12 @@ class Grouped:
 
     def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
         """Of every cell at once, if rows are spread evenly over the cells."""
-        each = None if rows is None else max(1, rows // self.groups.count)
+        each = None if rows is None else self.rows_of_a_cell(rows)
         return self.statistic.error(errors, each_of(self.groups.count, confidence), each)
+
+    def rows_of_a_cell(self, rows: int) -> int:
+        """An even share."""
+        return max(1, rows // self.groups.count)
 
     @property
     def _released_shape(self) -> tuple[int, ...]:

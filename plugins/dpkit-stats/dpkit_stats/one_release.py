@@ -53,6 +53,15 @@ def named_error(statistic: object, error: float) -> float | dict[str, float]:
     return {own.error_in: error} if isinstance(own, NamesItsError) else error
 
 
+@runtime_checkable
+class SharesRows(Protocol):
+    """A statistic of cells that share the rows: of an error that depends on their number, its plan says for which."""
+
+    def rows_of_a_cell(self, rows: int) -> int:
+        """An even share."""
+        ...
+
+
 class NoiseAt(Protocol):
     """Noise up to its size."""
 
@@ -136,8 +145,12 @@ class OneRelease:
         Where the number of rows matters, it is `rows`, or the declared size; without either nobody can say: infinity. An error
         that is not in the units of the answer is named: {"rank, in rows": 12.0}.
         """
-        known = self.setting.size if rows is None else rows
-        return named_error(self.statistic, self.statistic.error(NoiseErrors(noise=self._noise(noise)), confidence, known))
+        known, errors = self.setting.size if rows is None else rows, NoiseErrors(noise=self._noise(noise))
+        found = self.statistic.error(errors, confidence, known)
+        shares = known is not None and isinstance(self.statistic, SharesRows)
+        if shares and self.statistic.error(errors, confidence, 2 * known) != found:
+            return {f"a cell of {self.statistic.rows_of_a_cell(known)} rows": found}
+        return named_error(self.statistic, found)
 
     def _queries(self) -> list[dpkit.Query]:
         return [self.statistic.query] if self.beside is None else [self.statistic.query, self.beside]
