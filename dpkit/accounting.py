@@ -115,13 +115,17 @@ def privacy_odometer(
 
 RELATIVE = 1e-10
 """How close to the optimum a calibrated scale is."""
+_SPARE = 2e-11
+"""What a scale has beyond the smallest: a ledger keeps its budget in the accountant's own notion, rounded down by 1e-12, and a
+plan of the same epsilon shall fit into it.
+"""
 
 
 def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Loss | RiskLimit, *, accountant: str) -> float:
     """The smallest scale whose guarantee keeps within the budget.
 
-    Promise: the scale returned was itself seen to keep within the budget, and a scale smaller by `RELATIVE` was seen not
-    to. Assumes that the loss falls as the scale grows.
+    Promise: the scale returned was itself seen to keep within the budget, and some scale within `RELATIVE` below it was seen
+    not to. Assumes that the loss falls as the scale grows.
     """
     if not isinstance(budget, Loss | RiskLimit):
         allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6), or a limit, such as AdvantageLimit(at_most=0.1)"
@@ -142,7 +146,7 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         seen_within = seen_within or found <= 0.0
         return found
 
-    bracket = first_within(excess, relative=RELATIVE)
+    bracket = first_within(excess, relative=RELATIVE / 2.0)
     if bracket is None:
         reason = "however large the scale, the loss stays above it. Is delta too small, or does the loss not depend on it?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
@@ -150,7 +154,8 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
     if below == 0.0:
         reason = "every scale keeps within it, so there is no smallest one. Does the event use the scale?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
-    return scale
+    spare = scale * (1.0 + _SPARE)
+    return spare if excess(spare) <= 0.0 else scale
 
 
 def _excess(guarantee: Guarantee, budget: Loss | RiskLimit) -> float:

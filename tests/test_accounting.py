@@ -35,3 +35,28 @@ def test_arguments_that_mean_nothing_are_refused(call):
 def test_a_misspelt_acceptance_is_not_ignored():
     with pytest.raises(dpkit.UnknownNameError, match="laplace-pure"):
         dpkit.account(PureEvent(epsilon=1.0), "pure", accept=["laplace-pur"])
+
+
+def left_out_of_a_ledger(folder):
+    """The budgets, as whole plans, that a ledger of just that budget refuses."""
+    found = []
+    for accountant in ("zcdp", "gdp"):
+        for epsilon in (0.1, 0.3, 0.7, 1.0, 2.0, 8.0):
+            budget = dpkit.ApproxDP(epsilon=epsilon, delta=1e-6)
+            scale = dpkit.calibrate(lambda s: dpkit.Gaussian(scale=s).event(at=dpkit.l2(1.0)), budget, accountant)
+            path = folder / f"{accountant}-{epsilon}.ledger"
+            with dpkit.Ledger.create(path, budget=budget, dataset="d", accountant=accountant) as ledger:
+                try:
+                    ledger.reserve("whole", dpkit.Gaussian(scale=scale).event(at=dpkit.l2(1.0)))
+                except dpkit.BudgetExceededError:
+                    found.append((accountant, epsilon))
+    return found
+
+
+def test_a_plan_of_a_whole_budget_fits_into_a_ledger_of_that_budget(tmp_path):
+    assert left_out_of_a_ledger(tmp_path) == []
+
+
+def test_a_scale_with_nothing_to_spare_would_be_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr(dpkit.accounting, "_SPARE", 0.0)
+    assert left_out_of_a_ledger(tmp_path)
