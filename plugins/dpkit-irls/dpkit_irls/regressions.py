@@ -205,7 +205,7 @@ def _noise(doc: str, *choices: str) -> Parameter:
 def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) -> BoundedIRLS:
     """`irls` and its family: contributions are bounded by construction, so no tight bounds are needed."""
     from dpkit_irls.bounded.bounded_irls import BoundedIRLS  # here and below: a list of algorithms needs none of their code
-    from dpkit_irls.bounded.tuning import LINK_SHARES, SHARES, link_steps, tuning_for
+    from dpkit_irls.bounded.tuning import ABUNDANT, LINK_SHARES, SHARES, link_steps, needed, tuning_for
 
     where = family.name
     chosen = values["mechanism"]
@@ -221,7 +221,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
     columns = checked_columns(setting, values["features"], values["target"], where=where, family=family)
     features = columns[:-1]
     entries = entry_names(setting, features)
-    wanted = len(entries) + values["intercept"]
+    wanted = size = len(entries) + values["intercept"]
     rows = setting.size if setting.size_is_public else None
     if family.target == "class":
         wanted *= len(setting.levels(columns[-1])) - 1
@@ -235,7 +235,8 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         parts=LINK_SHARES if family.link else SHARES,
         tuning=tuning_for(family),
         released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
-        iterations=values["iterations"] or link_steps(rows, len(entries) + values["intercept"]),
+        iterations=values["iterations"] or link_steps(rows, size),
+        rounds=1 if family.link and rows is not None and rows > ABUNDANT * needed(size) else 2,
         start=checked_start(values["start"], wanted, intercept=values["intercept"], where=where),
         few_rows=values["few_rows"],
         shares=checked_shares(setting, features, values["shares"], where=where),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpkit_irls.bounded.step_query import Carried
-from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.bounded.tuning import ABUNDANT, Tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,8 @@ def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool
         carried = [Carried.CURVATURE if turn % 2 else Carried.SCATTER for turn in range(early)]
         carried += [Carried.MIDDLE if turn % 3 == 1 else Carried.CURVATURE for turn in range(iterations - early)]
         renewed = tuple(sorted({min(tuning.gather, early) - 1, early - 1}))
+    if linked and plenty > ABUNDANT:
+        renewed = ()
     if linked:
         carried = [Carried.WEIGHTED if each is Carried.CURVATURE else each for each in carried]
     return Schedule(

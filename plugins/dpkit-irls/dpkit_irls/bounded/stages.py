@@ -80,7 +80,7 @@ def _dispersed(state: BoundedState, now: Filter, near: float, noise: float) -> B
     found = max(1.0 - near / expected.total, 0.02 * told)
     if abs(found - told) * expected.total < 2.0 * noise:
         return state
-    factor = min(max(found / told, 0.5), 4.0)
+    factor = min(max((found / told) ** 1.25, 0.5), 4.0)  # counts beyond the cut hide a part of it
     dispersion = 2.0 ** (max(round(4.0 * math.log2(link.dispersion * factor)), 0) / 4.0)
     middle = min(max(round(seen.mean), -11), 23)
     other = poisson(min(dispersion, 1024.0), float(middle))

@@ -183,7 +183,11 @@ def link_steps(rows: int | None, width: int) -> int:
     plenty = 5.0 if rows is None else rows / needed(width)
     if plenty < 0.3:
         return 12
-    return 30 if plenty < 20.0 else 16 if plenty < 200.0 else 10
+    return 30 if plenty < 20.0 else 16 if plenty < ABUNDANT else 8
+
+
+ABUNDANT = 200.0
+"""So many times the needed rows: directions are known after one look, and frames need not be renewed."""
 
 
 def tuning_for(family: Family) -> Tuning:
