@@ -25,6 +25,7 @@ OF_BENCHMARKS = {
     "dpkit.cli.progress",
     "dpkit.data.summing.block_engine",
     "dpkit.data.summing.parallel",
+    "dpkit.mechanisms.sampled_moments",
     "dpkit.mechanisms.subsampled_gaussian",
     "dpkit.numerics.noise.discrete_noise",
     "dpkit.numerics.noise.exact_rounding",

@@ -28,6 +28,9 @@ _SIZE = 1 << 20
 _WIDTH = 4e-7
 """How far apart the two bounds may be, as an epsilon, where the size allows."""
 
+_CLOSE_BANDS, _WIDEST = 16, 2e-5
+"""So many bands a side are that close; the width of others, which are read for compositions only."""
+
 _NODES = 1601
 """Nodes at which moments are estimated: they choose a tilt and a lattice, and any choice is valid."""
 
@@ -228,20 +231,41 @@ class AllocationLaw:
         tilts = np.geomspace(min(0.05 / spread, 2.0 / max(most, 1.0)), 1e4 / spread, 140)
         # ln E e^(tilt (S - s)): Chernoff's bound on P(S > s)
         bounds = self.steps * log_sum_exp(sign * np.multiply.outer(tilts, ratios - start / self.steps) + np.log(weights))
-        log_value = max(float(np.min(bounds - np.log(tilts))) - 4.0, self._log_single(start, side))
+        log_value = self._log_value(start, side, float(np.min(bounds - np.log(tilts))), tilts)
         steeper = np.subtract.outer(tilts, tilts).T  # [i, j]: tilt j less tilt i
         with np.errstate(divide="ignore", invalid="ignore"):
             above = np.where(steeper > 0.0, (bounds[None, :] - log_value + _ALIAS) / steeper, np.inf)
         largest = max(self.steps * max(most, 1.0) - start if side == "call" else start, 1e-9 * start)
         below = (_ALIAS + 4.0 - log_value + max(0.0, math.log(start))) / tilts
         periods = np.maximum(np.minimum(np.min(above, axis=1), largest), below)
-        steps = np.sqrt(8.0 * start * _WIDTH / (tilts * self.steps))
+        steps = np.sqrt(8.0 * start * self._width(side) / (tilts * self.steps))
         usable = tilts * (most if side == "call" else 1.0) <= _STEEPEST
         bounds = np.where(usable, bounds, np.inf)
         cost = np.where(bounds - np.log(tilts) < log_value + _ROUNDED, periods / steps, np.inf)
         best = int(np.argmin(cost)) if np.any(np.isfinite(cost)) else int(np.argmin(bounds))
         period = float(periods[best]) if math.isfinite(float(periods[best])) else 64.0 / float(tilts[best])
         return _Lattice(tilt=float(tilts[best]), period=period, step=float(steps[best]), log_value=log_value)
+
+    def _width(self, side: Side) -> float:
+        """Where a whole law is read, its far bands count for little: each is coarser than the one before."""
+        return min(_WIDTH * 2.0 ** min(20, max(0, len(self._bands[side]) - _CLOSE_BANDS)), _WIDEST)
+
+    def _log_value(self, start: float, side: Side, bound: float, tilts: Array) -> float:
+        """About ln of what is read: Chernoff's bound, which far out is of those sums that no single ratio makes."""
+        far = 0.5 * (start - self.steps)
+        if side == "call" and far > math.exp(4.0 * self.ratio):
+            ratios = np.exp(np.minimum(self._log_ratios, 700.0))
+            held = (ratios <= far) & (self._weights > 0.0)
+            moments = self.steps * log_sum_exp(np.multiply.outer(tilts, ratios[held]) + np.log(self._weights[held]))
+            bound = min(bound, float(np.min(moments - tilts * start - np.log(tilts))))
+            # one large ratio, and the others as far above their mean as the rest needs
+            jumps = asfloat(np.linspace(far, start - self.steps + 1.0, 60))
+            rest = np.min(moments[:, None] - np.multiply.outer(tilts, start - jumps), axis=0)
+            tails = _tails(self.ratio, jumps, below=False)
+            with np.errstate(divide="ignore"):
+                alone = np.log(self.steps * np.maximum(tails.mean - jumps * tails.mass, 0.0))
+            return max(bound - 4.0, float(np.max(alone + np.minimum(rest, 0.0))), self._log_single(start, side))
+        return max(bound - 4.0, self._log_single(start, side))
 
     def log_estimate(self, start: float, side: Side) -> float:
         """About ln E[(S - s)_+] or ln E[(s - S)_+]: within a few units, from nothing but moments."""

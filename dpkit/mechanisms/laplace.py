@@ -131,9 +131,10 @@ class _LaplaceDirection(LossDirection):
         return min(0.0, math.log1p(0.5 / height) * (1.0 + 1e-14) - math.log1p(self._drift(tilt)) * (1.0 - 1e-14))
 
     def mean_and_variance(self) -> tuple[float, float] | None:
-        # a loss between -x and x, whose variance is at most x^2
-        mean = float(expm1_minus(-self.ratio))
-        return mean * (1.0 - 16.0 * UNIT_ROUNDOFF), self.ratio * self.ratio * (1.0 + 4.0 * UNIT_ROUNDOFF)
+        # a loss between -x and x, whose variance is at most x^2, and (1 - t)(3 + t) - 4xt with t = e^-x
+        mean, rest = float(expm1_minus(-self.ratio)), math.exp(-self.ratio)
+        exact = (1.0 - rest) * (3.0 + rest) - 4.0 * self.ratio * rest + 64.0 * UNIT_ROUNDOFF
+        return mean * (1.0 - 16.0 * UNIT_ROUNDOFF), min(exact, self.ratio * self.ratio) * (1.0 + 4.0 * UNIT_ROUNDOFF)
 
     def fall(self, tilt: float) -> Fall:
         # the variance under the tilted law is at least that of its two atoms: x^2 / (cosh a (1 + s tanh a))^2

@@ -24,7 +24,7 @@ from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.loss_table import EnvelopePair, envelope_pair
 from dpkit.privacy.neighbours import Neighbours
 
-SMALLEST_RATIO, LARGEST_RATIO = 1e-4, 12.0
+SMALLEST_RATIO, LARGEST_RATIO = 1e-4, 4.0
 """Outside, a step that is told stands for the allocation: there it gains little, or protects nobody."""
 
 _MARGIN = 3.0

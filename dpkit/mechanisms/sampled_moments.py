@@ -59,7 +59,7 @@ def sampled_log_moment(
     An absolute `error` that does no harm lets equally spaced heights be summed as a product of matrices.
     """
     top = float(np.max(heights, initial=0.0))
-    known = _nodes(rate, ratio, power, top)
+    known = quadrature_nodes(rate, ratio, power, top)
     if known is None or known.logs.size * heights.size > _MOST_WORK:
         return None
     plain = 4.0 * UNIT_ROUNDOFF * (known.logs.size + 16.0) * float(np.sum(known.whole))
@@ -111,7 +111,7 @@ def _sine_less(angles: Array, sines: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _nodes(rate: float, ratio: float, power: float, top: float) -> _Nodes | None:
+def quadrature_nodes(rate: float, ratio: float, power: float, top: float) -> _Nodes | None:
     """Nodes that serve every |Im s| <= top."""
     size = abs(power) + top
     digits = 44.0 - 2.0 * math.log(rate) - 2.0 * min(0.0, math.log(ratio)) + math.log1p(size)
@@ -203,7 +203,7 @@ def _log_edge(rate: float, ratio: float, power: float, top: float, strip: float)
 
 
 @lru_cache(maxsize=256)
-def _uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array] | None:
+def uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array] | None:
     """(masses, lengths) of uniform laws that are, together, below the law of ln r under w ~ phi r^p / E[r^p]."""
     known = sampled_log_moment(rate, ratio, power, np.zeros(1)) if ratio * (18.0 + abs(power) * ratio) < _STEEP else None
     if known is None or not math.isfinite(float(known[1][0])):
@@ -236,7 +236,7 @@ def _uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Arra
 
 def sampled_decay(rate: float, ratio: float, power: float, height: float) -> float:
     """ln of a bound on |E r^(power + iy)| / E r^power over all |y| >= height: of uniform parts, |sin x / x| is left."""
-    parts = _uniform_parts(rate, ratio, power)
+    parts = uniform_parts(rate, ratio, power)
     if parts is None:
         return 0.0
     masses, lengths = parts

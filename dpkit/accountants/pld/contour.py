@@ -123,7 +123,7 @@ def contour_reader(terms: Terms, moments: RealMoments, *, tilt: float, period: f
     if not _on_axis(terms, tilt=tilt, period=period):
         return None
     size, left_out = _contour_size(terms, tilt=tilt, period=period, most=min(_MOST_NODES, _CONTOUR_WORK // len(terms)))
-    if not left_out * (1.0 + tilt * period) < CLOSE:
+    if not left_out * (1.0 + tilt) * (1.0 + tilt * period) < CLOSE:
         return None
     heights = asfloat(2.0 * math.pi / period * np.arange(size))
     found = complex_log_moment(terms, np.asarray(tilt + 1j * heights, dtype=np.complex128))
@@ -231,7 +231,7 @@ def _smoothed_sum(terms: Terms, mu: float, *, tilt: float, period: float, size: 
 def _contour_size(terms: Terms, *, tilt: float, period: float, most: int) -> tuple[int, float]:
     """Enough nodes for what is left out to be below rounding, or for more not to help; and a bound on what is left out."""
     falls = _Falls(terms, tilt)
-    goal = math.exp(-30.0) / (1.0 + tilt * period)
+    goal = math.exp(-30.0) / (1.0 + tilt * period) / (1.0 + tilt)
     found: list[tuple[int, float]] = []
     size = 64
     while not found or (size <= most and found[-1][1] > goal):

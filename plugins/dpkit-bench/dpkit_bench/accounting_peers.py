@@ -12,11 +12,15 @@ import numpy as np
 
 from dpkit_bench.peers import peer
 
-LAPLACE, PURE, GAUSSIAN, SUBSAMPLED, MIXTURE = (
+LAPLACE, PURE, GAUSSIAN, SUBSAMPLED, SELDOM, OFTEN, EPOCH, NOISY_EPOCH, MIXTURE = (
     "40 Laplace",
     "40 pure",
     "1,000 Gaussian",
     "10,000 subsampled Gaussian",
+    "10,000 at a rate of 0.001",
+    "10,000 at a rate of 0.1",
+    "an epoch of 1,000, sigma 1",
+    "an epoch of 1,000, sigma 0.6",
     "500 Laplace and 500 Gaussian, all different",
 )
 DELTA = 1e-6
@@ -24,6 +28,15 @@ GRIDS = (1e-4, 1e-5)
 """dp-accounting's default discretisation interval, and one that is ten times as fine."""
 ERRORS = (1e-1, 1e-3)
 """prv-accountant's error in epsilon: what its authors call typical, and a hundredth of that."""
+
+TRAINING: dict[str, tuple[float, float, int]] = {
+    SUBSAMPLED: (0.01, 1.0, 10_000),
+    SELDOM: (0.001, 1.0, 10_000),
+    OFTEN: (0.1, 1.0, 10_000),
+    EPOCH: (0.001, 1.0, 1000),
+    NOISY_EPOCH: (0.001, 0.6, 1000),
+}
+"""Rate, sigma and steps of Gaussian noise on Poisson samples."""
 
 Asked = Callable[[], float]
 
@@ -79,13 +92,14 @@ def _dp_accounting(pld: ModuleType) -> list[PeerRun]:
             LAPLACE: partial(repeated, pld.from_laplace_mechanism, 40, grid, 1.0 / 0.15),
             PURE: partial(repeated, pld.from_randomized_response, 40, grid, lie, 2),
             GAUSSIAN: partial(repeated, pld.from_gaussian_mechanism, 1000, grid, 20.0),
-            SUBSAMPLED: partial(repeated, pld.from_gaussian_mechanism, 10_000, grid, 1.0, sampling_prob=0.01),
         }
+        for name, (rate, sigma, steps) in TRAINING.items():
+            asked[name] = partial(repeated, pld.from_gaussian_mechanism, steps, grid, sigma, sampling_prob=rate)
         if grid == GRIDS[0]:  # a finer one would take minutes
             asked[MIXTURE] = partial(mixture, grid)
         name = f"dp-accounting, grid {grid:g}"
         runs += [
-            PeerRun(workload=workload, peer=name, epsilon=run, is_slow=grid < GRIDS[0] or workload in (SUBSAMPLED, MIXTURE))
+            PeerRun(workload=workload, peer=name, epsilon=run, is_slow=grid < GRIDS[0] or workload in (*TRAINING, MIXTURE))
             for workload, run in asked.items()
         ]
     return runs
