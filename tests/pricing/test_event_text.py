@@ -91,7 +91,7 @@ def test_every_event_that_has_a_rule_has_a_name():
 RATES = st.floats(min_value=1e-300, max_value=1.0)
 SINGLE = st.one_of(
     st.builds(lambda ratio: GaussianEvent(ratio=ratio), st.floats(min_value=0.0, max_value=1e300)),
-    st.builds(lambda epsilon, delta: ApproxEvent(epsilon=epsilon, delta=delta), RATES, RATES),
+    st.builds(lambda epsilon, delta: ApproxEvent(epsilon=epsilon, delta=delta), RATES, st.floats(1e-300, 0.999)),
     st.builds(lambda ratio: dpkit.GaussianEvent(ratio=ratio, absent=2.0 * ratio), RATES),
     st.builds(lambda one, monotone: dpkit.BoundedRangeEvent(range=one, monotone=monotone), RATES, st.booleans()),
 )
