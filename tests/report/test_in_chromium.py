@@ -42,7 +42,7 @@ def test_the_page_has_its_gauge_its_tables_and_who_wrote_it(page):
     assert "written by" in text
     assert text.count('class="soft" x=') == 3 + 6  # bars of the histograms
     assert "<h4>mean, all together</h4>" in text
-    for head in ("<th>kind</th>", "<th>cell</th>", "<th>probability</th>", "<th>lower</th>"):
+    for head in (">kind</th>", ">cell</th>", ">probability</th>", ">lower</th>"):
         assert head in text
 
 

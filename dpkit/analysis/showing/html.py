@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,10 @@ def render(template: str, macro: str = "", **values: object) -> Markup:
     return shown
 
 
+_FIGURE = re.compile(r"[-+\u2212]?[0-9][0-9,.]*(e[-+]?[0-9]+)?%?|-|\u2013")
+"""A number as it is shown, or the stroke of one that is not known: it stands on the right of its column."""
+
+
 @cache
 def environment() -> Environment:
     """Everything is escaped, in every template; a name that is missing is an error and not an empty place."""
@@ -50,7 +55,7 @@ def environment() -> Environment:
     )
     found.filters |= {"at_most": at_most, "format_down": format_down, "format_up": format_up, "in_full": in_full}
     found.filters |= {"coordinate": "{:.5g}".format, "percent": "{:.1%}".format}
-    found.tests["finite"] = math.isfinite
+    found.tests |= {"finite": math.isfinite, "figure": lambda cell: bool(_FIGURE.fullmatch(str(cell)))}
     found.globals |= {"jsonable": jsonable, "split_coefficients": split_coefficients, "coefficients_table": coefficients_table}
     found.globals |= {
         "margin_title": margin_title,

@@ -20,6 +20,9 @@ from dpkit_bench.quantile_ranks import rank_errors
 from dpkit_bench.statistic_draws import draw_answers, solved
 
 QUARTILES = (0.25, 0.5, 0.75)
+IN_RANK = ("median", "quantiles")
+SHARED = 5.0
+"""Columns in which one value is that of more rows than so many times the stated error are left out of comparisons in rank."""
 REAL = (
     # package, data set, two columns of numbers with public bounds, a category
     ("AER", "CPS1988", ("wage", 0.0, 5000.0), ("experience", 0.0, 70.0), "region"),
@@ -135,10 +138,10 @@ def _statistics(data: DataSet) -> dict[str, tuple[dict[str, object], Callable[[A
             {"column": "x", "edges": list(edges)},
             lambda answer: float(np.max(np.abs(np.array(answer.estimates) - np.histogram(x, edges)[0]))),
         ),
-        "median": ({"column": "x"}, lambda answer: rank_errors(x, [answer.estimate], [0.5], resolution=answer.resolution / 2)),
+        "median": ({"column": "x"}, lambda answer: rank_errors(x, [answer.estimate], [0.5])),
         "quantiles": (
             {"column": "x", "probabilities": list(QUARTILES)},
-            lambda answer: rank_errors(x, answer.estimates, QUARTILES, resolution=answer.resolution / 2),
+            lambda answer: rank_errors(x, answer.estimates, QUARTILES),
         ),
         "count, by": ({"by": ["c"]}, of_cells(counts)),
         "mean, by": ({"by": ["c"], "column": "x"}, of_cells(means, shares)),
@@ -166,9 +169,11 @@ def _ratio(data: DataSet, name: str, parameters: dict[str, object], error_of: Ca
     noise = solved(algorithm)
     stated = algorithm.accuracy(noise)
     stated = next(iter(stated.values())) if isinstance(stated, Mapping) else stated
+    if name in IN_RANK and np.max(np.unique(data.table["x"], return_counts=True)[1]) > SHARED * stated:
+        return np.inf  # a rank is not to be had between values that so many rows share
     answers = draw_answers(algorithm, data.table, setting, noise=noise, runs=runs)
     found = np.quantile([error_of(answer) for answer in answers], 0.95)
-    return float(stated / found) if found else np.inf  # of few different values, the right one is found
+    return float(stated / found) if found else np.inf
 
 
 def as_markdown(rows: Sequence[ErrorRow]) -> str:

@@ -76,13 +76,10 @@ def made_up(name: str, rows: int, rng: np.random.Generator) -> Array:
     return np.clip(found, 0.0, 200_000.0)
 
 
-def rank_errors(values: Array, estimates: Sequence[float], probabilities: Sequence[float], *, resolution: float = 0.0) -> float:
-    """By how many rows ranks are off, at most: a value has every rank from the rows below it to those below or at it. Rows
-    within the resolution on either side may lie on either side.
-    """
-    ordered, wanted, found = np.sort(values), np.array(probabilities) * values.size, np.array(estimates)
-    below = np.searchsorted(ordered, found - resolution, side="left")
-    within = np.searchsorted(ordered, found + resolution, side="right")
+def rank_errors(values: Array, estimates: Sequence[float], probabilities: Sequence[float]) -> float:
+    """By how many rows ranks are off, at most: a value has every rank from the rows below it to those below or at it."""
+    ordered, wanted = np.sort(values), np.array(probabilities) * values.size
+    below, within = (np.searchsorted(ordered, estimates, side=side) for side in ("left", "right"))
     return float(np.max(np.maximum(np.maximum(below - wanted, wanted - within), 0.0)))
 
 
