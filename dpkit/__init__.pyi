@@ -30,6 +30,7 @@ from dpkit.auditing.targets.programs import HttpTarget as HttpTarget
 from dpkit.contracts.accountant import Accountant as Accountant
 from dpkit.contracts.accountant import Reading as Reading
 from dpkit.contracts.algorithm import Advising as Advising
+from dpkit.contracts.algorithm import Computing as Computing
 from dpkit.contracts.algorithm import Curator as Curator
 from dpkit.contracts.algorithm import Foretelling as Foretelling
 from dpkit.contracts.algorithm import IterativeAlgorithm as IterativeAlgorithm

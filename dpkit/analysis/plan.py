@@ -11,7 +11,7 @@ from dpkit.accounting import account
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.reading.spec import Spec, StepSpec
 from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
-from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Foretelling, NeedsRows
+from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Computing, Foretelling, NeedsRows
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
@@ -32,7 +32,7 @@ class PlannedStep:
 
     `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data;
     `advice` is what it warns of from public facts alone, such as too few rows for the budget; `iterations` is how many it took
-    when it was rehearsed.
+    when it was rehearsed; `computed_by` says what will do its passes over rows, where the algorithm says so.
     """
 
     id: str
@@ -47,6 +47,7 @@ class PlannedStep:
     is_rehearsed: bool
     iterations: int = 0
     advice: tuple[str, ...] = ()
+    computed_by: str = ""
     asked: tuple[tuple[Query, Mechanism], ...] = field(default=(), repr=False, compare=False)
 
 
@@ -195,6 +196,7 @@ def _steps(
                 is_rehearsed=rehearsal.complete,
                 iterations=rehearsal.iterations,
                 advice=advice,
+                computed_by=str(step.algorithm.computed_by()) if isinstance(step.algorithm, Computing) else "",
                 asked=rehearsal.asked,
             )
         )

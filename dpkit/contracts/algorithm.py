@@ -30,7 +30,7 @@ class Curator(Protocol):
 class IterativeAlgorithm(Protocol[State]):
     """Holds no data and mutates nothing; its state holds released values only, so stopping early is post-processing.
 
-    What it may offer beside: `Foretelling`, `Advising`, `NeedsRows`.
+    What it may offer beside: `Foretelling`, `Advising`, `NeedsRows`, `Computing`.
     """
 
     def plan(self, noise: float) -> Event:
@@ -70,6 +70,14 @@ class Advising(Protocol):
 
     def advice(self, noise: float) -> Sequence[str]:
         """Sentences about this plan at this noise multiplier, from public facts alone; none where all is well."""
+
+
+@runtime_checkable
+class Computing(Protocol):
+    """An algorithm whose passes over rows can be done in several ways, with the same answers. `plan` says which it will be."""
+
+    def computed_by(self) -> str:
+        """What will do the passes here, in a few words, such as `numpy`; from public facts and what is installed alone."""
 
 
 @runtime_checkable

@@ -75,6 +75,7 @@ def plan_document(plan: Plan, *, compared: bool = True) -> dict[str, object]:
                 "releases": [jsonable(release) for release in step.releases],
                 "expected_error_95": dict(step.errors),
                 "advice": list(step.advice),
+                "computed_by": step.computed_by,
             }
             for step in plan.steps
         ],

@@ -121,6 +121,9 @@ def plan_text(plan: Plan) -> str:
     errors = [(step.id, name, at_most(error)) for step in plan.steps for name, error in step.errors.items()]
     if errors:
         lines += ["", *table(("step", "answer", "expected error at 95%"), errors)]
+    paths = [f"computes    {step.id}: {one_line(step.computed_by)}" for step in plan.steps if step.computed_by]
+    if paths:
+        lines += ["", *paths]
     warnings = [f"WARNING     {step.id}: {text}" for step in plan.steps for text in step.advice]
     if warnings:
         lines += ["", *warnings]

@@ -330,6 +330,24 @@ def bench_audit(
 
 
 @measurement(
+    "commands",
+    click.option("--demo", type=click.Path(exists=True, file_okay=False), help="The demo's folder; else made-up rows."),
+    rows=Size(336_776, 5_000, "Made-up rows, where no demo is given."),
+    repeats=Size(5, 1, REPEATS),
+)
+def commands(*, rows: int, repeats: int, quick: bool, demo: str | None = None) -> list[Section]:
+    """CPU time of check, plugins, plan and run beside importing numpy and scipy.special, and of scikit-learn's HuberRegressor.
+
+    Example: dpkit bench commands --demo out/demo --into docs/benchmarks.md
+    """
+    from dpkit_bench.commands import as_markdown, measure_commands
+    from dpkit_bench.tables import Section
+
+    found, notes = measure_commands(rows, repeats, demo=demo, quick=quick)
+    return [Section(name="commands", rows=found, table=as_markdown(found), notes=tuple(notes))]
+
+
+@measurement(
     "ledger",
     charges=Size(4000, 40, "Charges in one run, by all processes together."),
     processes=Size(8, 2, "Processes that charge one ledger at the same time."),

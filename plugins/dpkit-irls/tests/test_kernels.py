@@ -206,3 +206,11 @@ def test_without_numba_nothing_is_compiled(monkeypatch):
             assert kernels.gradient(np.zeros((5, 200)), HUBER.at(np.zeros(3), 1.0)) is None
     finally:
         kernels._compiled.cache_clear()
+
+
+def test_a_plan_says_what_will_do_its_passes(monkeypatch):
+    assert "worth loading" in kernels.passes_by(1_000, cells_of_a_row=100)
+    assert "compiled by numba" in kernels.passes_by(10**9, cells_of_a_row=100)
+    assert "compiled by numba" in kernels.passes_by(None, cells_of_a_row=1)
+    monkeypatch.setattr(kernels, "find_spec", lambda name: None)
+    assert "dpkit-irls[fast]" in kernels.passes_by(10**9, cells_of_a_row=100)

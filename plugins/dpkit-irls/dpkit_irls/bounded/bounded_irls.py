@@ -33,6 +33,7 @@ from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.foretold_errors import foretold_intervals
 from dpkit_irls.loss import ROBUST, Family
+from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels
 from dpkit_irls.rows.row_weights import weighted
 
@@ -263,6 +264,10 @@ class BoundedIRLS:
     def needed_rows(self, noise: float) -> int:
         """About how many rows this form needs at this noise, fitted to what was measured."""
         return math.ceil(self.facts.needed(noise))
+
+    def computed_by(self) -> str:
+        """numpy, or what compiles its passes."""
+        return kernels.passes_by(self.setting.size, cells_of_a_row=len(self.columns) * len(stages_of(self.facts)))
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise, and whether the target may be yes or no."""

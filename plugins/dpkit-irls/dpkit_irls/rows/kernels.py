@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
@@ -44,6 +45,15 @@ def compiled_passes(*, wanted: bool) -> Iterator[None]:
 def can_compile() -> bool:
     """Whether numba is there."""
     return _compiled() is not None
+
+
+def passes_by(rows: int | None, *, cells_of_a_row: int) -> str:
+    """What will do the passes of a run over this many rows, in words; the answers are the same. It does not load numba."""
+    if find_spec("numba") is None:
+        return "numpy (the extra dpkit-irls[fast] compiles passes over many rows)"
+    if rows is not None and rows * cells_of_a_row < _worth[0]:
+        return "numpy (too few cells to be worth loading numba)"
+    return "numpy at first, then compiled by numba"
 
 
 def prepared(
