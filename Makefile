@@ -8,7 +8,7 @@ PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test docs lint types unit audit-all soak clean
+.PHONY: demo test docs lint types unit audit-all soak bench clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/flights/prepare.py out/demo
@@ -45,6 +45,11 @@ audit-all: $(STAMP)
 SOAK_MINUTES ?= 60
 soak: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/soak/soak.py --minutes $(SOAK_MINUTES) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
+# How long commands take, on the demo's data, into docs/benchmarks.md; `dpkit bench --help` lists the other benchmarks.
+bench: $(STAMP)
+	@$(BIN)/python examples/flights/prepare.py out/bench
+	$(BIN)/dpkit bench commands --demo out/bench --into docs/benchmarks.md
 
 # Installed once; again only when a pyproject.toml changes. The stamp is written last, so a broken install is retried.
 $(STAMP): pyproject.toml dpkit/_version.py $(wildcard plugins/*/pyproject.toml)
