@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
@@ -127,6 +126,8 @@ def gaussian_accuracy(scale: float, count: int, confidence: float) -> float:
     if (
         -690.0 < log_tail < 0.0
     ):  # the tail is a float: Python's own quantile (Wichura's AS241, 16 digits) costs no import of scipy
+        from statistics import NormalDist
+
         return -scale * NormalDist().inv_cdf(math.exp(log_tail)) * (1.0 + 1e-12)
     from scipy.special import ndtri_exp
 
