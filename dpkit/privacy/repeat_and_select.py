@@ -95,8 +95,9 @@ class _Law:
         place = int(np.argmax(enough))
         c = float(odds[place])
         if place > 0:  # between two points the profile is below its chord, which meets the line of this slope
-            before, fall = float(odds[place - 1]), (deltas[place - 1] - deltas[place]) / (odds[place] - odds[place - 1])
-            c = min(c, float((deltas[place - 1] + fall * before + slope) / (fall + slope)))
+            with np.errstate(all="ignore"):  # where odds are equal or infinite there is no chord, and NaN is no minimum
+                before, fall = float(odds[place - 1]), (deltas[place - 1] - deltas[place]) / (odds[place] - odds[place - 1])
+                c = min(c, float((deltas[place - 1] + fall * before + slope) / (fall + slope)))
         return outward((1.0 + self.shape) * math.log(c), magnitude=(1.0 + self.shape) * (1.0 + math.log(c)))
 
     def log_ratio_by_orders(self, curve: RenyiCurve) -> float:
@@ -119,13 +120,19 @@ def select_pure(event: RepeatAndSelect, epsilon: float) -> PureDP | None:
     return PureDP(epsilon=total) if math.isfinite(total) else None
 
 
+def _odds(epsilons: tuple[float, ...]) -> Array:
+    """e^epsilon; infinity where no float holds it."""
+    with np.errstate(over="ignore"):
+        return asfloat(np.exp(np.array(epsilons)))
+
+
 def select_pair(event: RepeatAndSelect, epsilons: tuple[float, ...], deltas: tuple[float, ...]) -> EnvelopePair | None:
     """A pair for an event that keeps within deltas[i] at epsilons[i] in both directions; epsilons rise from 0.
 
     With the ratio C, the profile at alpha is at most 1 - f(1 - h), h the profile of one output at alpha / C.
     """
     law = _Law(event.mean, event.shape)
-    odds, heights = np.exp(np.array(epsilons)), np.minimum.accumulate(np.array(deltas))
+    odds, heights = _odds(epsilons), np.minimum.accumulate(np.array(deltas))
     shift = law.log_ratio(odds, heights)
     # below 1 by symmetry: h(1/a) = 1 - 1/a + h(a)/a
     mirrored = (1.0 - 1.0 / odds + heights / odds)[:0:-1] * (1.0 + 8.0 * UNIT_ROUNDOFF)
@@ -160,7 +167,7 @@ class SelectedCurve(RenyiCurve):
         return asfloat(np.min(found, axis=1) * (1.0 + 16.0 * UNIT_ROUNDOFF))
 
     def _at_order(self, law: _Law, orders: Array) -> Array:
-        odds, heights = np.exp(np.array(self.epsilons)), np.minimum.accumulate(np.array(self.deltas))
+        odds, heights = _odds(self.epsilons), np.minimum.accumulate(np.array(self.deltas))
         ratio: Array | float
         if math.isinf(self.shape):
             # PS22, Theorem 6: mean delta at ln(1 + 1/(order - 1)); chords are above the profile

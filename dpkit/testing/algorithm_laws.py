@@ -64,6 +64,8 @@ class AlgorithmCase:
 
     def subjects(self, limit: int = 4) -> list[AlgorithmSubject]:
         """In every setting, algorithms with typical parameters: the declared examples and defaults first."""
+        if next(typical_parameters(self.factory), None) is None:
+            raise LawUnchecked("a parameter has no typical value: declare `examples`, or install a plugin with what it takes")
         settings = default_settings() if self.factory.settings is None else self.factory.settings()
         found = [subject for setting in settings for subject in itertools.islice(self._prepared(setting), limit)]
         assert found, "no typical parameters prepare this algorithm: declare `examples` for them, or `settings` that suit them"

@@ -159,6 +159,8 @@ def built_or_none(factory: Factory[Any], values: dict[str, object]) -> Any | Non
 def typical_parameters(factory: Factory[Any]) -> Iterator[dict[str, object]]:
     """Sets of typical values: all first choices, all second ones, and so on; then the mixtures."""
     choices = [_typical_values(parameter) for parameter in factory.parameters]
+    if not all(choices):
+        return  # a parameter of which no typical value is known, such as a query of another plugin
     names = [parameter.name for parameter in factory.parameters]
     rounds = max((len(values) for values in choices), default=1)
     seen = set()
