@@ -45,7 +45,9 @@ ONLY_IN = {
 # A guarantee explains itself by comparing accountants, which is pricing.
 UPWARDS = {("contracts/guarantee.py", "dpkit.pricing.explain")}
 # The one import upwards, by name: dpkit's own plugin is found as any other is.
-BY_NAME = {("hooks", "dpkit.builtins")}
+# What notebooks show is drawn by the report, when a notebook asks.
+NOTEBOOKS = "dpkit.report.notebooks"
+BY_NAME = {("hooks", "dpkit.builtins"), ("contracts", NOTEBOOKS), ("release", NOTEBOOKS), ("auditing", NOTEBOOKS)}
 
 
 def modules():

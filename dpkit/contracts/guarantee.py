@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant
@@ -64,6 +65,10 @@ class Guarantee:
     def __reduce__(self) -> tuple[object, ...]:
         # a registry holds functions, which do not pickle; the copy compares and reads as this one does
         return _without_registry, (self.accountant, self.neighbours, self.state, self.event, self.parts)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return str(import_module("dpkit.report.notebooks").guarantee_html(self))
 
     @property
     def holds(self) -> bool:

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, Literal
 
 from dpkit.accounting import from_json as value_from_json
@@ -143,6 +144,10 @@ class AuditCertificate:
         from dpkit.auditing.certificates.formats import as_text
 
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return str(import_module("dpkit.report.notebooks").certificate_html(self))
 
     def _body(self) -> dict[str, object]:
         body: dict[str, object] = {}

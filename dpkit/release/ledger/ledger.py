@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
@@ -195,6 +196,10 @@ class Ledger:
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same ledger: there is one budget, however often an object that holds it is copied."""
         return self
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return str(import_module("dpkit.report.notebooks").ledger_html(self))
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its path: elsewhere it is opened again, with what is installed there."""
