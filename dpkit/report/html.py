@@ -117,12 +117,12 @@ def report_html(result: Result) -> str:
     return str(page)
 
 
-def errors_figures(result: Result) -> Figures:
-    """Answers with their intervals, one picture a table: counts as bars from zero, quantiles on one line of values.
+def errors_figures(result: Result) -> dict[str, Figures]:
+    """Of each step its answers with their intervals: counts as bars from zero, quantiles on one line of values.
 
     Answers that state no interval are shown with the error that was expected of them, where the algorithm knew it.
     """
-    figures = []
+    figures: dict[str, Figures] = {}
     for step in result.plan.steps:
         outcome = result.outcomes.get(step.id)
         answer = jsonable(outcome.result) if outcome is not None else None
@@ -132,7 +132,7 @@ def errors_figures(result: Result) -> Figures:
             more = f" The first {_MOST} of {len(rows)}." if len(rows) > _MOST else ""
             counts = bool(tables) and ("cell" in tables[0].columns or getattr(step, "run", "") == "count")
             drawn = intervals(rows[:_MOST], title=step.id, from_zero=counts)
-            figures.append((f"{step.id}: answers with their intervals at 95%.{more}", drawn))
+            figures[step.id] = [(f"{step.id}: answers with their intervals at 95%.{more}", drawn)]
     return figures
 
 
@@ -158,16 +158,17 @@ def _with_errors(answer: object, errors: Mapping[str, float]) -> Iterator[tuple[
                 yield name, value, value - reach, value + reach
 
 
-def coefficients_figures(result: Result) -> Figures:
-    """Coefficients with their intervals; one picture for those of a like size: the slope of a mile and that of a level do not
-    share a scale.
+def coefficients_figures(result: Result) -> dict[str, Figures]:
+    """Of each step its coefficients with their intervals; one picture for those of a like size: the slope of a mile and that of
+    a level do not share a scale.
     """
-    figures = []
+    figures: dict[str, Figures] = {}
     for name, outcome in result.outcomes.items():
         found, _ = split_coefficients(jsonable(outcome.result))
         for group in _alike(found[:_MOST]):
             rows = [(one.name, one.value, *one.ends) for one in group]
-            figures.append((f"{name}: coefficients", intervals(rows, title=f"coefficients of {name}")))
+            drawn = intervals(rows, title=f"coefficients of {name}")
+            figures.setdefault(name, []).append((f"{name}: coefficients", drawn))
     return figures
 
 

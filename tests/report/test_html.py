@@ -213,14 +213,14 @@ def test_coefficients_are_drawn_with_their_intervals(answer, ends):
     found = [one.ends for one in split_coefficients(answer)[0]]
     assert found == [pytest.approx(pair, abs=1e-3) for pair in ends]
     outcome = SimpleNamespace(result=answer)
-    [(_, picture)] = coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))
+    [(_, picture)] = coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))["fit"]
     assert picture.count("<circle") == 2
 
 
 def test_coefficients_of_unlike_sizes_do_not_share_a_picture():
     outcome = SimpleNamespace(result={"coefficients": {"mile": 0.001, "hour": 1.0, "carrier": 7.0}})
-    assert len(coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))) == 2
-    assert coefficients_figures(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})) == []
+    assert len(coefficients_figures(SimpleNamespace(outcomes={"fit": outcome}))["fit"]) == 2
+    assert coefficients_figures(SimpleNamespace(outcomes={"fit": SimpleNamespace(result={"coefficients": "none"})})) == {}
 
 
 def test_the_reproduction_block_reads_back_as_the_analysis():
@@ -248,7 +248,16 @@ def test_the_reproduction_block_reads_back_as_the_analysis():
 def test_answers_are_drawn_with_their_errors(answer, dots):
     plan = SimpleNamespace(steps=[SimpleNamespace(id="one", errors={"total": 2.0})])
     found = errors_figures(SimpleNamespace(plan=plan, outcomes={"one": SimpleNamespace(result=answer)}))
-    assert sum(picture.count("<circle") for _, picture in found) == dots
+    assert sum(picture.count("<circle") for _, picture in found.get("one", ())) == dots
+
+
+def test_the_picture_of_a_step_stands_after_its_own_table(page):
+    results = page.split("<h2>Results</h2>")[1].split("</section>")[0]
+    for of_step in results.split("<h3>")[1:]:
+        marks = re.findall(r"<(table|figure)>", of_step)
+        assert marks[:2] == ["table", "figure"]
+        name = of_step.split(" (")[0]
+        assert f'<figcaption class="soft">{name}: answers' in of_step
 
 
 HARNESS = """<!doctype html><body><iframe id="frame" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
