@@ -66,6 +66,7 @@ def ledger_summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] 
         f"ledger      {opened.path}",
         f"dataset     {terms.dataset}" + (f" (schema {terms.schema})" if terms.schema else ""),
         *(f"{name:<11} {words}" for name, words in purse.lines()),
+        *(f"{'':<11} {words}" for words in [purse.adding()] if words),
         f"accountant  {terms.accountant.name}: {opened.pricer.filter.because}",
         f"neighbours  {terms.neighbours}, unit {terms.unit}",
         *(["approval    runs wait until somebody else approves them"] if terms.approval else []),

@@ -105,5 +105,6 @@ def _confirm(plan: Plan, *, yes: bool, again: bool) -> None:
         raise click.UsageError(f"This run charges the ledger {str(ledger.path)!r}. Say --yes to let it.")
     price = loss_text(ledger.price_epsilon, ledger.price, up=True)
     lines = [plan.sentence, f"price   {price}", *(f"{name:<7} {words}" for name, words in ledger.purse.lines())]
+    lines += [ledger.purse.adding()] if ledger.purse.adding() else []
     click.echo("\n".join(lines), err=True)
     click.confirm(f"Charge {ledger.path}?", abort=True, err=True)

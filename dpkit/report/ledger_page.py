@@ -29,7 +29,6 @@ from dpkit.pricing.event_text import event_text
 from dpkit.pricing.serialise import parse
 from dpkit.privacy.events import Compose, Event, Repeat
 from dpkit.privacy.filter_amounts import Amounts
-from dpkit.privacy.losses import GDP, RDP, ZCDP
 from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, epsilon_of, loss_text, purse_of, reading_delta
 from dpkit.release.ledger.entries import Entry, RunAccount, Totals
 from dpkit.release.ledger.ledger import Ledger
@@ -72,7 +71,6 @@ class ShownLedger:
     dataset: str
     terms: tuple[tuple[str, str], ...]
     purse: LedgerPurse
-    adds: str
     runs: tuple[ShownRun, ...]
     more: tuple[tuple[int, str], ...]
     gauge: Markup
@@ -131,7 +129,6 @@ def shown_ledger(ledger: Ledger, audits: Mapping[str, FoundAudit]) -> ShownLedge
             ("digest", f"{checked.head.hash} (entry {checked.head.seq})"),
         ),
         purse=purse,
-        adds={ZCDP: "rho", GDP: "the square of mu", RDP: "divergences"}.get(type(purse.spent[1]), ""),
         gauge=gauge(purse.part_spent, purse.part_held),
         runs=_runs(entries, ledger, audits),
         more=_more(entries, ledger),

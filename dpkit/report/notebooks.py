@@ -55,7 +55,8 @@ def ledger_html(ledger: Ledger) -> Markup:
 
     purse = purse_of(ledger)
     rows = [("dataset", ledger.terms.dataset), ("ledger", str(ledger.path)), *purse.lines()]
-    return _shown(rows, gauge(purse.part_spent, purse.part_held))
+    bar = Markup("{}<p>{}</p>").format(gauge(purse.part_spent, purse.part_held), purse.adding(bar=True))
+    return _shown(rows, bar)
 
 
 def _shown(rows: Sequence[tuple[str, str]], picture: Markup) -> Markup:

@@ -71,7 +71,15 @@ def test_nothing_is_created_twice(path):
 
 def test_it_shows_terms_balance_and_entries(path):
     text = run("show", path, "--entries")
-    for piece in ("flights", "passenger", "ZCDP(rho=0.5", "FZ21", "ada", "release -> released"):
+    for piece in (
+        "flights",
+        "passenger",
+        "ZCDP(rho=0.5",
+        "FZ21",
+        "ada",
+        "release -> released",
+        "The ledger adds rho, not epsilons",
+    ):
         assert piece in text
     assert "ada" not in run("show", path)
     document = json.loads(run("show", path, "--run", "first", "--json"))

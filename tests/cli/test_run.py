@@ -40,6 +40,7 @@ def test_a_ledger_is_charged_only_with_consent(analysis, ledger):
     first = json.loads(run("run", analysis, "--yes", "--json"))
     paid = spent(ledger)
     assert paid > 0.0
+    assert "The ledger adds rho, not epsilons" in run("run", analysis)
     again = json.loads(run("run", analysis, "--json"))  # it was paid before: no consent is needed, nothing is charged
     assert again["answers"] == first["answers"]
     assert spent(ledger) == paid

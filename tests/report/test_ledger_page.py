@@ -35,7 +35,13 @@ def ledgers(tmp_path):
 
 def test_it_says_what_the_ledger_says(ledgers):
     page = ledger_page(ledgers[:1])
-    for words in ("run 0", "digest 2", "12 entries, all as they were written", "any attack on what was released"):
+    for words in (
+        "run 0",
+        "digest 2",
+        "12 entries, all as they were written",
+        "any attack on what was released",
+        "The bar shows",
+    ):
         assert words in page
     assert page.count("<tr><td>run ") == 3
     assert "more runs like the last one" in page

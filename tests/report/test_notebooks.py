@@ -38,5 +38,6 @@ def test_a_ledger_shows_itself_and_no_value(tmp_path):
         ledger.released(ledger.charge("run", GaussianEvent(ratio=0.1), key="0"), 4815162342.0)
         shown = balanced(ledger._repr_html_())
     assert "spent" in shown
+    assert "The bar shows rho." in shown
     assert "<svg" in shown
     assert "4815162342" not in shown

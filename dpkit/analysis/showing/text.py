@@ -212,6 +212,7 @@ def ledger_lines(plan: Plan) -> list[str]:
         f"ledger      {found.path}",
         f"  price     {price}",
         *(f"  {name:<9} {words}" for name, words in found.purse.lines()),
+        *(f"  {words}" for words in [found.purse.adding()] if words),
         f"  run       {found.run}",
         "",
     ]
@@ -238,7 +239,10 @@ def result_text(result: Result) -> str:
         lines += [f"  NOTE {text}" for text in notes.get(step.id, ())]
         for name, error in foretold_errors(step, found).items():
             lines.append(f"  expected error of {name} at 95%: {at_most(error)}")
-    spent = [] if result.purse is None else ["", "ledger", *(f"  {name:<7} {words}" for name, words in result.purse.lines())]
+    spent = []
+    if result.purse is not None:
+        spent = ["", "ledger", *(f"  {name:<7} {words}" for name, words in result.purse.lines())]
+        spent += [f"  {words}" for words in [result.purse.adding()] if words]
     anchor = [f"Ledger digest {result.digest}: keep it, for `dpkit ledger verify FILE --since`."] if result.digest else []
     return visible("\n".join([*lines, *spent, "", result.sentence, *anchor]))
 

@@ -51,6 +51,14 @@ class LedgerPurse:
             found[-1] = ("left", f"{found[-1][1]}: {more} like {self.like}")
         return found
 
+    def adding(self, *, bar: bool = False) -> str:
+        """The sentence that belongs to `lines`: what the ledger adds; with `bar`, also what the bar beside them shows."""
+        added = {ZCDP: "rho", GDP: "the square of mu", RDP: "divergences"}.get(type(self.spent[1]), "")
+        if not added:
+            return "The ledger adds epsilons. The bar shows them." if bar else ""
+        shown = f" The bar shows {added}." if bar else ""
+        return f"The ledger adds {added}, not epsilons: spent and left need not add up to the budget.{shown}"
+
     def as_json(self) -> dict[str, object]:
         """The epsilons, the delta and the number of runs."""
         named = {name: getattr(self, name)[0] for name in ("budget", "spent", "held", "left")}

@@ -27,6 +27,17 @@ def release(ledger):
     return dpkit.GaussianEvent(ratio=0.02) if kind == "gdp" else dpkit.LaplaceEvent(ratio=0.01)
 
 
+def test_one_sentence_says_what_is_added_and_what_the_bar_shows(ledger):
+    opened, _ = ledger
+    found = purse_of(opened)
+    added = {"pure": "", "gdp": "the square of mu", "rdp": "divergences"}.get(opened.terms.accountant.name, "rho")
+    if not added:
+        assert (found.adding(), found.adding(bar=True)) == ("", "The ledger adds epsilons. The bar shows them.")
+        return
+    assert found.adding() == f"The ledger adds {added}, not epsilons: spent and left need not add up to the budget."
+    assert found.adding(bar=True) == f"{found.adding()} The bar shows {added}."
+
+
 def test_an_empty_ledger_has_spent_nothing_and_its_whole_budget_is_left(ledger):
     opened, delta = ledger
     found = purse_of(opened)
