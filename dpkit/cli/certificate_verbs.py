@@ -144,14 +144,17 @@ def verify(certificate: str, key: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-def keygen(file: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def keygen(file: str, as_json: bool) -> None:
     """Make a key for signing certificates: FILE, which nobody else can read, and FILE.pub, which everybody may.
 
     Example: dpkit audit keygen auditor.key
     """
     from dpkit.auditing.certificates.signing import make_key
 
-    click.echo(f"wrote {file} and {file}.pub; public key {make_key(file)}")
+    public = make_key(file)
+    document = {"dpkit": 1, "wrote": [file, f"{file}.pub"], "public_key": public}
+    click.echo(json.dumps(document) if as_json else f"wrote {file} and {file}.pub; public key {public}")
 
 
 def _read(path: str) -> list[AuditCertificate]:

@@ -21,6 +21,7 @@ _OFFERS = {
     "dp-accounting": ("exchange", "writing events of dp-accounting"),
     "opacus": ("opacus", "training with Opacus"),
     "starlette": ("serve", "`dpkit serve`"),
+    "cryptography": ("signing", "signed certificates"),
     "hypothesis": ("testing", "`dpkit plugins check`"),
 }
 """What a package of an extra is for. A test holds this against pyproject.toml."""

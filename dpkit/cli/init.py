@@ -89,14 +89,14 @@ def init(
         names = _names(source) if header else ()
         types = _types(source, required=from_parquet is not None)
     source = source or "data.csv"
-    if asking and person is None and names:
-        person = click.prompt("The column that names persons, if one person has several rows", default="", err=True) or None
-        at_most = click.prompt("The most rows of one person", default=at_most, err=True) if person else at_most
-    columns = [_column(name, types.get(name, ""), asking=asking) for name in names if name != person]
     if epsilon is None:
         epsilon = click.prompt("Epsilon of the run", default=1.0, err=True) if asking else 1.0
     if delta is None:
         delta = click.prompt("Delta", default=1e-6, err=True) if asking else 1e-6
+    if asking and person is None and names:
+        person = _answer("The column that names persons, if one person has several rows") or None
+        at_most = int(_answer("The most rows of one person", str(at_most))) if person else at_most
+    columns = [_column(name, types.get(name, ""), asking=asking) for name in names if name != person]
     text = _rendered(
         source=os.path.relpath(source, to.parent),
         columns=columns,
@@ -158,6 +158,16 @@ def _types(source: str, *, required: bool) -> dict[str, str]:
     return {field.name: str(field.type) for field in found}
 
 
+def _answer(question: str, default: str = "") -> str:
+    """What is typed; the default where no more comes, as from a file of answers."""
+    try:
+        return str(click.prompt(question, default=default, err=True)).strip()
+    except click.Abort as ended:
+        if isinstance(ended.__context__, EOFError):
+            return default
+        raise
+
+
 def _column(name: str, kind: str, *, asking: bool) -> str:
     """The line of a column: declared where a type says everything or somebody answers, else a comment to fill in."""
     from dpkit.cli.suggested_columns import declared_by_type, suggested_by_name
@@ -167,7 +177,7 @@ def _column(name: str, kind: str, *, asking: bool) -> str:
     declared = declared_by_type(kind) if kind else "[LOWER, UPPER]"
     if asking:
         question = f"What may {name} be ([lower, upper], {{levels: [a, b]}}, boolean, date; empty: decide later)"
-        answer = str(click.prompt(question, default=fitting or ("boolean" if declared == "boolean" else ""), err=True)).strip()
+        answer = _answer(question, fitting or ("boolean" if declared == "boolean" else ""))
         if answer:
             return f"    {_quoted(name)}: {answer}"
     if declared in ("boolean", "date", "time"):

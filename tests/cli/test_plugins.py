@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_checking_prints_a_line_a_law_and_succeeds():
     run = invoke("plugins", "check", "dpkit", "--law", "form_shows_nothing")
     assert run.exit_code == 0, run.output
     assert "ok        mechanism laplace" in run.output
-    assert "9 passed, 0 failed, 0 skipped" in run.output
+    assert re.search(r"\b[1-9]\d* passed, 0 failed, 0 skipped", run.output)
 
 
 def test_checking_an_unknown_plugin_is_a_user_s_mistake():

@@ -19,7 +19,7 @@ CONSUMERS = {
     "dpkit_auditors": ("auditing/plan_audit.py", "auditors"),
     "dpkit_neighbour_pairs": ("auditing/search/pairs.py", "neighbour_pairs"),
     "dpkit_engines": ("analysis/run_plan.py", "engine"),
-    "dpkit_sources": ("analysis/run_plan.py", "source"),
+    "dpkit_sources": ("analysis/given_data.py", "source"),
     "dpkit_zoo": ("auditing/zoo/__init__.py", "zoo"),
     "dpkit_commands": ("cli/plugin_verbs.py", "commands"),
     "dpkit_ledger_stores": ("release/ledger/ledger.py", "ledger_store"),

@@ -17,7 +17,7 @@ from dpkit import (
     Simulated,
     SymmetricGaussian,
 )
-from dpkit.numerics.noise import randomness
+from dpkit.numerics.noise import secure_bits
 from dpkit.numerics.noise.exact_rounding import LAPLACE
 
 CASES = {
@@ -60,7 +60,7 @@ def _no_keys(monkeypatch):
     def refuse(bits):
         raise AssertionError("a key was drawn")
 
-    monkeypatch.setattr(randomness.secrets, "randbits", refuse)
+    monkeypatch.setattr(secure_bits.secrets, "randbits", refuse)
 
 
 BAD = [[math.nan, 1.0], [[1], [1, 2]], "text", [1, None], np.ma.array([0, 1], mask=[True, False]), 2**70]

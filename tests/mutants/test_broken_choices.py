@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpkit import Exponential, Neighbours, PureDP, linf
+from dpkit import ZCDP, Exponential, Neighbours, PureDP, linf
 from dpkit.mechanisms import exponential
 from dpkit.mechanisms.mechanism_base import claims_of
 from dpkit.privacy.neighbours import EITHER
@@ -34,7 +34,7 @@ def assert_choices_cost_no_more_than_their_rules_say(rules) -> None:
         for neighbours in EITHER:
             losses = [claim.loss for claim in claims_of(event, rules, neighbours=neighbours)]
             epsilon = min(loss.epsilon for loss in losses if isinstance(loss, PureDP))
-            rho = min(loss.rho for loss in losses if not isinstance(loss, PureDP))
+            rho = min(loss.rho for loss in losses if isinstance(loss, ZCDP))
             for one, other in neighbouring_scores(monotone=monotone, neighbours=neighbours):
                 log_p, log_q = (mechanism.log_density(np.arange(one.size), scores) for scores in (one, other))
                 assert np.abs(log_p - log_q).max() <= epsilon * EPSILON_SLACK
