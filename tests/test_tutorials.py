@@ -59,6 +59,31 @@ def commands(page, folder):
     return done.stdout, done.stderr
 
 
+FIVE = {
+    "groups": ("delays", lambda data, step: step["run"] == "mean" and len(step["by"]) == 2),
+    "evening": ("carriers", lambda data, step: step["run"] == "histogram" and "where" in data),
+    "groups again": ("spread", lambda data, step: step["run"] == "quantiles" and "by" in step),
+    "keys": ("carriers", lambda data, step: step["by"]["keys"] == "private" and data["columns"] == {"carrier": "text"}),
+    "database": ("carriers", lambda data, step: data["source"]["run"] == "sqlite" and "table" in data["source"]["with"]),
+}
+"""Files of the tutorial that ask what analysts ask, with their steps and how the question is known: a mean by two groups, a
+filtered histogram, quantiles by group, unknown keys, and a table of a database."""
+
+
+def test_five_questions_take_at_most_twelve_lines_each():
+    page = (ROOT / "docs" / "tutorial-analyst.md").read_text(encoding="utf-8")
+    written = dict(reversed(re.findall(r"^cat > (\w+)\.yaml <<'YAML'\n(.*?)^YAML", page, flags=re.MULTILINE | re.DOTALL)))
+    [(old, new)] = re.findall(r"^sed 's/(.*?)/(.*)/' keys.yaml > database.yaml", page, flags=re.MULTILINE)
+    written["database"] = written["keys"].replace(old, new)
+    for name, (wanted, is_asked) in FIVE.items():
+        text = written[name.split()[0]]
+        document = plain(parse_yaml(text.encode(), file=name))
+        [step] = [step for step in document["steps"] if step["id"] == wanted]
+        assert is_asked(document["data"], step), name
+        assert len(text.splitlines()) <= 12, name
+        assert max(map(len, text.splitlines())) <= 160, name
+
+
 def test_the_tutorial_for_analysts_runs(folder):
     out, err = commands(ROOT / "docs" / "tutorial-analyst.md", folder)
     assert out.count("exit code 2") == 2

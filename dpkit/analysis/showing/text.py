@@ -118,9 +118,7 @@ def plan_text(plan: Plan) -> str:
         "",
         *table(("release", "mechanism", "scale", "times", "error at 95%"), _release_rows(plan)),
     ]
-    errors = [(step.id, name, at_most(error)) for step in plan.steps for name, error in step.errors.items()]
-    if errors:
-        lines += ["", *table(("step", "answer", "expected error at 95%"), errors)]
+    lines += ["", *table(("step", "answer", "expected error at 95%"), _error_rows(plan))]
     paths = [f"computes    {step.id}: {one_line(step.computed_by)}" for step in plan.steps if step.computed_by]
     if paths:
         lines += ["", *paths]
@@ -129,6 +127,15 @@ def plan_text(plan: Plan) -> str:
         lines += ["", *warnings]
     lines += ["", "relies on", *relied_lines(plan), "", "accountants", *accountant_lines(plan), "", *ledger_lines(plan)]
     return visible("\n".join([*lines, plan.sentence]))
+
+
+def _error_rows(plan: Plan) -> list[tuple[str, str, str]]:
+    """Each step with what is expected of its answers, or in words that nobody knows it yet."""
+    unknown = "not known before the run" + ("" if plan.spec.data.rows is not None else "; `rows` is not declared")
+    rows = []
+    for step in plan.steps:
+        rows += [(step.id, name, at_most(error)) for name, error in step.errors.items()] or [(step.id, "answer", unknown)]
+    return rows
 
 
 def _step_row(step: PlannedStep) -> tuple[str, ...]:

@@ -211,3 +211,15 @@ def test_the_median_and_the_correlation_have_names():
     assert covered >= 46  # below that with a probability of 1e-6 where 95% hold
     nothing = run("correlation", {name: values[:0] for name, values in table.items()}, setting(), columns=["x", "y"], noise=2.0)
     assert (nothing.lower, nothing.upper) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(("rows", "said"), [("  rows: 10\n", ""), ("", "; `rows` is not declared")])
+def test_a_plan_says_which_errors_nobody_knows_before_the_run(tmp_path, rows, said):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    head = f"dpkit: 1\ndata:\n  source: a.csv\n  columns: {{x: [0, 9], y: [0, 9]}}\n{rows}"
+    steps = "budget: {epsilon: 1, delta: 1e-6}\nsteps:\n"
+    steps += "  - {id: both, run: correlation, with: {columns: [x, y]}}\n  - {id: all, run: count}\n"
+    (tmp_path / "a.yaml").write_text(head + steps, encoding="utf-8")
+    text = str(dpkit.load(tmp_path / "a.yaml").plan())
+    assert f"both  answer  not known before the run{said}\n" in text
+    assert text.count("not known before the run") == 1
