@@ -200,17 +200,24 @@ def _around(function: Callable[[float], float], place: float, value: float, *, l
 
 
 def _widened(curve: Callable[[Array], Array], low: float, high: float, coarse: int) -> tuple[Array, Array, int]:
-    """A grid whose smallest value is not at an end, as far as positive floats go."""
+    """A grid whose smallest value is not at an end, as far as positive floats go.
+
+    A bound may depend on the grid that it is asked for on, and then each of two grids can point to the other: who would turn
+    back stays, at the better of the two.
+    """
+    before: tuple[Array, Array, int] | None = None
     while True:
         grid = np.geomspace(low, high, coarse)
         values = curve(grid)
         best = _smallest(values)
-        if best == 0 and low > 1e-290:
-            low, high = max(low * 1e-8, 1e-300), float(grid[1])
-        elif best == coarse - 1 and high < 1e290:
-            low, high = float(grid[-2]), min(high * 1e8, 1e300)
-        else:
-            return grid, values, best
+        found = grid, values, best
+        falls_left, falls_right = best == 0 and low > 1e-290, best == coarse - 1 and high < 1e290
+        if not (falls_left or falls_right):
+            return found
+        if before is not None and (before[2] == 0) != falls_left:
+            return found if values[best] <= before[1][before[2]] else before
+        before = found
+        low, high = (max(low * 1e-8, 1e-300), float(grid[1])) if falls_left else (float(grid[-2]), min(high * 1e8, 1e300))
 
 
 def _smallest(values: Array) -> int:

@@ -10,8 +10,8 @@ from laws import loss_laws as laws
 
 from dpkit.accountants.pld import accountant as loss_distribution
 from dpkit.accountants.pld import composition as loss_composition
+from dpkit.accountants.pld import contour, lattice_reader
 from dpkit.accountants.pld import lattice as loss_lattice
-from dpkit.accountants.pld import lattice_reader
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
@@ -43,6 +43,14 @@ def lattice_brackets_profiles():
 
 def compositions_bracket_enumeration():
     laws.composition_brackets_enumeration([(SKEWED, 3)], EPSILONS, width=1e-5)
+
+
+def lattices_bracket_enumeration():
+    with pytest.MonkeyPatch.context() as patch:  # a smoothed contour would be taken before a lattice
+        patch.setattr(loss_composition, "smoothed_reader", lambda *_, **__: None)
+        for direction in (SKEWED.forward(), SKEWED.backward()):
+            assert loss_composition.reader([(direction, 3)], delta=1e-3, width=1e-5).route == "lattice"
+        laws.composition_brackets_enumeration([(SKEWED, 3)], EPSILONS, width=1e-5)
 
 
 def small_deltas_are_bracketed():
@@ -95,6 +103,7 @@ def slack_is_counted():
 LAWS = (
     lattice_brackets_profiles,
     compositions_bracket_enumeration,
+    lattices_bracket_enumeration,
     small_deltas_are_bracketed,
     sums_hold_far_from_their_tilt,
     add_remove_covers_both_directions,
@@ -105,7 +114,13 @@ LAWS = (
 
 def drops_aliases(patch):
     patch.setattr(loss_composition, "alias_period", lambda *_, **__: 0.9)
+    patch.setattr(loss_composition, "lattice_tilt", lambda *_, saddle, **__: (saddle, 0.9))
     patch.setattr(lattice_reader, "alias_bound", lambda *_, **__: 0.0)
+
+
+def drops_aliases_of_a_contour(patch):
+    patch.setattr(contour, "alias_period", lambda *_, **__: 0.9)
+    patch.setattr(contour, "alias_bound", lambda *_, **__: 0.0)
 
 
 def drops_rounding_of_a_coarse_transform(patch):
@@ -166,7 +181,8 @@ def forgets_the_slack(patch):
 
 
 BROKEN = {
-    drops_aliases: compositions_bracket_enumeration,
+    drops_aliases: lattices_bracket_enumeration,
+    drops_aliases_of_a_contour: compositions_bracket_enumeration,
     drops_rounding_of_a_coarse_transform: sums_hold_far_from_their_tilt,
     drops_the_rounding_term: sums_hold_far_from_their_tilt,
     forgets_the_tail: lattice_brackets_profiles,

@@ -100,3 +100,13 @@ def test_points_that_say_nothing_are_passed_over() -> None:
 def test_a_monotone_curve_ends_at_an_end_of_the_floats(rising: bool) -> None:
     found = minimise(lambda x: x if rising else 1.0 / x, low=1e-3, high=1e6)
     assert found <= 1e-280 if rising else found >= 1e280
+
+
+def test_a_bound_that_depends_on_its_grid_is_not_followed_for_ever():
+    def curve(grid):  # falls to the right on grids that reach down to 1e5, and to the left on others
+        looks.append(grid)
+        assert len(looks) < 200
+        return 1.0 / grid if grid[0] < 1e5 else 1.0 + grid
+
+    looks: list = []
+    assert minimise(curve, low=1e-2, high=1e3) > 1e3
