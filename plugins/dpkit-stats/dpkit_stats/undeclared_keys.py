@@ -15,8 +15,8 @@ from dpkit_stats.one_release import CONFIDENCE
 from dpkit_stats.results import Answer, GroupTable
 
 KeyNoise = dpkit.ThresholdedGeometric | dpkit.ThresholdedGaussian
-_SMALLEST = 1e-3
-"""Less noise than this is seen beside no count."""
+_SMALLEST = 1e-7
+"""The smallest scale: below what the largest budget that a file may state would take."""
 
 
 def holds_one_key(setting: dpkit.Setting) -> bool:

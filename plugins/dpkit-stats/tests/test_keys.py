@@ -105,3 +105,13 @@ def test_a_delta_of_keys_above_the_budget_is_refused_before_any_plan(tmp_path, d
         return
     with pytest.raises(dpkit.SpecError, match=r"add up to 0\.001"):
         dpkit.load(path)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_the_largest_budget_has_a_plan_too(tmp_path, neighbours):
+    (tmp_path / "a.csv").write_text("city\n" + "Ulm\n" * 9 + "Bern\n" * 5, encoding="utf-8")
+    data = f"data: {{source: a.csv, rows: 14, neighbours: {neighbours}, columns: {{city: text}}}}\n"
+    steps = "steps:\n  - {id: a, run: count, by: {column: city, keys: private}}\n"
+    (tmp_path / "a.yaml").write_text(f"dpkit: 1\n{data}budget: {{epsilon: 10000, delta: 1e-6}}\n{steps}", encoding="utf-8")
+    found = dpkit.load(tmp_path / "a.yaml").plan().run().outcomes["a"].result
+    assert [row[:2] for row in found.rows] == [("Bern", 5.0), ("Ulm", 9.0)]
