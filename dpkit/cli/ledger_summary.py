@@ -56,6 +56,7 @@ def ledger_summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] 
             "because": str(opened.pricer.filter.because),
             **{name: json.loads(dump(loss)) for name, loss in losses.items()},
             "epsilon": purse.as_json(),
+            "closed": opened.why_closed() or None,
             "digest": head.hash,
             "head": json.loads(head.as_json()),
         }
@@ -64,6 +65,7 @@ def ledger_summary(opened: Ledger, *, as_json: bool, entries: tuple[Entry, ...] 
         return json.dumps(document, indent=2)
     lines = [
         f"ledger      {opened.path}",
+        *([f"CLOSED      {opened.why_closed()}"] if opened.why_closed() else []),
         f"dataset     {terms.dataset}" + (f" (schema {terms.schema})" if terms.schema else ""),
         *(f"{name:<11} {words}" for name, words in purse.lines()),
         *(f"{'':<11} {words}" for words in [purse.adding()] if words),

@@ -78,6 +78,7 @@ class ShownLedger:
     tradeoff: Markup
     power: str
     problems: tuple[str, ...]
+    closed: str
     entries: int
 
 
@@ -136,6 +137,7 @@ def shown_ledger(ledger: Ledger, audits: Mapping[str, FoundAudit]) -> ShownLedge
         tradeoff=tradeoff,
         power=power,
         problems=tuple(map(str, checked.problems)),
+        closed=ledger.why_closed(),
         entries=checked.entries,
     )
 

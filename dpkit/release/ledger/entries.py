@@ -25,10 +25,12 @@ START = "0" * 64
 
 HEAD_VERSION = 1
 
-Kind = Literal["create", "reserve", "approve", "charge", "release", "fail", "close", "write-off", "move", "gone", "arrive"]
+Kind = Literal[
+    "create", "reserve", "approve", "charge", "release", "fail", "close", "write-off", "move", "gone", "ready", "arrive"
+]
 KINDS: tuple[str, ...] = get_args(Kind)
-CLOSING = ("move", "gone")
-"""The entries after which a ledger grants nothing: it was closed, because it goes on elsewhere, and it went there."""
+CLOSING = ("move", "gone", "ready")
+"""The entries after which a ledger grants nothing: it was closed, it went elsewhere, or it waits there to be opened."""
 
 State = Literal["reserved", "released", "failed"]
 """Of a charge: paid and not yet out, out, or paid for nothing."""
@@ -270,7 +272,10 @@ class Totals:
         """What `as_json` wrote."""
         if not isinstance(written, Mapping) or written.keys() != {"spent", "held"}:
             raise SerialisationError(reason="the totals are malformed.")
-        return Totals(spent=read_amounts(written["spent"]), held=read_amounts(written["held"]))
+        found = Totals(spent=read_amounts(written["spent"]), held=read_amounts(written["held"]))
+        if any(amount < 0 for amount in found.spent) or not within(found.spent, found.held):
+            raise SerialisationError(reason="the totals are malformed: less is held than was spent, or less than nothing.")
+        return found
 
 
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -421,10 +421,19 @@ class Ledger:
             raise RunStateError(path=self.path, reason=f"it knows no run {run!r}.", fix="Begin it with `reserve`.")
         return account
 
+    def why_closed(self) -> str:
+        """Why nothing is granted here any more; nothing where it is."""
+        with self.log() as log:
+            return self.moved(log.end).reason if log.end.kind in CLOSING else ""
+
     def moved(self, end: Entry) -> LedgerMovedError:
         """Why nothing is granted here any more."""
-        reason = f"it was moved to {end.body.get('to')!r} on {end.when[:19]}, and is closed for good."
-        return LedgerMovedError(path=self.path, reason=reason, fix="Nothing was charged. Use it there.")
+        if end.kind == "gone":
+            reason = f"it was moved to {end.body.get('to')!r} on {end.when[:19]}, and is closed for good."
+            return LedgerMovedError(path=self.path, reason=reason, fix="Nothing was charged. Use it there.")
+        reason = f"a move began on {end.when[:19]} and did not come to its end: until then it is closed for good."
+        fix = "Nothing was charged. Say `dpkit ledger copy` again, from the old place to the same place or to another one."
+        return LedgerMovedError(path=self.path, reason=reason, fix=fix)
 
     def _is_approved(self, log: Log, run: str) -> bool:
         if not self.terms.approval:

@@ -280,6 +280,13 @@ def create_ledger(place: LedgerAddress, dataset: str, log_by: LogBy) -> None:
         raise ledger_error(error, place, role) from error
 
 
+_MAY_BEGIN = """
+SELECT has_database_privilege(current_database(), 'CREATE') AND (r.rolsuper OR r.rolcreaterole
+    OR (SELECT count(*) = 3 FROM pg_roles WHERE rolname IN ('dpkit_reader', 'dpkit_analyst', 'dpkit_steward')))
+    FROM pg_roles r WHERE r.rolname = session_user
+"""
+
+
 def check_creatable(place: LedgerAddress, dataset: str) -> None:
     """Refuse a database in which this user cannot make a ledger of this dataset."""
     import_driver()
@@ -289,8 +296,10 @@ def check_creatable(place: LedgerAddress, dataset: str) -> None:
     try:
         with connected(place, 30.0) as raw:
             role = str(only_value(raw.execute("SELECT session_user")))
-            if schema_version(raw, place) == 0:
-                return  # the first ledger makes the schema
+            if schema_version(raw, place) == 0:  # the first ledger makes the schema, and the roles
+                if not only_value(raw.execute(_MAY_BEGIN)):
+                    raise _not_allowed(place, role)
+                return
             if not only_value(raw.execute("SELECT pg_has_role(session_user, 'dpkit_steward', 'MEMBER')")):
                 raise _not_allowed(place, role)
             if only_value(raw.execute("SELECT 1 FROM dpkit.ledgers WHERE dataset = %s", (storable(dataset),))):

@@ -49,22 +49,26 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- amounts are lists of fractions, such as ["1/1024","0/1"]: whether none of the new ones is smaller
-CREATE FUNCTION dpkit.not_below(old json, new json) RETURNS boolean
+-- amounts are lists of fractions, such as ["1/1024","0/1"]: whether each of the second is at least that of the first
+CREATE FUNCTION dpkit.not_below(one json, two json) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     place integer;
-    one text;
-    two text;
+    a text;
+    b text;
 BEGIN
-    IF old IS NULL OR new IS NULL OR json_array_length(old) <> json_array_length(new) THEN
+    IF one IS NULL OR two IS NULL OR json_typeof(one) <> 'array' OR json_typeof(two) <> 'array'
+        OR json_array_length(one) <> json_array_length(two) THEN
         RETURN false;
     END IF;
-    FOR place IN 0 .. json_array_length(old) - 1 LOOP
-        one := old->>place;
-        two := new->>place;
-        IF split_part(two, '/', 1)::numeric * split_part(one, '/', 2)::numeric
-            < split_part(one, '/', 1)::numeric * split_part(two, '/', 2)::numeric THEN
+    FOR place IN 0 .. json_array_length(one) - 1 LOOP
+        a := one->>place;
+        b := two->>place;
+        IF a IS NULL OR b IS NULL OR a !~ '^[0-9]+/[1-9][0-9]*$' OR b !~ '^[0-9]+/[1-9][0-9]*$' THEN
+            RETURN false;
+        END IF;
+        IF split_part(b, '/', 1)::numeric * split_part(a, '/', 2)::numeric
+            < split_part(a, '/', 1)::numeric * split_part(b, '/', 2)::numeric THEN
             RETURN false;
         END IF;
     END LOOP;
@@ -103,21 +107,24 @@ BEGIN
             RAISE EXCEPTION 'an entry names another author' USING ERRCODE = 'DPK02';
         END IF;
         SELECT body::json INTO before FROM dpkit.entries WHERE ledger = NEW.ledger AND seq = last.seq;
-        IF before->>'kind' = 'gone' OR (before->>'kind' = 'move' AND kind NOT IN ('gone', 'arrive')) THEN
+        IF before->>'kind' = 'gone' OR (before->>'kind' = 'move' AND kind <> 'gone')
+            OR (before->>'kind' = 'ready' AND kind <> 'arrive')
+            OR (kind IN ('gone', 'ready', 'arrive') AND before->>'kind' NOT IN ('move', 'ready')) THEN
             RAISE EXCEPTION 'the ledger is closed for good' USING ERRCODE = 'DPK01';
         END IF;
-        IF NOT dpkit.not_below(before#>'{totals,spent}', said#>'{totals,spent}') THEN
+        IF NOT dpkit.not_below(before#>'{totals,spent}', said#>'{totals,spent}')
+            OR NOT dpkit.not_below(said#>'{totals,spent}', said#>'{totals,held}') THEN
             RAISE EXCEPTION 'what is spent stays spent' USING ERRCODE = 'DPK01';
         END IF;
-        IF kind IN ('approve', 'close') THEN
+        IF kind IN ('approve', 'charge', 'release', 'fail', 'close') THEN
             SELECT (body::json)->>'who' INTO beginner FROM dpkit.entries
                 WHERE ledger = NEW.ledger AND left(run, 100) = left(NEW.run, 100) AND run = NEW.run ORDER BY seq LIMIT 1;
             own := beginner = session_user OR starts_with(beginner, session_user || '/');
             IF kind = 'approve' AND own IS NOT FALSE THEN
                 RAISE EXCEPTION 'nobody approves a run of their own' USING ERRCODE = 'DPK02';
             END IF;
-            IF kind = 'close' AND own IS NOT TRUE AND NOT steward THEN
-                RAISE EXCEPTION 'closing the run of another takes a steward' USING ERRCODE = 'DPK02';
+            IF kind <> 'approve' AND own IS NOT TRUE AND NOT steward THEN
+                RAISE EXCEPTION 'the run of another takes a steward' USING ERRCODE = 'DPK02';
             END IF;
         END IF;
     END IF;

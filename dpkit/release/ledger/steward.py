@@ -86,12 +86,16 @@ def write_off(ledger: Ledger, event: Event | Iterable[Event], *, since: str) -> 
     if not any(priced.amounts):
         allowed = "a loss above zero: a result was kept of what was charged"
         raise InvalidValueError(field="loss", found="nothing", allowed=allowed, where="write_off")
+    digest = since.strip().lower()
+    if any(entry.hash == digest or entry.body.get("since") == digest for entry in ledger.entries()):
+        allowed = "a digest that this ledger lacks, and that was not written off before"
+        raise InvalidValueError(field="since", found=since, allowed=allowed, where="write_off")
     with ledger.log(writes=True) as log:
         more = Totals(spent=plus(log.totals.spent, priced.amounts), held=plus(log.totals.held, priced.amounts))
         said: dict[str, object] = {
             "event": priced.written,
             "price": written_amounts(priced.amounts),
-            "since": since.strip().lower(),
+            "since": digest,
             **surroundings(),
         }
         log.append("write-off", run="", account=None, totals=more, more=said)

@@ -119,8 +119,7 @@ class _Replay:
     expected: int = 0
     previous: str = START
     totals: Totals | None = None
-    is_moved: bool = False
-    is_gone: bool = False
+    closed_by: str = ""
     runs: dict[str, RunAccount] = field(default_factory=dict)
     latest: dict[tuple[str, str], Entry] = field(default_factory=dict)
     prices: dict[int, Amounts] = field(default_factory=dict)
@@ -158,10 +157,10 @@ class _Replay:
                 self.report(entry.seq, "a ledger begins once, with nothing spent.")
             self.totals = stated
             return
-        if entry.kind in ("move", "gone", "arrive", "write-off"):
+        if entry.kind in ("move", "gone", "ready", "arrive", "write-off"):
             self.replay_of_no_run(entry, stated)
             return
-        if self.is_moved:
+        if self.closed_by:
             self.report(entry.seq, "it follows the entry by which the ledger was closed for good.")
         said, before = RunAccount.from_json(entry.body), self.runs.get(entry.run)
         account = self.account_after(entry, said, before)
@@ -183,9 +182,10 @@ class _Replay:
     def replay_of_no_run(self, entry: Entry, stated: Totals) -> None:
         """What belongs to the ledger itself: that it moved, where it arrived, and what was written off."""
         totals = self.totals or stated
-        if (entry.kind in ("arrive", "gone")) != self.is_moved or self.is_gone:
+        after = {"gone": ("move",), "ready": ("move",), "arrive": ("ready",)}.get(entry.kind, ("",))
+        if self.closed_by not in after:
             self.report(entry.seq, "a ledger that was closed for good goes on, or one goes on that was not closed.")
-        self.is_moved, self.is_gone = entry.kind in CLOSING, entry.kind == "gone"
+        self.closed_by = entry.kind if entry.kind in CLOSING else ""
         if entry.kind == "write-off":
             price = self.check_price(entry, read_amounts(entry.body["price"]))
             totals = Totals(spent=plus(totals.spent, price), held=plus(totals.held, price))

@@ -13,6 +13,7 @@ from dpkit.release.ledger import move
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.move import copy_ledger
 from dpkit.release.ledger.verify import verify
+from dpkit.report.ledger_page import ledger_page
 from dpkit.testing.ledger_store_laws import UNIT, times
 
 
@@ -132,6 +133,41 @@ def test_afterwards_it_is_never_made_anew(path, tmp_path):
     with Ledger.open(path) as old:
         assert verify(old).ok
         assert old.more_runs(UNIT) == 0
+        assert "closed for good" in old.why_closed()
+        assert "Closed: it was moved" in ledger_page([old])
+
+
+def test_a_place_of_the_same_name_with_another_copy_is_not_opened(path, tmp_path, monkeypatch):
+    """As on two machines, or where a copy of an interrupted try was put aside and comes back."""
+    begun(path)
+    there = tmp_path / "there"
+    stopped_at("_say_gone", monkeypatch, path, there)
+    there.rename(tmp_path / "stale")
+    with copy_ledger(path, there) as moved:
+        moved.charge("run", UNIT, key="2")
+    there.rename(tmp_path / "live")
+    (tmp_path / "stale").rename(there)
+    with pytest.raises(dpkit.LedgerMovedError, match="not the ledger that this one went to"):
+        copy_ledger(path, there)
+    grants_nothing(there)
+
+
+def test_it_does_not_move_into_itself(path, tmp_path, monkeypatch):
+    begun(path)
+    with pytest.raises(dpkit.LedgerExistsError):
+        copy_ledger(path, path)
+    stopped_at("_make", monkeypatch, path, tmp_path / "there")
+    with pytest.raises(dpkit.LedgerExistsError):
+        copy_ledger(path, path)
+    copy_ledger(path, tmp_path / "there").close()
+
+
+def test_after_it_went_the_place_may_be_spelled_otherwise(path, tmp_path, monkeypatch):
+    begun(path)
+    stopped_at("_open_there", monkeypatch, path, tmp_path / "there")
+    (tmp_path / "folder").mkdir()
+    with copy_ledger(path, tmp_path / "folder" / ".." / "there") as moved:
+        moved.charge("run", UNIT, key="2")
 
 
 def test_what_cannot_be_made_there_is_refused_before_it_is_closed(path, tmp_path, request):

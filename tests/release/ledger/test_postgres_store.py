@@ -164,6 +164,12 @@ NOTHING = {"spent": ["0/1", "0/1"], "held": ["0/1", "0/1"]}
         {"kind": "close", "totals": NOTHING},
         {"kind": "close", "totals": None},
         {"kind": "close", "totals": {"spent": ["1/1"], "held": []}},
+        {"kind": "fail", "totals": {"spent": ["10/-1", "10/-1"], "held": ["10/-1", "10/-1"]}},
+        {"kind": "fail", "totals": {"spent": [None, None], "held": [None, None]}},
+        {"kind": "fail", "totals": {"spent": ["0/0", "0/0"], "held": ["0/0", "0/0"]}},
+        {"kind": "fail", "totals": {"spent": ["9/1", "9/1"], "held": ["0/1", "0/1"]}},
+        {"kind": "ready"},
+        {"kind": "arrive"},
         {"kind": None},
         {"kind": "create"},
         {"kind": "approve"},
@@ -198,8 +204,13 @@ def test_nothing_follows_in_a_ledger_that_moved(people, tmp_path):
 def test_runs_of_others_are_closed_and_approved_by_stewards_alone(people, database):
     with Ledger.open(people["steward"], who="a") as ledger:
         ledger.reserve("run", times(2))
-    with Ledger.open(people["analyst"]) as ledger, pytest.raises(dpkit.LedgerStorageError, match="may not"):
-        ledger.close_run("run")
+    with Ledger.open(people["analyst"]) as ledger:
+        for ask in (lambda: ledger.close_run("run"), lambda: ledger.charge("run", UNIT, key="0")):
+            with pytest.raises(dpkit.LedgerStorageError, match="may not"):
+                ask()
+        for kind in ("release", "fail", "close"):
+            with pytest.raises(psycopg.Error):
+                appended_by_hand(people["analyst"], ledger, kind=kind)
     place = people["steward"].replace("shared", "asking")
     with Ledger.create(place, budget=ZCDP(rho=1.0), dataset="asking", approval=True, who="a") as ledger:
         ledger.reserve("run", times(2))

@@ -89,7 +89,7 @@ def test_a_restored_ledger_is_refused_until_the_loss_is_counted(tmp_path):
         check_not_behind(ledger, {early: "a.json"})
         with pytest.raises(dpkit.LedgerBehindError, match=rf"b\.json.*charges are missing.*--since {late}"):
             check_not_behind(ledger, {early: "a.json", late: "b.json"})
-        for event, since in ((ZCDPEvent(rho=0.0), late), (UNIT, "deadbeef"), (UNIT, "")):
+        for event, since in ((ZCDPEvent(rho=0.0), late), (UNIT, "deadbeef"), (UNIT, ""), (UNIT, early)):
             with pytest.raises(dpkit.InvalidValueError):
                 write_off(ledger, event, since=since)
         write_off(ledger, ZCDPEvent(rho=2 / 1024), since=late)
