@@ -11,7 +11,7 @@ import dpkit
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
-HEAD = re.search(r"```yaml\n(dpkit: 1\n.*?)```", PAGE, flags=re.DOTALL)[1]
+HEAD = re.search(r"```text\n(dpkit: 1\n.*?)```", PAGE, flags=re.DOTALL)[1]
 QUESTIONS = re.findall(
     r"^## \d+\. (.*?)\n\n```yaml\n(.*?)```\n\nWithout noise: ([^|]*?)\. Off by at most: ([\d.]+)\.(?: |$)",
     PAGE,

@@ -148,8 +148,10 @@ def assert_both_print_bounds(plan, result):
     LAWS.assert_a_certificate_prints_bounds(CERTIFICATE)
 
 
-# What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress.
+# What may be formatted to the nearest digit, because it bounds nothing: shares of a price, answers, drawing, names, progress,
+# measurements.
 NEAREST = {
+    ("dpkit/accountants/pld/contour.py", "mu"),
     ("dpkit/accountants/pld/lattice_reader.py", "period / wanted"),
     ("dpkit/accountants/pld/lattice_reader.py", "step"),
     ("dpkit/accountants/rdp.py", "order"),
@@ -182,6 +184,11 @@ NEAREST = {
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "frame.near"),
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "now.threshold"),
     ("plugins/dpkit-irls/dpkit_irls/bounded/notes_of_fit.py", "per"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "LIMIT[1]"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "epsilon"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.least"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.most"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "max(_every(_gaps, last, limits, processes))"),
 }
 # The same of templates; coordinates of pictures are told by their filter.
 NEAREST_IN_TEMPLATES = {

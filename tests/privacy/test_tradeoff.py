@@ -191,7 +191,7 @@ def test_no_accountant_reads_below_the_truth(accountant):
 
 def first_order_only(low, high, at_low, at_high, least):
     """A mutant: the ends of a piece decide, nothing in between."""
-    return max(tradeoff._mu_at(low, at_low), tradeoff._mu_at(high, at_high))
+    return max(tradeoff.gaussian_mu_at(low, at_low), tradeoff.gaussian_mu_at(high, at_high))
 
 
 def test_readings_that_look_at_ends_alone_or_one_way_are_caught(monkeypatch):

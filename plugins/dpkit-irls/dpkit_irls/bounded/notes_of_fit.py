@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpkit.authoring import in_full
 from dpkit_irls.loss import BISQUARE, CUT
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def estimand_sentence(algorithm: BoundedIRLS, state: BoundedState) -> str:
         f"falls as 1/length, and from {frame.far:.4g} on as 1/length^2."
     )
     if algorithm.ridge:
+        ridge = in_full(algorithm.ridge)
         weights = (
-            f"{weights} A ridge of {algorithm.ridge:g} pulls slopes, in released scales, as {algorithm.ridge:g} times the rows "
-            "with no signal would."
+            f"{weights} A ridge of {ridge} pulls slopes, in released scales, as {ridge} times the rows with no signal would."
         )
     if algorithm.family.target in ("yes or no", "class"):
         first, *others = answers_of(algorithm)
