@@ -232,6 +232,15 @@ def _scores(path: str) -> list[float]:
     return found
 
 
+def _failure(error: BaseException) -> str:
+    """What an entry did, by types alone: where it gave nothing but exceptions, which, not that the audit refused them."""
+    from dpkit.errors import InvalidValueError
+
+    if isinstance(error, InvalidValueError) and (error.where, error.field) == ("audit", "target"):
+        return str(error.found)
+    return f"raised {type(error).__name__}"
+
+
 def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, output: Output) -> int:
     from dpkit.auditing.zoo import whole_zoo
 
@@ -245,7 +254,7 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
                 certificate = entry.audit(confidence=confidence, samples=budget, rng=seed, time=seconds, watch=watch)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's sampler may raise anything; the others go on
                 wrong += 1
-                line = f"{'FAILED':13} {head} raised {type(error).__name__}"
+                line = f"{'FAILED':13} {head} {_failure(error)}"
             else:
                 found.append(certificate)
                 as_known = certificate.refuted == entry.broken
