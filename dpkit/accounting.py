@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 
 from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
@@ -12,12 +11,12 @@ from dpkit.contracts.registry import Registry
 from dpkit.contracts.risk_limits import RiskLimit
 from dpkit.errors import BudgetUnreachableError, InvalidValueError
 from dpkit.hooks.manager import default_registry
-from dpkit.numerics.bracketing import first_within
+from dpkit.numerics.bracketing import first_true
 from dpkit.pricing.assess import assess
 from dpkit.pricing.filters import PrivacyFilter, open_filter
 from dpkit.pricing.serialise import dump, parse
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
 
 
@@ -115,38 +114,34 @@ def privacy_odometer(
 
 RELATIVE = 1e-10
 """How close to the optimum a calibrated scale is."""
-_SPARE = 2e-11
-"""What a scale has beyond the smallest: a ledger keeps its budget in the accountant's own notion, rounded down by 1e-12, and a
-plan of the same epsilon shall fit into it.
-"""
 
 
 def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Loss | RiskLimit, *, accountant: str) -> float:
     """The smallest scale whose guarantee keeps within the budget.
 
-    Promise: the scale returned was itself seen to keep within the budget, and some scale within `RELATIVE` below it was seen
-    not to. Assumes that the loss falls as the scale grows.
+    Promise: the scale returned was itself seen to keep within the budget, and a scale smaller by `RELATIVE` was seen not
+    to. Assumes that the loss falls as the scale grows.
     """
     if not isinstance(budget, Loss | RiskLimit):
         allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6), or a limit, such as AdvantageLimit(at_most=0.1)"
         raise InvalidValueError(field="budget", found=budget, allowed=allowed, where="calibrate")
     seen_within = False
 
-    def excess(scale: float) -> float:
+    def holds(scale: float) -> bool:
         nonlocal seen_within
         try:
-            found = _excess(guarantee_of_scale(scale), budget)
+            within = guarantee_of_scale(scale).within(budget)
         except OverflowError:  # LossOverflowError is one: too little noise to be described
-            return math.inf
+            return False
         except InvalidValueError:
             # Below a scale that works, a ratio too large to be a number is simply too little noise.
             if not seen_within:
                 raise
-            return math.inf
-        seen_within = seen_within or found <= 0.0
-        return found
+            return False
+        seen_within = seen_within or within
+        return within
 
-    bracket = first_within(excess, relative=RELATIVE / 2.0)
+    bracket = first_true(holds, relative=RELATIVE)
     if bracket is None:
         reason = "however large the scale, the loss stays above it. Is delta too small, or does the loss not depend on it?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
@@ -154,19 +149,7 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
     if below == 0.0:
         reason = "every scale keeps within it, so there is no smallest one. Does the event use the scale?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)
-    spare = scale * (1.0 + _SPARE)
-    return spare if excess(spare) <= 0.0 else scale
-
-
-def _excess(guarantee: Guarantee, budget: Loss | RiskLimit) -> float:
-    """At most 0 where the guarantee keeps within the budget; how far it is off, on a logarithm, where that is known."""
-    if not isinstance(budget, PureDP | ApproxDP):
-        return -1.0 if guarantee.within(budget) else 1.0
-    found = guarantee.epsilon(delta=budget.delta if isinstance(budget, ApproxDP) else 0.0)  # as `within`, which is a law
-    if not 0.0 < found < math.inf or budget.epsilon == 0.0:
-        return -1.0 if found <= budget.epsilon else math.inf
-    off = math.log(found) - math.log(budget.epsilon)
-    return min(off, 0.0) if found <= budget.epsilon else max(off, 5e-324)
+    return scale
 
 
 def to_json(value: object) -> str:

@@ -11,95 +11,49 @@ from dpkit.numerics.special import Array
 
 _LARGEST_EXPONENT = 1020.0
 _COARSE, _ZOOM = 49, 13
-_Seen = tuple[float, float]
-"""A number and its excess."""
 
 
 def first_true(
     holds: Callable[[float], bool], *, start: float = 1.0, relative: float = 1e-10, factor: float = 4.0
 ) -> tuple[float, float] | None:
-    """The bracket `(fails, holds)` of the smallest positive number at which a monotone predicate holds: `first_within` without
-    a hint how far off a number is, which is bisection.
+    """The bracket `(fails, holds)` of the smallest positive number at which a monotone predicate holds.
+
+    `holds` is false below some threshold and true above it. The second end of the bracket was seen to hold, so it is on
+    the safe side whatever the rounding; the two ends differ by at most `relative`. None when it holds nowhere among the
+    positive floats; the first end is 0 when it holds everywhere.
     """
-    return first_within(lambda number: -1.0 if holds(number) else 1.0, start=start, relative=relative, factor=factor)
-
-
-def first_within(
-    excess: Callable[[float], float], *, start: float = 1.0, relative: float = 1e-10, factor: float = 4.0
-) -> tuple[float, float] | None:
-    """The bracket `(exceeds, within)` of the smallest positive number whose excess is at most 0.
-
-    The excess is above 0 below some threshold and at most 0 from it on; how large it is only says where to look next. The
-    second end of the bracket was seen to be within, so it is on the safe side whatever the rounding; the two ends differ by at
-    most `relative`. None when no positive float is within; the first end is 0 when all are.
-
-    Chandrupatla (1997): an inverse parabola through the last three places where it can be trusted, and bisection elsewhere,
-    all of it on logarithms.
-    """
-    low, high = _expand(excess, start=start, factor=factor)
+    low, high = _expand(holds, start=start, factor=factor)
     if high is None:
         return None
     if low is None:
-        return 0.0, high[0]
-    new, old, part, left = high, low, 0.5, 2 + math.ceil(math.log2(_log_ratio(high, low) / relative))
-    while high[0] > low[0] * (1.0 + relative):
-        width = _log_ratio(old, new)
-        least = 0.5 * relative / abs(width)  # so that the bracket closes on both sides
-        place = new[0] * math.exp(min(max(part, least), 1.0 - least) * width)
-        if not low[0] < place < high[0]:
-            place = math.sqrt(low[0]) * math.sqrt(high[0])
-            if not low[0] < place < high[0]:
-                break
-        before, new = new, (place, excess(place))
-        if (new[1] <= 0.0) == (before[1] <= 0.0):
-            third = before
-        else:
-            third, old = old, before
-        low, high = (old, new) if new[1] <= 0.0 else (new, old)
-        left -= 1  # of the turns that bisection takes: afterwards there is nothing else
-        part = _inverse_parabola(new, old, third) if left > 0 else 0.5
-    return low[0], high[0]
+        return 0.0, high
+    # Bisection of the logarithm: the number of calls depends on the precision alone, whatever the predicate looks like.
+    while high > low * (1.0 + relative):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
-def _inverse_parabola(new: _Seen, old: _Seen, third: _Seen) -> float:
-    """Which part of the way from the new place to the old one a parabola through all three crosses zero at; 1/2 where it is
-    not sure to be monotone.
-    """
-    f1, f2, f3 = new[1], old[1], third[1]
-    if not all(map(math.isfinite, (f1, f2, f3))) or f3 in (f1, f2):
-        return 0.5
-    share, rise = _log_ratio(new, old) / _log_ratio(third, old), (f1 - f2) / (f3 - f2)
-    if not (rise * rise < share and (1.0 - rise) ** 2 < 1.0 - share):
-        return 0.5
-    way = _log_ratio(third, new) / _log_ratio(old, new)
-    return f1 / (f2 - f1) * f3 / (f2 - f3) + way * f1 / (f3 - f1) * f2 / (f3 - f2)
-
-
-def _log_ratio(one: _Seen, other: _Seen) -> float:
-    ratio = one[0] / other[0]
-    return math.log(ratio) if 1e-300 < ratio < math.inf else math.log(one[0]) - math.log(other[0])
-
-
-def _expand(excess: Callable[[float], float], *, start: float, factor: float) -> tuple[_Seen | None, _Seen | None]:
-    """Walk from `start` with growing strides until the excess changes its side."""
-    position, log_stride = (start, excess(start)), math.log(factor)
-    if position[1] <= 0.0:
+def _expand(holds: Callable[[float], bool], *, start: float, factor: float) -> tuple[float | None, float | None]:
+    """Walk from `start` with growing strides until the predicate changes."""
+    position, log_stride = start, math.log(factor)
+    if holds(position):
         while True:
-            below = _scaled(position[0], -log_stride)
+            below = _scaled(position, -log_stride)
             if below is None:
                 return None, position
-            found = below, excess(below)
-            if found[1] > 0.0:
-                return found, position
-            position, log_stride = found, 2.0 * log_stride
+            if not holds(below):
+                return below, position
+            position, log_stride = below, 2.0 * log_stride
     while True:
-        above = _scaled(position[0], log_stride)
+        above = _scaled(position, log_stride)
         if above is None:
             return None, None
-        found = above, excess(above)
-        if found[1] <= 0.0:
-            return position, found
-        position, log_stride = found, 2.0 * log_stride
+        if holds(above):
+            return position, above
+        position, log_stride = above, 2.0 * log_stride
 
 
 def _scaled(position: float, log_factor: float) -> float | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpkit.numerics.bracketing import first_true, first_within, minimise
+from dpkit.numerics.bracketing import first_true, minimise
 from dpkit.numerics.special import Array
 
 EXAMPLES = settings(max_examples=200, derandomize=True, deadline=None, database=None)
@@ -30,39 +30,6 @@ def test_the_threshold_is_found_on_the_side_that_holds(exponent: float, start: f
     assert fails < threshold <= succeeds <= fails * (1.0 + relative)
     assert {fails, succeeds} <= set(asked)
     assert len(asked) < 100
-
-
-@EXAMPLES
-@given(exponent=exponents, slope=st.floats(0.1, 20.0), bend=st.floats(-0.5, 2.0))
-def test_a_smooth_excess_is_followed_in_few_turns(exponent: float, slope: float, bend: float) -> None:
-    threshold, asked = 10.0**exponent, []
-
-    def excess(x: float) -> float:
-        asked.append(x)
-        off = slope * (math.log(threshold) - math.log(x))
-        value = off if abs(off) > 40.0 else off + bend * math.expm1(min(off, 2.0)) if bend > 0.0 else off
-        return value if (x < threshold) == (value > 0.0) else 0.0 if x >= threshold else 5e-324
-
-    bracket = first_within(excess)
-    assert bracket is not None
-    fails, holds = bracket
-    assert fails < threshold <= holds <= fails * (1.0 + 1e-10)
-    assert {fails, holds} <= set(asked)
-    assert len(asked) <= 36  # bisection takes 34, and to walk there as many as 11 more
-
-
-@pytest.mark.parametrize("far", [math.inf, 1e300])
-def test_an_excess_without_end_or_with_a_jump_is_bisected(far: float) -> None:
-    asked = []
-
-    def excess(x: float) -> float:
-        asked.append(x)
-        return far if x < 3.0 else -1e-300
-
-    bracket = first_within(excess)
-    assert bracket is not None
-    assert bracket[0] < 3.0 <= bracket[1] <= bracket[0] * (1.0 + 1e-10)
-    assert len(asked) < 80
 
 
 def test_a_predicate_that_never_holds_has_no_threshold() -> None:
