@@ -69,7 +69,7 @@ def count(
     if column is not None:
         query = counting.count_query((known_column(setting, column),))
     elif by is None:
-        query = counting.rows_query(setting.columns[0])
+        query = counting.rows_query(getattr(setting, "table_columns", setting.columns))
     else:
         query = counting.count_query(by.names if by.keys is None else (*by.names, by.keys.column))
     statistic = Count(query=query)
