@@ -17,11 +17,16 @@ def balanced(text):
     return text
 
 
-@pytest.mark.parametrize("event", [GaussianEvent(ratio=0.5), PureEvent(epsilon=1.0), ApproxEvent(epsilon=1.0, delta=1e-9)])
-@pytest.mark.parametrize("accountant", ["best", "zcdp", "pld", "advanced"])
+@pytest.mark.parametrize(
+    ("event", "accountant"),
+    [
+        (GaussianEvent(ratio=0.5), "gdp"),
+        (GaussianEvent(ratio=0.5), "zcdp"),
+        (PureEvent(epsilon=1.0), "pure"),
+        (ApproxEvent(epsilon=1.0, delta=1e-9), "advanced"),
+    ],
+)
 def test_a_guarantee_shows_itself(event, accountant):
-    if accountant == "advanced" and isinstance(event, GaussianEvent):
-        return
     shown = balanced(account(event, accountant)._repr_html_())
     assert "epsilon at delta 1e-06" in shown
     assert "<svg" in shown or "not known" in shown

@@ -1,9 +1,26 @@
 """The built-in mechanisms pass the kit that third parties' mechanisms must pass."""
 
+import pytest
+
 from dpkit.testing.plugin_laws import laws_of_installed
 from dpkit.testing.run_laws import parametrize_with_laws
 
+OF_MECHANISMS = [check for check in laws_of_installed("dpkit") if check.subject.startswith("mechanism")]
+LONG = ("claims_survive_a_quick_audit", "density_keeps_the_claims", "noise_is_never_zero")
+"""Laws that take seconds for each mechanism. In a short run they are tried on these two; the zoo is audited there as well."""
+QUICK = ("mechanism gaussian", "mechanism discrete-laplace")
 
-@parametrize_with_laws(check for check in laws_of_installed("dpkit") if check.subject.startswith("mechanism"))
+
+def is_long(check):
+    return check.law in LONG and check.subject not in QUICK
+
+
+@parametrize_with_laws(check for check in OF_MECHANISMS if not is_long(check))
 def test_the_built_ins_obey(check):
+    check()
+
+
+@pytest.mark.slow
+@parametrize_with_laws(check for check in OF_MECHANISMS if is_long(check))
+def test_the_built_ins_obey_the_long_laws(check):
     check()
