@@ -133,12 +133,13 @@ class RandomSearch:
         counts = _counts(self.mean, self.shape, n, source)
         places = source.integers(scores.size, size=int(counts.sum()))
         noisy = np.asarray(self._noise().release(scores[places], source, saturate=saturate), dtype=np.float64)
-        owners = np.repeat(np.arange(n), counts)
-        # of each search the run with the largest noisy score, and of equal ones the last candidate: a rule of outputs alone
-        order = np.lexsort((places, noisy, owners))
-        ends = np.cumsum(counts)[counts > 0] - 1
         found = np.tile(np.array([-1.0, 0.0]), (n, 1))
-        found[counts > 0, 0], found[counts > 0, 1] = places[order][ends], noisy[order][ends]
+        some = counts > 0
+        starts = (np.cumsum(counts) - counts)[some]
+        # of each search the run with the largest noisy score, and of equal ones the last candidate: a rule of outputs alone
+        best = np.maximum.reduceat(noisy, starts)
+        among = np.where(noisy == np.repeat(best, counts[some]), places, -1)
+        found[some, 0], found[some, 1] = np.maximum.reduceat(among, starts), best
         return stamped(found, source, value=value)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:

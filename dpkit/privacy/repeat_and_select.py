@@ -110,6 +110,8 @@ class _Law:
 
 def select_pure(event: RepeatAndSelect, epsilon: float) -> PureDP | None:
     """A pure loss: epsilon + (1 + shape) ln((e^epsilon + gamma)/(1 + gamma e^epsilon)), or epsilon + mean tanh(epsilon/2)."""
+    if epsilon == 0.0:
+        return PureDP(epsilon=0.0)  # runs whose law is the same on all data: so is that of the best
     law = _Law(event.mean, event.shape)
     if math.isinf(event.shape):
         more = event.mean * math.tanh(0.5 * epsilon)
