@@ -9,10 +9,11 @@ OF_MECHANISMS = [check for check in laws_of_installed("dpkit") if check.subject.
 LONG = ("claims_survive_a_quick_audit", "density_keeps_the_claims", "noise_is_never_zero")
 """Laws that take seconds for each mechanism. In a short run they are tried on these two; the zoo is audited there as well."""
 QUICK = ("mechanism gaussian", "mechanism discrete-laplace")
+# each draw of a random search is many draws: tests/mechanisms/test_random_search.py tries it in a short run
 
 
 def is_long(check):
-    return check.law in LONG and check.subject not in QUICK
+    return (check.law in LONG and check.subject not in QUICK) or check.subject == "mechanism random-search"
 
 
 @parametrize_with_laws(check for check in OF_MECHANISMS if not is_long(check))

@@ -6,6 +6,7 @@ from dpkit_bench.passes import STREAM, as_markdown, measure_passes
 from dpkit_bench.plain_passes import Pass, PlainPasses
 
 
+@pytest.mark.slow
 def test_every_pass_is_measured_both_ways():
     pytest.importorskip("numba")
     rows = measure_passes(rows=20_000, repeats=1, threads=2)

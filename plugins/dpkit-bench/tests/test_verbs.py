@@ -98,6 +98,7 @@ def test_pictures_name_every_ratio_in_full_and_say_which_way_is_better():
     assert "the first 40 of 60" in many
 
 
+@pytest.mark.slow
 def test_all_of_it_runs_quickly_and_says_so_on_the_page(tmp_path):
     page, picture = tmp_path / "page.md", tmp_path / "all.svg"
     names = ["accounting", "imports", "noise", "passes", "fit", "ledger", "growth"]

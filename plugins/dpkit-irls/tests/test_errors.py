@@ -47,6 +47,7 @@ def test_a_level_without_rows_is_called_hidden_and_its_interval_holds_the_truth(
     assert np.mean([hidden[carrier] for *_, hidden in rows]) >= 0.75
 
 
+@pytest.mark.slow
 def test_what_a_population_gives_does_not_depend_on_which_fit_came_first():
     """Thresholds differ by a factor of five: what moves one fit's value to that of many rows is not what moves another's."""
     case = Case(design="80% zeros", rows=3_000, epsilon=8.0)

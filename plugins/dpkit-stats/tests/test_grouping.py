@@ -98,7 +98,7 @@ def test_fifty_cells_cost_as_much_noise_as_one(relation, unit):
     assert scales[1] <= 1.5 * scales[0]
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("mechanism", ["gaussian", pytest.param("laplace", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["count", "sum", "mean", "variance"])
 def test_the_intervals_of_all_cells_hold_at_once_as_often_as_promised(name, mechanism):
     known, rng = setting(rows=2_000), np.random.default_rng(3)
