@@ -51,6 +51,8 @@ def copy_ledger(
         name = str(place) if isinstance(place, LedgerAddress) else str(place.absolute())
         _check_whole(old, registry=known)
         end = old.entries()[-1]
+        if end.kind == "ready":
+            raise old.moved(end)  # a copy that waits to be opened from where it came
         if end.kind not in CLOSING:
             _check_free(place, old, registry=known)
             close_for_good(old, name)

@@ -162,6 +162,15 @@ def test_it_does_not_move_into_itself(path, tmp_path, monkeypatch):
     copy_ledger(path, tmp_path / "there").close()
 
 
+def test_a_copy_that_waits_is_not_moved_on(path, tmp_path, monkeypatch):
+    begun(path)
+    stopped_at("_say_gone", monkeypatch, path, tmp_path / "there")
+    with pytest.raises(dpkit.LedgerMovedError, match="did not come to its end"):
+        copy_ledger(tmp_path / "there", tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+    copy_ledger(path, tmp_path / "there").close()
+
+
 def test_after_it_went_the_place_may_be_spelled_otherwise(path, tmp_path, monkeypatch):
     begun(path)
     stopped_at("_open_there", monkeypatch, path, tmp_path / "there")
