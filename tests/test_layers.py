@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "dpkit"
 
 # Lowest first; modules of one tuple stand side by side and may not import each other.
 LAYERS = [
-    ("errors", "_version", "debugging"),
+    ("errors", "_version", "debugging", "values"),
     ("numerics",),
     ("privacy",),
     ("contracts",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -28,6 +28,7 @@ from dpkit.privacy.compositions import (
 from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.filter_amounts import delta_left, delta_with, log_slack, slack_total
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
+from dpkit.values import dataclass
 
 THEOREMS: dict[str, Citation] = {
     "basic": Citation(key="DR14", locator="Theorem 3.16, basic composition"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from dpkit.contracts.accountant import Accountant, AnyAccountant, Reading
 from dpkit.errors import InvalidValueError, LossOverflowError, UnpricedLossError
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

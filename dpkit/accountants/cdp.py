@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -16,6 +15,7 @@ from dpkit.privacy.checks import checked, one_of
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.conversions import arrows_to, mean_cdp_delta, mean_cdp_epsilon
 from dpkit.privacy.losses import Loss, MeanCDP
+from dpkit.values import dataclass
 
 _TAIL = Citation(key="DR16", locator="section 3, the subgaussian tail of the privacy loss")
 

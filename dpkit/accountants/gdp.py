@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from dpkit.privacy.claims import Citation
 from dpkit.privacy.filter_amounts import Gauge
 from dpkit.privacy.gaussian_dp import gaussian_delta, gaussian_epsilon
 from dpkit.privacy.losses import GDP, ApproxDP, Loss
+from dpkit.values import dataclass
 
 _FILTER = Citation(key="ST22", locator="fully adaptive composition for Gaussian DP")
 _PROFILE = Citation(key="DRS22", locator="Corollary 1 (the profile of BW18, Theorem 5)")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from dpkit.privacy.claims import Citation
 from dpkit.privacy.events import Event, as_event
 from dpkit.privacy.filter_amounts import slack_total
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 S = TypeVar("S")
 

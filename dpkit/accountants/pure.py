@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from dpkit.privacy.conversions import arrows_to
 from dpkit.privacy.filter_amounts import Gauge, shown
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.tradeoff import gaussian_mu_of_pure, pair_profile
+from dpkit.values import dataclass
 
 _FILTER = Citation(key="RRUV16", locator="the basic-composition privacy filter")
 NOT_ONE_PAIR = "a {} loss is not (epsilon, delta)-DP for one fixed pair; use zcdp, rdp or best."

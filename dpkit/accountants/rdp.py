@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -30,6 +30,7 @@ from dpkit.privacy.filter_amounts import (
     slack_total,
 )
 from dpkit.privacy.losses import RDP, ZCDP, ApproxDP, Loss, MaxCurve, MinCurve, RenyiCurve, SumCurve
+from dpkit.values import dataclass
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 
@@ -160,7 +161,7 @@ class RenyiAccountant(Accountant[RenyiState]):
     def within(self, state: RenyiState, budget: Loss) -> bool:
         """A Rényi budget is met order by order, its slack apart."""
         if not isinstance(budget, RDP):
-            return super(RenyiAccountant, self).within(state, budget)
+            return super().within(state, budget)
         values = state.curve.at(np.array(budget.orders))
         return slack_total(state.log_slack) <= budget.delta and bool(np.all(values <= np.array(budget.epsilons)))
 

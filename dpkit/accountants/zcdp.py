@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -29,6 +28,7 @@ from dpkit.privacy.filter_amounts import (
 )
 from dpkit.privacy.losses import ZCDP, ApproxDP, LinearCurve, Loss
 from dpkit.privacy.tradeoff import gaussian_mu_of_zcdp
+from dpkit.values import dataclass
 
 _OPTIMAL = Citation(key="CKS20", locator="Proposition 12, over all orders")
 _FILTER = Citation(key="FZ21", locator="the Rényi filter at every order; with slack WRRW23, the approximate-zCDP filter")

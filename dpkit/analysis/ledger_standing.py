@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from dpkit.analysis.outputs import kind_of_file
 from dpkit.analysis.reading.spec import Spec
@@ -23,6 +22,7 @@ from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, epsilon_of, in_
 from dpkit.release.ledger.budget_terms import ExpectedTerms, fingerprint
 from dpkit.release.ledger.ledger import Balance, Ledger
 from dpkit.release.ledger.ledger_address import may_only_read
+from dpkit.values import dataclass
 
 _MOST_NOISE = 1e6
 """A plan with more than this multiple of the noise that was asked for is not offered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpkit.accounting import account
@@ -21,6 +21,7 @@ from dpkit.pricing.explain import Explanation
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.events import Event
 from dpkit.release.schedules import combined_plan, share_weights, solve_noise
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.analysis.run_plan import Result

@@ -6,7 +6,6 @@ What comes out of the rehearsal's releases is noise around zero from a fixed gen
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from dpkit.privacy.claims import Claim
 from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
 from dpkit.release.simulated_curator import Asked, Request, SimulatedCurator
+from dpkit.values import dataclass
 
 CONFIDENCE = 0.95
 MOST_RELEASES = 2000

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, purse_of
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.steward import check_not_behind
 from dpkit.release.run_algorithms import run_algorithms, trace_json
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from dpkit.data.columns.cells import objects
 from dpkit.data.columns.dates import Date, Time
 from dpkit.data.columns.kinds import Boolean, Category, Column, Number, Text
 from dpkit.data.columns.schema import PrivacyUnit, Schema
+from dpkit.values import dataclass
 
 ROWS = 1000
 """As many as that where the analysis declares no number."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time as clock
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from dpkit.privacy.checks import whole_number
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 NO_TIME = "whether outputs of one call are independent was not checked, for want of time"
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.neighbours import Distance
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

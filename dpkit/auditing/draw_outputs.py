@@ -6,7 +6,6 @@ import copy
 import json
 import math
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from dpkit.auditing.outcomes import NoOutput, apart, canonical, encode, finite, 
 from dpkit.auditing.single_calls import call_once
 from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 Sampler = Callable[[object, int, np.random.Generator], npt.ArrayLike]
 """fn(dataset, n, rng): n outputs along the first axis."""

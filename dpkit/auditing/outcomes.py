@@ -10,11 +10,11 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 HUGE = 1e300
 _DEEPEST, _MOST_NUMBERS = 6, 4_096

@@ -6,7 +6,7 @@ import platform
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -41,6 +41,7 @@ from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 _SEARCH_STREAM = 0x5EA2C4
 _NO_PAIR = (None, None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpkit.auditing.falsifiers.white_box import LogRatio
 from dpkit.auditing.search.pairs import Pair
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 CHOOSING = 4_000
 """Draws of each value from which events are chosen: nothing is decided on these."""

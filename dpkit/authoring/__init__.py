@@ -30,6 +30,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF, in_full, round_down, round_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import finite_number, nonempty_text, nonnegative, one_of, tuple_of, whole_number
 from dpkit.privacy.neighbours import EITHER
+from dpkit.values import dataclass
 
 __all__ = [
     "ASSUMING",
@@ -47,6 +48,7 @@ __all__ = [
     "checked_shape",
     "checked_value",
     "claims_of",
+    "dataclass",
     "distance_in",
     "edge_labels",
     "entries",

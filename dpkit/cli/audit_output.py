@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.auditing.certificates.certificate import AuditCertificate

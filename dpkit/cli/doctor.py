@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import click
 
 from dpkit._version import __version__
 from dpkit.cli.ledger_summary import JSON_OPTION
+from dpkit.values import dataclass
 
 _OFFERS = {
     "pyarrow": ("arrow", "Parquet and Arrow tables"),

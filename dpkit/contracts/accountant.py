@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from dpkit.numerics.bracketing import first_true
 from dpkit.privacy.claims import Citation, Conversion
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.contracts.guarantee import Guarantee

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.checks import checked, nonempty_text, whole_number
 from dpkit.privacy.claims import Claim
+from dpkit.values import dataclass
 
 
 def _no_nan(value: object, *, field: str, where: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -20,6 +20,7 @@ from dpkit.contracts.table import Source
 from dpkit.errors import DuplicateNameError, InvalidValueError
 from dpkit.privacy.checks import checked, function, nonempty_text, one_of, positive, tuple_of, whole_number
 from dpkit.privacy.neighbours import Distance
+from dpkit.values import dataclass
 
 Product = TypeVar("Product")
 

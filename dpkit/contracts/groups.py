@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, product
@@ -23,6 +23,7 @@ from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.numerics.rounding import in_full, round_up, sqrt_up
 from dpkit.privacy.checks import checked, finite_number, nonempty_text, one_of, tuple_of
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 MOST_CELLS = 100_000
 _FEW_ENTRIES = 8

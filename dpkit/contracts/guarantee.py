@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, Loss
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.tradeoff import accused_rightly, best_guess, gaussian_mu, power_of
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.contracts.registry import Registry

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import SplitResult, parse_qsl, unquote_plus, urlencode, urlsplit
 
 from dpkit.errors import InvalidValueError
+from dpkit.values import dataclass
 
 Durability = Literal["full", "normal"]
 """`full`: a charge is on the disk before it is granted. `normal`: it survives a crash of the process, not of the machine."""

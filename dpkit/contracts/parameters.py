@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Literal, get_args
 
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.numerics.rounding import in_full
 from dpkit.privacy.checks import finite_number, nonempty_text, one_of, whole_number
+from dpkit.values import dataclass
 
 Kind = Literal[
     "number", "integer", "boolean", "text", "choice", "numbers", "texts",

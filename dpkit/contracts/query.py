@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpkit.numerics.exact_sums import ExactSum, is_power_of_two, rows_per_exact_
 from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, or_none, positive, tuple_of, whole_number
 from dpkit.privacy.claims import Citation
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 Block = npt.NDArray[np.float64]
 """Some rows, as an array whose first axis is the row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant
@@ -16,6 +16,7 @@ from dpkit.errors import DuplicateNameError, InvalidValueError, UnknownNameError
 from dpkit.privacy import events
 from dpkit.privacy.claims import LossRule
 from dpkit.privacy.events import Event
+from dpkit.values import dataclass
 
 Named = TypeVar("Named", bound=Factory[Any] | AnyAccountant | LedgerStoreFactory)
 

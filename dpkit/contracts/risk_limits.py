@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpkit.privacy.checks import checked, probability
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.contracts.guarantee import Guarantee

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.query import Block
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.privacy.checks import checked, nonempty_text, tuple_of
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

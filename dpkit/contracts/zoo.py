@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from dpkit.contracts.mechanism import WhiteBox
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, one_of, or_none, tuple_of
 from dpkit.privacy.losses import Loss
+from dpkit.values import dataclass
 
 
 def _pair(value: object, *, field: str, where: str) -> object:

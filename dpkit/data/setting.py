@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpkit.contracts.query import Query
 from dpkit.data.columns.kinds import Text
 from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
@@ -11,6 +9,7 @@ from dpkit.data.expressions.facts import ValueKind, fact_of
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dpkit.contracts.accountant import Accountant
 from dpkit.contracts.auditor import Auditor
@@ -12,6 +11,7 @@ from dpkit.contracts.factories import AlgorithmFactory, EngineFactory, Factory, 
 from dpkit.contracts.ledger_store import LedgerStoreFactory
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.privacy.claims import LossRule
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

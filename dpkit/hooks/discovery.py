@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -20,6 +19,7 @@ from dpkit._version import __version__
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginError
 from dpkit.hooks.specs import PROJECT
+from dpkit.values import dataclass
 
 BUILT_IN = "dpkit.builtins"
 """The module of dpkit's own plugin. It stands above this layer, so it is found by name, as the modules of other plugins are."""

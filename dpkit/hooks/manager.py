@@ -7,7 +7,7 @@ import difflib
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from dpkit.hooks.catalogue import BY_HOOK, CATALOGUE, Contribution
 from dpkit.hooks.discovery import Candidate, attempt, built_in, installed, words_of
 from dpkit.privacy import events
 from dpkit.privacy.events import Event
+from dpkit.values import dataclass
 
 SLOW_SECONDS = 3.0
 """An import that takes longer is named."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.events import Compose, Event, Repeat, RepeatAndSelect, Subsample
+from dpkit.values import dataclass
 
 CLIPPED = "Each record moves the sum by at most the clipping norm, which the noise multiplier is relative to."
 FRESH = "The noise is fresh in every step, and exact: what floats leak is not counted."

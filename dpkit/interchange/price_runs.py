@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from dpkit.pricing.serialise import dump, parse, strict_json
 from dpkit.privacy.checks import probability_below_one
 from dpkit.privacy.events import Event, FixedBatch, RandomAllocation, RepeatAndSelect, ShuffledEpochs, Subsample
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 FORMS = ("dpkit", "dp-accounting", "opacus", "jax-privacy")
 _LARGEST_FILE = 50_000_000

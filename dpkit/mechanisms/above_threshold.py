@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -29,6 +28,7 @@ from dpkit.privacy.claims import Claim, LossRule, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

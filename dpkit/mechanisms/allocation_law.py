@@ -8,7 +8,6 @@ cell of a lattice to its ends, from below by gathering it, and sums keep the ord
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat, log_sum_exp
 from dpkit.numerics.stop_loss import TiltedSum
 from dpkit.privacy.gaussian_dp import gaussian_profile
+from dpkit.values import dataclass
 
 Side = Literal["call", "put"]
 """E[(S - s)_+], or E[(s - S)_+]."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -29,6 +28,7 @@ from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.claims import LossRule, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
+from dpkit.values import dataclass
 
 IntArray = npt.NDArray[np.int64]
 

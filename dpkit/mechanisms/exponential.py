@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -23,6 +22,7 @@ from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import ZCDP, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

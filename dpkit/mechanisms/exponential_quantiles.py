@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -28,6 +27,7 @@ from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import Event, Repeat
 from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 IntArray = npt.NDArray[np.int64]
 

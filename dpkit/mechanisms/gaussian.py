@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from dpkit.privacy.claims import Claim, LossRule, always, finite, rule
 from dpkit.privacy.events import Compose, Event, Repeat, flatten
 from dpkit.privacy.losses import GDP, ZCDP, LinearCurve, MeanCDP, RenyiCurve
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

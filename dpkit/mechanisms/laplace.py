@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from dpkit.privacy.claims import LossRule, always, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, Profile, summed_moments
 from dpkit.privacy.losses import ZCDP, PureDP, RenyiCurve, broadcast_total
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

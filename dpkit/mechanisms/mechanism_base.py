@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -26,6 +25,7 @@ from dpkit.numerics.rounding import round_up
 from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.events import Event
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 ASSUMING = ("the random bits are uniform", "the running time is not observed")
 """What every exact release assumes: ChaCha20 is a pseudorandom function, and the rare slow path is not timed."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar, Literal
@@ -30,6 +29,7 @@ from dpkit.privacy.claims import Claim, LossRule, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 _NOISES = ("gumbel", "exponential", "laplace")

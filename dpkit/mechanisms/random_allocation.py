@@ -7,7 +7,7 @@ P is the mean over i of N(m e_i, I), Q = N(0, I) in t dimensions; P/Q is the mea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpkit.privacy.gaussian_dp import gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.loss_table import EnvelopePair, envelope_pair
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 SMALLEST_RATIO, LARGEST_RATIO = 1e-4, 4.0
 """Outside, a step that is told stands for the allocation: there it gains little, or protects nobody."""

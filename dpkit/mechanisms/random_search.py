@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,6 +28,7 @@ from dpkit.privacy.loss_table import EnvelopePair
 from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.privacy.repeat_and_select import select_pair, select_pure, stopping_rate
+from dpkit.values import dataclass
 
 Noise = Literal["laplace", "gaussian"]
 _NOISES: tuple[str, ...] = get_args(Noise)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -23,6 +22,7 @@ from dpkit.privacy.claims import Claim, LossRule, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 IntArray = npt.NDArray[np.int64]
 

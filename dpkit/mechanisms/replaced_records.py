@@ -7,7 +7,6 @@ apart, both over sigma. That this pair is the worst one is theorem 4 of docs/pro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import checked, finite_number, positive
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import RenyiCurve
+from dpkit.values import dataclass
 
 _KNOTS = 4096
 """Points of the table from which the place of a loss is first guessed."""

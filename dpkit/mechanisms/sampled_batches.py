@@ -6,7 +6,6 @@ The theorems are in docs/proofs/sampling.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -24,6 +23,7 @@ from dpkit.privacy.gaussian_dp import GaussianPair
 from dpkit.privacy.loss_pairs import LossDirection, LossPair
 from dpkit.privacy.losses import LinearCurve, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _BINOMIAL_MARGIN = 1.0 + 1e-9
 """A binomial tail is off by less, relatively."""

@@ -7,13 +7,13 @@ docs/proofs/subsampled-gaussian.md has the theorems.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log1p_near
+from dpkit.values import dataclass
 
 _MOST_NODES = 8192
 """Nodes of one quadrature."""

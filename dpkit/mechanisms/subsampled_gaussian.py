@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Self
@@ -25,6 +24,7 @@ from dpkit.privacy.gaussian_dp import GaussianPair, gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Moments
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _NODES_LIMIT = 8192
 """Nodes for one order; an order that would need more gets the cheaper mixture bound."""

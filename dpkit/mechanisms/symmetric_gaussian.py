@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from dpkit.numerics.noise.noise_inputs import checked_value
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.privacy.claims import Claim, LossRule
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -32,6 +31,7 @@ from dpkit.privacy.claims import Citation, Claim
 from dpkit.privacy.events import ApproxEvent, Compose, Event, Repeat
 from dpkit.privacy.losses import ApproxDP
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 BECAUSE = Citation(key="dpkit", locator="docs/proofs/keys.md")
 _SAFE = 1.0 + 1e-9

@@ -8,12 +8,12 @@ profile is smooth (docs/proofs/pld.md, theorems 3 and 4).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 _DENT = 1e-7
 """Slopes that fall by less than this, relatively, are rounding and no dent."""

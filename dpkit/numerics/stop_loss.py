@@ -7,13 +7,13 @@ are those of docs/proofs/pld.md, theorems 5 and 6, with (S - s)_+ in the place o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.numerics.fourier import geometric_sequence, multiply_powers, transform_rounding
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
+from dpkit.values import dataclass
 
 _STEEPER = asfloat(np.array([1.2, 1.5, 2.0, 3.0, 5.0]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +45,7 @@ from dpkit.privacy.loss_table import EnvelopePair
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.repeat_and_select import SelectedCurve, select_pair, select_pure
+from dpkit.values import dataclass
 
 _PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
 _PARALLEL_REPLACE = Citation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from dpkit.contracts.accountant import AnyAccountant
@@ -14,6 +14,7 @@ from dpkit.pricing.assess import assess
 from dpkit.privacy.claims import Citation, Status
 from dpkit.privacy.events import Event, Nesting, Parallel, flatten
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _SHOWN = 20
 """How many parts are printed one by one; the rest are summed up. The value holds them all."""

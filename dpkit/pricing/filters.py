@@ -7,7 +7,7 @@ theorem does. A filter is a value: `charge` returns the next one, or refuses and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, runtime_checkable
 
 from dpkit.contracts.accountant import AnyAccountant
@@ -20,6 +20,7 @@ from dpkit.privacy.claims import Citation
 from dpkit.privacy.events import Event, as_event
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
@@ -16,6 +15,7 @@ from dpkit.privacy.checks import checked, function, instance_of, nonempty_text, 
 from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
 from dpkit.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import EITHER, Neighbours
+from dpkit.values import dataclass
 
 Status = Literal["proved", "refuted", "unproved"]
 STATUSES: tuple[str, ...] = get_args(Status)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ import numpy as np
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exact_sum, next_up, outward, round_up
 from dpkit.numerics.special import Array
 from dpkit.privacy.losses import ApproxDP, PureDP
+from dpkit.values import dataclass
 
 Terms = Sequence[tuple[float, int]]
 """(epsilon, count) pairs."""

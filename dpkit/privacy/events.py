@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from dataclasses import Field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
@@ -22,6 +22,7 @@ from dpkit.privacy.checks import (
     tuple_of,
     whole_number,
 )
+from dpkit.values import dataclass
 
 MOST_REPETITIONS = 10**100
 """No event is priced more often than this: beyond, counts would overflow a float."""

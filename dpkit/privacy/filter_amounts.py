@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from dpkit.numerics.rounding import outward, round_down, round_up
 from dpkit.privacy.losses import Loss
+from dpkit.values import dataclass
 
 
 def log_slack(delta: float) -> Fraction:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self
@@ -15,6 +14,7 @@ from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, next_up
 from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments
+from dpkit.values import dataclass
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, log1p_near
 from dpkit.privacy.checks import checked, nonnegative
 from dpkit.privacy.losses import Loss
+from dpkit.values import dataclass
 
 Profile = Callable[[Array], tuple[Array, Array]]
 """Epsilons -> values of a profile, and bounds on their errors."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +16,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.checks import finite_number, nonnegative, probability_below_one
 from dpkit.privacy.loss_pairs import GONE, LossDirection, LossPair, Moments
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

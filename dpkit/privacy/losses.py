@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -19,6 +18,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import SMALLEST, exact_sum, round_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.checks import checked, finite_number, nonnegative, probability_below_one, tuple_of, whole_number
+from dpkit.values import dataclass
 
 
 class Loss:

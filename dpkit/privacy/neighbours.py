@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
 from dpkit.numerics.rounding import in_full, round_up
 from dpkit.privacy.checks import checked, nonempty_text, nonnegative, whole_number
+from dpkit.values import dataclass
 
 
 class Neighbours(Enum):

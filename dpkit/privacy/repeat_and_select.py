@@ -7,7 +7,6 @@ output is not better than y. All theorems bound f'(u)/f'(v) for two neighbours (
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpkit.privacy.checks import checked, instance_of
 from dpkit.privacy.events import RepeatAndSelect
 from dpkit.privacy.loss_table import EnvelopePair, envelope_pair
 from dpkit.privacy.losses import PureDP, RenyiCurve
+from dpkit.values import dataclass
 
 _LOWERED = 1.0 - 2.0**-40
 """What is priced stops so much more seldom than what is run: no rounding of the two can turn that around."""

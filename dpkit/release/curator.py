@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +27,7 @@ from dpkit.privacy.neighbours import Distance, Neighbours, l1, l2, linf
 from dpkit.release.ledger.entries import Charge
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.noise import check_delivery, release_exactly
+from dpkit.values import dataclass
 
 Value = npt.NDArray[np.float64]
 

@@ -7,13 +7,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
 
 from dpkit.contracts.algorithm import AnyAlgorithm, Curator
+from dpkit.values import dataclass
 
 Ending = Literal["finished", "cancelled", "non-finite"]
 MOST_STEPS = 1_000_000

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from dpkit.hooks.manager import default_registry
 from dpkit.numerics.exact_sums import BigIntArray, ExactSum, floats_of, is_power_of_two
 from dpkit.privacy.checks import finite_number
 from dpkit.privacy.neighbours import Distance
+from dpkit.values import dataclass
 
 ADDITIVE = ("reals", "integers")
 """The values of mechanisms whose output is the value with noise: what an estimate can be read from."""

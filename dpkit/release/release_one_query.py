@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.hooks.manager import default_registry
 from dpkit.privacy.events import Event
 from dpkit.release.noise import ADDITIVE, ScaledNoise, expected_error, noise_for
+from dpkit.values import dataclass
 
 CONFIDENCE = 0.95
 _VALUES = (*ADDITIVE, "symmetric", "scores")

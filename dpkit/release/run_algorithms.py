@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,6 +23,7 @@ from dpkit.release.curator import DataCurator, Purse, Released, check_agreement
 from dpkit.release.driver import Outcome, drive, interrupts
 from dpkit.release.ledger.entries import value_text
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.values import dataclass
 
 TRACE_VERSION = 1
 

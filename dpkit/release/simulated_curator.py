@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from dpkit.contracts.undeclared_keys import KeyQuery, ReleasedKeys
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.events import Compose
 from dpkit.release.curator import Purse, planned_event, planned_keys
+from dpkit.values import dataclass
 
 Value = npt.NDArray[np.float64]
 Asked = tuple[Query, Mechanism]

@@ -8,7 +8,6 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpkit._version import __version__
@@ -27,6 +26,7 @@ from dpkit.release.ledger.entries import canonical
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.report.found_audits import FoundAudit
 from dpkit.report.html import audit_beside
+from dpkit.values import dataclass
 
 TO_FILL_IN = "TO FILL IN"
 REGISTRY = "opendp/deployments-registry-data, schemas/deployments-schema.yaml, of 2026-07-15 (3e9c812)"

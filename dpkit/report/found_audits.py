@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.pricing.serialise import strict_json
+from dpkit.values import dataclass
 
 AUDIT = "audit.json"
 """The end of the name of the file that an audit of an analysis is written to."""

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
 from dpkit.report.found_audits import FoundAudit
 from dpkit.report.pictures import Point, curves, gauge
+from dpkit.values import dataclass
 
 _MOMENTS = 60
 _RATES = 40

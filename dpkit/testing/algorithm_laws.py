@@ -9,7 +9,6 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from dpkit.release.simulated_curator import Asked
 from dpkit.testing.mechanism_cases import DELTA, QUICK_ACCOUNTANTS, typical_parameters
 from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
 from dpkit.testing.unregistered_noise import check_noise, registered_classes
+from dpkit.values import dataclass
 
 ROWS = 40
 PERSON = "person"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from dpkit.privacy.claims import Citation
 from dpkit.privacy.neighbours import Neighbours, l1
 from dpkit.testing.mechanism_cases import typical_parameters
 from dpkit.testing.run_laws import LawNotApplicable
+from dpkit.values import dataclass
 
 _SCHEMA = Schema(columns=(Number(name="x", lower=-1.0, upper=1.0), Number(name="y", lower=0.0, upper=1e6, missing=3.0)))
 _BECAUSE = Citation(key="dpkit", locator="docs/proofs/exact-sums.md")

@@ -11,7 +11,6 @@ import pickle
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from dpkit.release.ledger.entries import canonical, chained
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify
 from dpkit.testing.run_laws import LawUnchecked
+from dpkit.values import dataclass
 
 NewLedger = Callable[[int], str | PathLike[str] | LedgerAddress]
 Law = Callable[[type[Ledger], NewLedger], None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from dpkit.testing.mechanism_cases import Array, MechanismCase, MechanismSubject
 from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
 from dpkit.testing.sampler_laws import covering_line, log_density_of
 from dpkit.testing.unregistered_noise import case_of_noise, registered_classes
+from dpkit.values import dataclass
 
 ORDERS = np.array([1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 24.0, 25.0, 32.0, 48.0, 64.0, 128.0, 256.0, 1024.0, 1e4])
 """Where curves are compared: in the thousands too, for small losses are read from there."""

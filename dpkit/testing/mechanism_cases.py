@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from dpkit.privacy.claims import Claim
 from dpkit.privacy.events import Event
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.testing.run_laws import LawNotApplicable
+from dpkit.values import dataclass
 
 Array = npt.NDArray[Any]
 MOST_SUBJECTS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 
 from dpkit.auditing.search.pairs import Pair
+from dpkit.values import dataclass
 
 _QUIET = tuple(HealthCheck)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.testing.excess_search import AnyRows, contributions_of, relies_on_ranges, search_excess
 from dpkit.testing.mechanism_cases import built_or_none, ends_of, numbers_among, typical_parameters
 from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
+from dpkit.values import dataclass
 
 MOST_ENDS = 6
 """Queries at the ends of their parameters: each takes a search."""

@@ -6,13 +6,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any, Literal, NamedTuple
 
 from dpkit.debugging import made_up, show_of_no_data
 from dpkit.hooks.discovery import attempt, words_of
+from dpkit.values import dataclass
 
 Outcome = Literal["passed", "failed", "skipped", "unchecked"]
 LAW_SECONDS = 120.0

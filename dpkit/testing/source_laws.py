@@ -6,7 +6,6 @@ import itertools
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from dpkit.contracts.table import DivisibleTable, Table
 from dpkit.data.tables.open_source import open_table
 from dpkit.testing.mechanism_cases import built_or_none, typical_parameters
 from dpkit.testing.run_laws import LawNotApplicable, LawUnchecked
+from dpkit.values import dataclass
 
 SIZES = (1, 2, 3, 7, 64, 1 << 14)
 MOST_FILES, MOST_BYTES = 2, 1 << 20

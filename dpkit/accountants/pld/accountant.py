@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
@@ -36,6 +36,7 @@ from dpkit.privacy.filter_amounts import delta_left, delta_with, log_slack, slac
 from dpkit.privacy.loss_pairs import LossPair, SymmetricPair
 from dpkit.privacy.losses import ApproxDP, Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _PROOF = Citation(key="dpkit", locator="docs/proofs/pld.md")
 _SLACK_ROUNDING = 2.0**-47
@@ -193,7 +194,7 @@ class LossDistributionAccountant(Accountant[LossState]):
         """Each direction on its own, where they differ."""
         directions = loss_directions(state.terms) if closed_delta(state.terms, 0.0) is None else []
         if len(directions) < 2:
-            return super(LossDistributionAccountant, self).profiles(state)
+            return super().profiles(state)
         slack = slack_total(state.log_slack)
         return tuple(partial(self._directed_delta, terms, slack) for terms in directions)
 

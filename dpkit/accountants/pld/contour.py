@@ -6,7 +6,7 @@ docs/proofs/pld.md: theorems 1 and 2, lemma 10; theorem 12 where losses have ato
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dpkit.accountants.pld.where_bounds_hold import CLOSE, ErrorTerms, Reader, c
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.gaussian_dp import GaussianDirection
+from dpkit.values import dataclass
 
 _MOST_NODES = 1 << 15
 """A reading looks at every node some fifty times: more would take longer than a few seconds."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from dpkit.numerics.fourier import geometric_sequence, multiply_powers, transfor
 from dpkit.numerics.lattice_laws import LatticeLaw
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 Complex = np.typing.NDArray[np.complex128]
 

@@ -6,7 +6,6 @@ docs/proofs/pld.md, theorem 11.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, contour_
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.loss_pairs import PureDirection
+from dpkit.values import dataclass
 
 _FALLEN = 50.0
 """By how much, in logarithms, moments have fallen at the last node."""

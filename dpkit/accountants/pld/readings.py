@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from dpkit.accountants.pld.composition import reader, tuned
@@ -16,6 +16,7 @@ from dpkit.numerics.special import asfloat
 from dpkit.privacy.compositions import optimal_delta, optimal_delta_below, optimal_epsilon
 from dpkit.privacy.gaussian_dp import GaussianDirection, GaussianPair, gaussian_delta, gaussian_delta_below, gaussian_epsilon
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Profile, PurePair
+from dpkit.values import dataclass
 
 PairTerms = Sequence[tuple[LossPair, int]]
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exp_up
 from dpkit.privacy.compositions import OPTIMAL_COUNT_LIMIT
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, PurePair
+from dpkit.values import dataclass
 
 MOST_RELEASES = 10**9
 """With more, a rounding error a release would be all that is left of a lattice."""

@@ -10,12 +10,13 @@ import codecs
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import yaml
 
 from dpkit.errors import Problem, SpecError
+from dpkit.values import dataclass
 
 LARGEST_FILE = 1_000_000
 """Bytes. An analysis is a page of text; something this large is a mistake, often the data itself, and slow to refuse."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from dpkit.data.setting import DeclaredSetting
 from dpkit.hooks.manager import Installed
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan, Telling

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from dpkit.accounting import account
 from dpkit.analysis.plan import Plan, Telling
 from dpkit.analysis.showing.documents import jsonable
 from dpkit.errors import DpkitError
 from dpkit.release.schedules import solve_noise
+from dpkit.values import dataclass
 
 DELTAS = (1e-4, 1e-6, 1e-8, 1e-10)
 

@@ -8,13 +8,13 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from dpkit._version import __version__
 from dpkit.pricing.serialise import dump
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan

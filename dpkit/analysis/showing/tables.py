@@ -9,10 +9,10 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dpkit.analysis.showing.documents import is_number, split_coefficients
 from dpkit.errors import MissingExtraError
+from dpkit.values import dataclass
 
 _TOLD_BY = {"cells": "cell", "probabilities": "probability", "levels": "level", "names": "name"}
 """Lists beside `estimates` that tell them apart, and what a column of them is called."""

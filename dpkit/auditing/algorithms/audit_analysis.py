@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from dpkit.numerics.rounding import format_down
 from dpkit.privacy.neighbours import Distance
 from dpkit.release.curator import planned_event
 from dpkit.release.simulated_curator import Asked
+from dpkit.values import dataclass
 
 TRIES = 2000
 """Pairs of neighbours that are tried on each query."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from dpkit.numerics.rounding import format_down, in_full
 from dpkit.numerics.special import Array
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.simulated_curator import Asked
+from dpkit.values import dataclass
 
 SUMMED = (0, 1, 3, 300, 1_025, 4_096)
 """Rows of the blocks on which fast paths are compared with the reference: these change at powers of two and whole pieces."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from dpkit.auditing.noise_family import curve_of
 from dpkit.auditing.outcomes import canonical
 from dpkit.data.tables.source import DataSource
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 MOST_RUNS = 10_000
 """Runs of an analysis at most, both files together: a run takes milliseconds and more."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from dpkit.privacy.events import Event, flatten
 from dpkit.release.curator import Purse
 from dpkit.release.driver import states_of
 from dpkit.release.simulated_curator import Request, SimulatedCurator, Value
+from dpkit.values import dataclass
 
 Script = Callable[[int, Query], Value]
 """What a scripted curator answers to its n-th release."""

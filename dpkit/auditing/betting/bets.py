@@ -9,7 +9,6 @@ Ville's inequality it ever reaches 1/alpha with probability at most alpha: one m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from dpkit.auditing.betting.profile import Point
 from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 _CAUTION = 0.995
 """Bets stay this far below their ceiling, so that one surprise is expensive and not ruinous."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
+from dpkit.values import dataclass
 
 Watch = Callable[[int, float], None]
 """Told the samples so far and ln of the e-value, after each batch."""

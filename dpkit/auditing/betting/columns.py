@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit.auditing.draw_outputs import as_value, flat
 from dpkit.numerics.rounding import in_full
 from dpkit.numerics.special import Array, asfloat
+from dpkit.values import dataclass
 
 _COORDINATES, _COMPARED = 10, 6
 

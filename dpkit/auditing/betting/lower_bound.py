@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.event_code import EventCode, LogDensity
 from dpkit.auditing.betting.profile import Point
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

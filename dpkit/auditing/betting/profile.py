@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpkit.privacy.conversions import mean_cdp_delta, renyi_delta, renyi_epsilon
 from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.loss_pairs import LossPair
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, MeanCDP, PureDP, RenyiCurve
+from dpkit.values import dataclass
 
 _DELTAS = (0.3, 0.1, 0.02, 1e-3)
 """Where curves are read: a violation shows best where an event has some probability."""

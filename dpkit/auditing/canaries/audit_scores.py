@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from dpkit.privacy.checks import finite_number, one_of, probability_below_one
 from dpkit.privacy.gaussian_dp import gaussian_epsilon
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
 from dpkit.privacy.tradeoff import gaussian_mu_at
+from dpkit.values import dataclass
 
 Family = Literal["any", "gaussian"]
 _WHERE = "audit_scores"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from dpkit.contracts.guarantee import Guarantee
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.losses import Loss
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

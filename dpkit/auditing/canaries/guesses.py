@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.numerics.special import Array
+from dpkit.values import dataclass
 
 _MAIN, _AT = 0.25, 1_000
 """The share of canaries that is guessed first, where there are so many: fewer where there are more, to be surer of each."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from importlib import import_module
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from dpkit.accounting import from_json as value_from_json
 from dpkit.errors import SerialisationError
 from dpkit.pricing.serialise import dump, fits, hints_of, strict_json
 from dpkit.privacy.claims import Claim
+from dpkit.values import dataclass
 
 VERSION = 1
 Verdict = Literal["refuted", "not refuted", "inconclusive"]

@@ -8,7 +8,6 @@ interval decides, and nothing of the first audit has to be believed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from dpkit.auditing.draw_outputs import NotABatch, PairOutputs, Sampler
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import format_down, in_full
+from dpkit.values import dataclass
 
 _LEAST, _LAW = 2_000, 4_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _IGNORED = ("software", "digest", "recipe", "signature", "signer")
 _FOREVER = 1e9

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from dpkit.contracts.auditor import Auditor, Evidence
 from dpkit.privacy.claims import Claim
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.auditing.claim_at_pair import ClaimAtPair

@@ -6,7 +6,6 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +14,7 @@ import numpy as np
 from dpkit.auditing.recording.noise_draw import NoiseDraw
 from dpkit.auditing.recording.tape import Call, Family, Tape
 from dpkit.errors import InvalidValueError
+from dpkit.values import dataclass
 
 _NOISES: dict[str, tuple[Family, str]] = {
     "laplace": ("laplace", "scale"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from dpkit.privacy.claims import Claim
 from dpkit.privacy.events import Compose, Event
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 _SLACK = 1e-6
 _AUDITED = 3

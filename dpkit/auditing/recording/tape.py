@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from dpkit.values import dataclass
 
 Family = Literal["laplace", "gaussian", "gumbel", "choice", "priced", "coins"]
 """How a call loses privacy: additive noise, a choice by probabilities, a declared price, or coins, which hold no data."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,6 +29,7 @@ from dpkit.mechanisms.randomized_response import RandomizedResponse
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian
 from dpkit.numerics.special import Array
 from dpkit.privacy.neighbours import Distance
+from dpkit.values import dataclass
 
 Pair = tuple[object, object]
 PairGenerator = Callable[[np.random.Generator], Pair]

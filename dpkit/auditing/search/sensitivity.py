@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from dpkit.numerics.rounding import format_down
 from dpkit.numerics.special import Array
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 CLIMBS = 40
 SLACK = 1e-9

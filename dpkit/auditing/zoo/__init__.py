@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from dpkit.auditing.audit import audit
@@ -15,6 +15,7 @@ from dpkit.contracts.registry import Registry
 from dpkit.contracts.zoo import ZooEntry
 from dpkit.errors import PluginWarning, UnknownNameError
 from dpkit.hooks.manager import Installed, default_registry, installed_plugins
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.query import Block
+from dpkit.values import dataclass
 
 BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]

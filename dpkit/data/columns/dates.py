@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from dpkit.data.expressions.calendar import DAY, EPOCH, FIRST, LAST, day_of, sec
 from dpkit.data.expressions.facts import Fact, ValueKind
 from dpkit.errors import InvalidValueError
 from dpkit.privacy.checks import nonempty_text
+from dpkit.values import dataclass
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field as declared
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -21,6 +20,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
 from dpkit.numerics.rounding import in_full
 from dpkit.privacy.checks import finite_number, nonempty_text, one_of, tuple_of
+from dpkit.values import dataclass
 
 _FLOAT32_WHOLE = 2.0**24
 

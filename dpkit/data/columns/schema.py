@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from dpkit.data.expressions.facts import Fact, fact_of
 from dpkit.errors import InvalidValueError, UnknownNameError
 from dpkit.privacy.checks import nonempty_text, tuple_of, whole_number
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.values import dataclass
 
 Used = npt.NDArray[np.bool_]
 

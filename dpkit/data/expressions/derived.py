@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from dpkit.data.expressions.tree import Node
 from dpkit.errors import ExpressionError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
 from dpkit.numerics.rounding import in_full
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

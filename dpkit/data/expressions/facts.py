@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from dpkit.data.columns.kinds import Boolean, Category, Coded, Number
+from dpkit.values import dataclass
 
 
 class ValueKind(Enum):

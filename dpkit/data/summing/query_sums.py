@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dpkit.data.without_warnings import quietly
 from dpkit.debugging import show
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.numerics.exact_sums import FEW_ROWS, ExactSum, FloatArray, guarded_steps, rows_per_exact_sum
+from dpkit.values import dataclass
 
 _ENTRIES_AT_ONCE = 1 << 18
 """How many entries of contributions are held at a time where integers add them up."""

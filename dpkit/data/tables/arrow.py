@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.cells import objects
 from dpkit.data.tables.files import no_such_file
 from dpkit.errors import MissingExtraError, SourceError, raise_alone
+from dpkit.values import dataclass
 
 _NARROW = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
 """What Arrow calls the types of which every value is a float32."""

@@ -10,7 +10,7 @@ import importlib.util
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dpkit.data.columns.cells import objects
 from dpkit.data.tables.csv_records import BYTE_ORDER_MARK, RecordRun, beginnings, runs_of, split
 from dpkit.data.tables.text_files import TextForm
 from dpkit.errors import SourceError
+from dpkit.values import dataclass
 
 FEWEST_LINES = 64
 """For fewer lines Arrow does not pay."""

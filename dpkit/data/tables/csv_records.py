@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import accumulate
 
 from dpkit.data.tables.files import no_such_file
 from dpkit.data.tables.text_files import Readable, TextForm
 from dpkit.errors import SourceError, raise_alone
+from dpkit.values import dataclass
 
 LONGEST_RECORD = 1 << 20
 """The largest record in bytes, without the line feed. A longer one is not kept in memory: it is malformed, as a whole."""

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import compress
 
@@ -29,6 +29,7 @@ from dpkit.data.tables.read_ahead import read_ahead
 from dpkit.data.without_warnings import quietly
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
 from dpkit.privacy.neighbours import Distance, Neighbours
+from dpkit.values import dataclass
 
 ROWS_OF_A_SCAN = 1 << 14
 """How many rows are read at once where no engine says how many."""

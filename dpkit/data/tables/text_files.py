@@ -9,11 +9,11 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from dpkit.data.tables.files import no_such_file
 from dpkit.errors import MissingExtraError, SourceError, raise_alone
+from dpkit.values import dataclass
 
 CHUNK = 1 << 20
 COMPRESSED = (".gz", ".zst")

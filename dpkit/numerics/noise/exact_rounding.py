@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +20,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.noise.lazy_uniform import LazyUniform, Precision, Real, enclose_decreasing, last_true, new_context
 from dpkit.numerics.noise.noise_inputs import FloatArray, checked_grid, checked_scale, checked_value
 from dpkit.numerics.noise.randomness import random_words, secure_generator, stamped
+from dpkit.values import dataclass
 
 GRID_BITS = 20
 """The default grid is this many bits below the leading bit of the scale."""

@@ -7,7 +7,6 @@ their epsilons need not add up to the budget's.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpkit.errors import DpkitError
@@ -15,6 +14,7 @@ from dpkit.numerics.rounding import format_down, format_up, in_full
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP
 from dpkit.release.ledger.ledger import Balance, Ledger
+from dpkit.values import dataclass
 
 READ_AT = 1e-6
 """The delta at which a budget that states none (in rho, in mu) is read."""

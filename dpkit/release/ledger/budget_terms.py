@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from dpkit.contracts.accountant import Accountant, AnyAccountant
 from dpkit.contracts.registry import Registry
@@ -18,6 +18,7 @@ from dpkit.privacy.filter_amounts import Amounts, Gauge, Gauging, plus
 from dpkit.privacy.losses import Loss
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.release.ledger.entries import canonical, digest
+from dpkit.values import dataclass
 
 Unit = str | Mapping[str, object]
 """What one person may be: "row", or {"column": name, "at_most": rows}."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
@@ -16,6 +16,7 @@ import numpy as np
 from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.numerics.noise.randomness import Simulated
 from dpkit.privacy.filter_amounts import Amounts, larger, minus, plus, within
+from dpkit.values import dataclass
 
 APPROVAL = "dpkit/approval"
 """The key under which the approval of a run is filed."""

@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from types import TracebackType
@@ -59,6 +59,7 @@ from dpkit.release.ledger.entries import (
 from dpkit.release.ledger.ledger_address import ledger_place
 from dpkit.release.ledger.log import Log, broken, linked_entry, now, surroundings
 from dpkit.release.ledger.sqlite_store import SqliteStore, create_file, user
+from dpkit.values import dataclass
 
 _REASON = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

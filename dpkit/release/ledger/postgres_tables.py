@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from dpkit.contracts.ledger_store import LedgerAddress, Row
 from dpkit.errors import InvalidValueError, LedgerCorruptError, NotALedgerError
+from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     import psycopg

@@ -12,12 +12,12 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpkit.contracts.ledger_store import Row
 from dpkit.errors import LedgerCorruptError
 from dpkit.release.ledger.entries import START, chained
+from dpkit.values import dataclass
 
 APPLICATION = 0x64706B4C
 """`dpkL`, in the header of the file: what tells a ledger from other SQLite files."""

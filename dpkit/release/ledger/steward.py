@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from dpkit.contracts.ledger_store import LedgerAddress, has_role_of
 from dpkit.errors import InvalidValueError, LedgerBehindError, RunStateError
@@ -15,6 +14,7 @@ from dpkit.privacy.losses import Loss
 from dpkit.release.ledger.entries import APPROVAL, Entry, Totals, read_entry, written_amounts
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.log import surroundings
+from dpkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

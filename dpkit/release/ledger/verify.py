@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from os import PathLike
 
@@ -32,6 +32,7 @@ from dpkit.release.ledger.entries import (
 )
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.ledger_address import may_only_read
+from dpkit.values import dataclass
 
 CANNOT_FIND = (
     "A rollback of the whole file to an earlier state, a tail that was cut off with the head moved back, or a log rewritten "

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import dask
@@ -14,6 +13,7 @@ import distributed
 from distributed.security import Security
 
 from dpkit import DpkitError
+from dpkit.authoring import dataclass
 from dpkit_dask import tasks
 
 _PRIVATE = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, RobustScore
 

@@ -7,13 +7,14 @@ carry as much as sums over n rows with n/N of it, so a simulation never needs ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpkit import Distance, Neighbours, Query, Setting
+from dpkit.authoring import dataclass
 from dpkit_irls.fit import Array
 from dpkit_irls.rows.dummies import entry_names, levels_of, widened
 from dpkit_irls.simulated_run import last_state

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Literal
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.count_law import count_law
 from dpkit_irls.rows.fixed_point import Array
 from dpkit_irls.rows.scores import PEAK, Scores, bisquare_scores, clipped_scores, tabled_scores

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpkit import Mechanism, Preparation, Query, states_of
+from dpkit.authoring import dataclass
 from dpkit_irls.fit import Array
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import UNIT_ROUNDOFF, AnyAlgorithm
+from dpkit.authoring import UNIT_ROUNDOFF, AnyAlgorithm, dataclass
 from dpkit_stats import counting, sums
 from dpkit_stats.columns import known_column, number_range, public_count, truth_values
 from dpkit_stats.grouping import released

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.authoring import finite_number
+from dpkit.authoring import dataclass, finite_number
 from dpkit_stats.counting import norms
 from dpkit_stats.noise_errors import NoiseErrors, each_of, laplace_combination
 from dpkit_stats.one_release import CONFIDENCE, IN_RANK

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import dpkit
-from dpkit.authoring import AnyAlgorithm, edge_labels, in_full
+from dpkit.authoring import AnyAlgorithm, dataclass, edge_labels, in_full
 from dpkit_stats import counting
 from dpkit_stats.columns import known_column, truth_values
 from dpkit_stats.grouping import released

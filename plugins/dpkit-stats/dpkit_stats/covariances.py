@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 import dpkit
+from dpkit.authoring import dataclass
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.noise_errors import NoiseErrors

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import text_code
+from dpkit.authoring import dataclass, text_code
 from dpkit_stats.columns import count_is_free
 from dpkit_stats.noise_errors import NoiseErrors, each_of
 from dpkit_stats.one_release import CONFIDENCE, BringsNoise, OneRelease, Statistic, StatisticState, named_error

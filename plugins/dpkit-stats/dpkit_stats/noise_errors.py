@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 import dpkit
+from dpkit.authoring import dataclass
 
 _RELATIVE = 1e-4
 """Added to a quantile that was integrated numerically: far more than what is lost there."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import finite_number
+from dpkit.authoring import dataclass, finite_number
 from dpkit_stats.noise_errors import NoiseErrors
 from dpkit_stats.results import Answer
 from dpkit_stats.scaling import Array

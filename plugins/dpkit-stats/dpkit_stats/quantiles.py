@@ -5,13 +5,12 @@ reach each probability.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import AnyAlgorithm
+from dpkit.authoring import AnyAlgorithm, dataclass
 from dpkit_stats.chosen_quantiles import ChoiceNoise, ChosenQuantiles, cells_of, cells_query
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.count_tree import consistent_leaves, rank_norm, rising, tree_query, worst_prefix

@@ -5,8 +5,10 @@ Intervals speak of the noise alone: how far an answer is from that of the same r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Protocol
+
+from dpkit.authoring import dataclass
 
 NOISE = "noise alone"
 """What intervals and errors speak of. How far these rows are from the world is another question."""

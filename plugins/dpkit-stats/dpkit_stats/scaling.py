@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.authoring import finite_number
+from dpkit.authoring import dataclass, finite_number
 
 Array = npt.NDArray[np.float64]
 

@@ -7,13 +7,12 @@ then as small as the bounds are narrow. Elsewhere a row that comes or goes moves
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import UNIT_ROUNDOFF, AnyAlgorithm
+from dpkit.authoring import UNIT_ROUNDOFF, AnyAlgorithm, dataclass
 from dpkit_stats import sums
 from dpkit_stats.columns import count_is_free, number_range
 from dpkit_stats.counting import count_query

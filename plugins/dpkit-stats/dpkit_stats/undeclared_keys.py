@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 import dpkit
-from dpkit.authoring import finite_number
+from dpkit.authoring import dataclass, finite_number
 from dpkit_stats.noise_errors import each_of
 from dpkit_stats.one_release import CONFIDENCE
 from dpkit_stats.results import Answer, GroupTable

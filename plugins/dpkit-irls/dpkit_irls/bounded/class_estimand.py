@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import InvalidValueError
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.class_fit import ClassFit, Table
 from dpkit_irls.bounded.class_step import contrasts_of
 from dpkit_irls.bounded.layout import Layout

@@ -7,10 +7,11 @@ released values, finite whatever they are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.class_step import ROOT2, ClassSums, contrasts_of
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of

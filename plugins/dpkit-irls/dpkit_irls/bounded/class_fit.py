@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.class_filter import class_shapes
 from dpkit_irls.bounded.class_step import contrasts_of
 from dpkit_irls.bounded.covariance import covariances

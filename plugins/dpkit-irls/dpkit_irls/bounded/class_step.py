@@ -7,12 +7,10 @@ norm of U in place of |s| (docs/proofs/irls.md, Several classes).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpkit import Query
-from dpkit.authoring import Steps
+from dpkit.authoring import Steps, dataclass
 from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import PARTS, STEP_GRID, WITHIN, Carried, Mix

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.histograms import on_simplex
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.rows.fixed_point import Array

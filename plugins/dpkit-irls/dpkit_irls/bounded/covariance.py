@@ -6,11 +6,10 @@ curvature is known through noise, so several are drawn from what was released, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.evidence import corrected, drawn_bends
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, evidence_of, seen_curvature

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import InvalidValueError
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.fit import Array, Fit

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.kalman import tame
 from dpkit_irls.bounded.shapes import Seen, eigen, of_eigen
 from dpkit_irls.bounded.tuning import Tuning

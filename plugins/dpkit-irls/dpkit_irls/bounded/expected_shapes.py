@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Shape

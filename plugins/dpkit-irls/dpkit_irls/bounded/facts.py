@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit import Setting
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.influence_query import Octaves
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame

@@ -6,10 +6,11 @@ Post-processing of released values, finite whatever they are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.evidence import CurvatureEvidence, Step, corrected
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.influence_query import Octaves
 
 Array = npt.NDArray[np.float64]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import Citation, Distance, InvalidValueError, Neighbours, Query, frobenius, l1, l2, rank_one
-from dpkit.authoring import Steps, sqrt_up, whole_steps
+from dpkit.authoring import Steps, dataclass, sqrt_up, whole_steps
 from dpkit_irls.bounded.scaled_rows import Frame, clamped
 from dpkit_irls.loss import HUBER
 from dpkit_irls.rows import kernels

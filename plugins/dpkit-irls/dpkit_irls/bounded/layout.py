@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.rows.dummies import Levels, other_levels
 from dpkit_irls.rows.fixed_point import Array

@@ -5,11 +5,12 @@ scale of residuals and no ties. Post-processing of released values, finite whate
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame

@@ -6,12 +6,13 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from dpkit import Preparation
+from dpkit.authoring import dataclass
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels, predicted, widened
 from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, exponents_of, fixed_point, power_of_two_above

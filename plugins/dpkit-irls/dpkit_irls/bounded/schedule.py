@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.step_query import Carried
 from dpkit_irls.bounded.tuning import ABUNDANT, Tuning
 

@@ -6,10 +6,10 @@ Post-processing only, finite whatever it is given.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.rows.fixed_point import Array
 

@@ -9,7 +9,6 @@ nothing, or 7% of the gradient (docs/proofs/irls.md, Theorems 3 to 6).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from functools import cache
@@ -17,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from dpkit import Distance, InvalidValueError, Neighbours, Query, l2
-from dpkit.authoring import Steps, sqrt_up, whole_steps
+from dpkit.authoring import Steps, dataclass, sqrt_up, whole_steps
 from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, RobustScore

@@ -5,8 +5,9 @@ Shares are public and fixed before the run; the rest is post-processing. Neither
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.histograms import UnitPrior
 from dpkit_irls.loss import Family
 

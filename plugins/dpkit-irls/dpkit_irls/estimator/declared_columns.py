@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import Category, InvalidValueError, Number, Policy, Schema, UnknownNameError
-from dpkit.authoring import Column, in_full
+from dpkit.authoring import Column, dataclass, in_full
 
 Array = npt.NDArray[np.float64]
 Limits = tuple[float, float]

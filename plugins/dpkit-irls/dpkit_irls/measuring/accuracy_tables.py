@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dpkit import InvalidValueError, Neighbours
+from dpkit.authoring import dataclass
 from dpkit_irls.measuring.answer_coverage import answers_table
 from dpkit_irls.measuring.coverage import (
     FIRST_SEED,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dpkit import ApproxDP, Boolean, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import estimand_of
 from dpkit_irls.measuring.answer_designs import AnswerDesign, answer_designs, count_designs
 from dpkit_irls.measuring.coverage import DELTA, FIRST_SEED, Row, summary

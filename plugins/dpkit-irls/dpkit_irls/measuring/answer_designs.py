@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.rows.dummies import widened
 from dpkit_irls.rows.fixed_point import Array
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
+from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import Estimand, estimand_of
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.designs import MADE_UP, Array, Design, one_percent, planned

@@ -7,11 +7,13 @@ intercept moves by the location of the noise at the fit's threshold. Elsewhere (
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from dpkit.authoring import dataclass
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]

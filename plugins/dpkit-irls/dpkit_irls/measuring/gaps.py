@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from dpkit import ApproxDP, DeclaredSetting, Neighbours, Number, Registry, Schema, solve_noise
+from dpkit.authoring import dataclass
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.generator import Array, Sample, error, non_private, sample
 from dpkit_irls.paper.paper_irls import PaperIRLS

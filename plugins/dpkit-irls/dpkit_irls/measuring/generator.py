@@ -7,10 +7,10 @@ mean squared error over that of non-private IRLS, over twice the variance of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from dpkit.authoring import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -7,10 +7,10 @@ loss. With normal residuals both are known from one number, their scale, which t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.fit import Array
 
 _GRID = np.linspace(0.0005, 7.9995, 8000)

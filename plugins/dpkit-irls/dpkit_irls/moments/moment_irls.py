@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from dpkit import Event, Laplace, Mechanism, Query, Repeat, Setting, SymmetricGaussian, planned_event
+from dpkit.authoring import dataclass
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors

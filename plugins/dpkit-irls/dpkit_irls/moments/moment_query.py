@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from dpkit import Citation, Distance, Neighbours, Preparation, Query, frobenius, l1, l2, rank_one
-from dpkit.authoring import Steps, in_full, round_up, sqrt_up, whole_steps
+from dpkit.authoring import Steps, dataclass, in_full, round_up, sqrt_up, whole_steps
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels, widened
 from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball, products_by_run

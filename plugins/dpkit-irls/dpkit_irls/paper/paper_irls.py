@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from dpkit import Compose, Event, InvalidValueError, Laplace, Mechanism, Query, Repeat, Setting, planned_event
-from dpkit.authoring import sqrt_up
+from dpkit.authoring import dataclass, sqrt_up
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import GDP, ApproxDP, Citation, Claim, Distance, Event, Gaussian, LossRule, Neighbours, PureDP, authoring
-from dpkit.authoring import EITHER, finite_number, nonnegative
+from dpkit.authoring import EITHER, dataclass, finite_number, nonnegative
 from dpkit_irls.wishart.sampler import noisy_matrices, wishart_log_density
 
 

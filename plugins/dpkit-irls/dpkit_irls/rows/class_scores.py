@@ -8,11 +8,12 @@ one row, so the bits of a row's score do not depend on where it is read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 import numpy as np
 
+from dpkit.authoring import dataclass
 from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, fixed_point
 
 _LAST = 40.0

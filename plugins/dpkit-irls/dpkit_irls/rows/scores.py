@@ -6,11 +6,12 @@ read. Tables are made once, where a query is made: no function of a library is e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.authoring import dataclass
 from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, fixed_point
 
 CLIPPED, TABLED, BISQUARE = 0.0, 1.0, 2.0

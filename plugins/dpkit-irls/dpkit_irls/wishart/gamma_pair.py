@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpkit import LossDirection, LossPair
-from dpkit.authoring import Array, asfloat, finite_number, nonnegative
+from dpkit.authoring import Array, asfloat, dataclass, finite_number, nonnegative
 
 EVALUATION = 1e-12
 """A relative error that covers scipy's incomplete gamma functions, tested against mpmath for a up to `LARGEST_SHAPE`."""

@@ -6,12 +6,10 @@ convex (it is an infimum of a jointly convex function), so it is a profile that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpkit import LossDirection, LossPair
-from dpkit.authoring import Array, asfloat, finite_number, nonnegative
+from dpkit.authoring import Array, asfloat, dataclass, finite_number, nonnegative
 from dpkit_irls.wishart.gamma_pair import EVALUATION, Absent, Present, floor, weighted
 
 _HALVINGS = 50

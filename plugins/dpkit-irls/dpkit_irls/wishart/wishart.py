@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit import Citation, Claim, Distance, Event, LossRule, Neighbours, authoring
-from dpkit.authoring import EITHER, nonnegative, whole_number
+from dpkit.authoring import EITHER, dataclass, nonnegative, whole_number
 from dpkit_irls.wishart.gamma_pair import LARGEST_SHAPE, GammaPair
 from dpkit_irls.wishart.sampler import noisy_matrices, wishart_log_density
 from dpkit_irls.wishart.swap_pair import SwapPair
