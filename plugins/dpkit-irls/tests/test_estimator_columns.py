@@ -223,3 +223,19 @@ def test_bounds_that_are_far_too_wide_on_one_side_cost_hardly_anything():
     )
     assert np.all(wide.standard_errors_ < 1.5 * tight.standard_errors_)
     assert np.all(np.abs(wide.coef_ - [1e-4, 0.5]) < 4.0 * wide.standard_errors_)
+
+
+def test_beside_a_column_whose_values_no_bin_tells_apart_the_others_are_told_less():
+    rng = np.random.default_rng(4)
+    year = 2007.0 + 4.5 * rng.normal(size=4000)
+    stock = 7.0 + 3.0 * rng.normal(size=4000) + 0.3 * (year - 2007.0)
+    y = 2.0 * (year - 2007.0) - stock + 5.0 * rng.normal(size=4000)
+    table = pytest.importorskip("pandas").DataFrame({"year": year, "stock": stock})
+    errors = {}
+    for high in (4000, 2030):
+        bounds = {"year": (0 if high == 4000 else 1990, high), "stock": (-50, 50), "target": (-200, 200)}
+        model = PrivateRobustRegressor(epsilon=1.0, bounds=bounds, random_state=0).fit(table, y)
+        errors[high] = model.standard_errors_[1]
+        assert abs(model.coef_[1] + 1.0) < 2.5 * model.standard_errors_[1]
+        assert any("narrow those of: year." in note for note in model.notes_) == (high == 4000)
+    assert errors[4000] > 2.0 * errors[2030]

@@ -20,7 +20,7 @@ from dpkit_irls import rows_needed
 from dpkit_irls.bounded.class_fit import ClassFit, class_known, class_result
 from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import ridge_slope, shapes_of
+from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.link_filter import link_shapes
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
@@ -245,13 +245,21 @@ class BoundedIRLS:
         return [(place, blur) for place, blur in blurs if blur > 0.0 and unseen[place]]
 
     def _widened(self, state: BoundedState, found: Covariances, to_columns: Array, spread: float) -> Covariances:
-        """The same where a blurred number may move the target by two spreads over a tenth of its bin."""
-        start, inverse = found.start, np.linalg.pinv(to_columns)
-        for place, blur in self.blurred(state):
+        """The same where a blurred number may move the target by two spreads over a tenth of its bin, and the others may stand
+        for what it does: by a part `stands_in` of the residuals' scale, over the spread of each.
+        """
+        start, inverse, now = found.start, np.linalg.pinv(to_columns), state.filter
+        blurred = self.blurred(state)
+        moves = [(place, 20.0 * spread / blur) for place, blur in blurred]
+        if blurred and now is not None and state.expected is not None:
+            per, seen = self.tuning.stands_in * now.scale * math.sqrt(len(blurred)), {place for place, _ in blurred}
+            spreads = entry_spreads(now, state.frame, state.expected, self.tuning)
+            moves += [(place, per / spreads[place]) for place in range(self.layout.entries) if place not in seen]
+        for place, move in moves:
             moved = np.zeros(self.layout.size)
-            moved[place] = 20.0 * spread / blur
+            moved[place] = move
             if self.intercept:
-                moved[-1] = -state.frame.centres[place] * moved[place]
+                moved[-1] = -state.frame.centres[place] * move
             start = start + np.outer(inverse @ moved, inverse @ moved)
         return replace(found, start=start)
 

@@ -14,6 +14,7 @@ from dpkit.authoring import dataclass
 from dpkit_irls.bounded.evidence import CurvatureEvidence, Step, corrected
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule
 from dpkit_irls.bounded.shapes import Pooled, Seen, Shape, blended, by_block, by_entries, eigen, floored, of_eigen
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
@@ -128,6 +129,16 @@ def evidence_of(now: Filter, prior: Array, expected: Expected, tuning: Tuning) -
 def _metric(scatter: Array, expected: Expected) -> Array:
     """The squared size of a position: the mean square of what it predicts."""
     return np.asarray(scatter * max(expected.near, expected.length) ** 2 / expected.total)
+
+
+def entry_spreads(now: Filter, frame: Frame, expected: Expected, tuning: Tuning) -> Array:
+    """The standard deviations of the entries of x, in the columns' units, as scatters tell them."""
+    back = np.linalg.pinv(frame.preconditioner)
+    moments = back.T @ _metric(scatter_of(now, expected, tuning).mean, expected) @ back
+    squares = np.diag(moments).copy()
+    if frame.intercept:
+        squares = (squares - moments[-1] ** 2 / max(float(moments[-1, -1]), 1e-300))[:-1]
+    return np.asarray(np.sqrt(np.maximum(squares, 1e-12)) * np.array(frame.units))
 
 
 def scatter_of(now: Filter, expected: Expected, tuning: Tuning) -> Shape:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpkit.authoring import in_full
+from dpkit_irls import rows_needed
 from dpkit_irls.loss import BISQUARE, CUT
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def answers_of(algorithm: BoundedIRLS) -> tuple[str, ...]:
 
 def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str], *, slow: bool) -> tuple[str, ...]:
     """Rare levels, hidden directions and ties, all from released values."""
-    notes = []
+    notes = _missing(algorithm, state)
     for category, few in zip(algorithm.layout.categories, state.few, strict=False):
         if few:
             name = algorithm.columns[category.feature]
@@ -88,9 +89,30 @@ def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str],
         )
     blurred = ", ".join(algorithm.entries[place] for place, _ in algorithm.blurred(state))
     if blurred:
-        notes.append(f"Values too close together to be told apart within bounds that wide; narrow those of: {blurred}.")
+        notes.append(
+            f"Values too close together to be told apart within bounds that wide; narrow those of: {blurred}. What goes with "
+            "them may stand for what they do, so other intervals are wider, too."
+        )
     if slow:
         notes.append(SLOW)
     if state.filter.tied if state.filter is not None else state.tied:
         notes.append(TIES)
     return tuple(notes)
+
+
+def _missing(algorithm: BoundedIRLS, state: BoundedState) -> list[str]:
+    """That rows do not count, where released values show it."""
+    declared, precision = algorithm.facts.rows, state.counted[1]
+    if declared is None or state.total >= declared:
+        return []
+    if state.total < 3.0 * precision**-0.5:
+        return [
+            f"Hardly any of the {declared:,.0f} rows counts, so the fit says nothing: is a column missing throughout, or does "
+            "it hold other levels than were declared?"
+        ]
+    share = f"{100.0 * state.total / declared:.2g}%"
+    few = rows_needed.advice(round(state.total), algorithm.needed_rows(state.noise))
+    return [
+        f"About {share} of the rows count, by what was released: the others have missing cells or levels not declared.",
+        *few,
+    ]

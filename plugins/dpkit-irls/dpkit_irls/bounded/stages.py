@@ -152,7 +152,9 @@ def _levelled(facts: Facts, state: BoundedState, counts: Array, spread: float) -
     centres, units, references = list(frame.centres), list(frame.units), list(frame.references)
     shares, few = [], []
     for row, category in zip(counts, layout.categories, strict=True):
-        share = level_shares(row[: category.levels], state.total)
+        state = _seen(facts, state, float(np.sum(row[: category.levels])), spread * math.sqrt(category.levels))
+    for row, category in zip(counts, layout.categories, strict=True):
+        share = level_shares(row[: category.levels], counted_rows(state))
         references[category.feature] = int(np.argmax(share)) if facts.layout.intercept else 0
         shares.append(share)
         few.append(tuple(np.flatnonzero(row[: category.levels] < 3.0 * spread).tolist()))
@@ -165,9 +167,27 @@ def _levelled(facts: Facts, state: BoundedState, counts: Array, spread: float) -
     return replace(state, frame=frame, levels=tuple(shares), count_noise=spread, few=tuple(few))
 
 
+def _seen(facts: Facts, state: BoundedState, rows: float, noise: float) -> BoundedState:
+    """With one more look at how many rows count, of this noise. Without a constant rows of zeros are not seen, but count."""
+    if not facts.layout.intercept:
+        return state
+    weighted, precision = state.counted
+    return replace(state, counted=(weighted + rows / noise**2, precision + noise**-2.0))
+
+
+def counted_rows(state: BoundedState) -> float:
+    """How many rows count: all, unless what was released shows clearly that some have missing cells. At least the noise."""
+    weighted, precision = state.counted
+    if precision == 0.0:
+        return state.total
+    rows, noise = weighted / precision, precision**-0.5
+    return state.total if rows + max(3.0 * noise, 0.01 * state.total) > state.total else max(rows, noise, 1.0)
+
+
 def _scatter(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
     """Numbers and constant are whitened, never dummies: a rare one looks like a short direction."""
     found, spread = released["scatter"]
+    state = _seen(facts, state, float(np.trace(found)), spread * math.sqrt(facts.layout.size))
     size, schedule, plain = facts.layout.size, state.schedule(facts.iterations, facts.tuning), facts.layout.plain
     block = found[np.ix_(plain, plain)]
     turn = np.eye(size)
@@ -182,8 +202,13 @@ def _scatter(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
 
 def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
     """The radii of weights, and where the steps start."""
+    counts, noise = released["lengths"]
+    wide = facts.tuning.length_window
+    within = float(np.max(np.convolve(counts, np.ones(2 * wide), mode="valid")))
+    state = _seen(facts, state, within, noise * math.sqrt(2.0 * wide))
+    state = replace(state, total=counted_rows(state))
     schedule, layout, size = state.schedule(facts.iterations, facts.tuning), facts.layout, facts.layout.size
-    length = octave_median(released["lengths"][0], LENGTHS, state.total, window=facts.tuning.length_window)
+    length = octave_median(counts, LENGTHS, state.total, window=wide)
     frame = replace(state.frame, near=schedule.near * length, far=schedule.far * length)
     expected = expected_shapes(layout, frame, state.levels, total=state.total, length=length, count_noise=state.count_noise)
     variances = np.full(size, (facts.tuning.level_prior * state.spread) ** 2 / size)

@@ -19,11 +19,12 @@ from dpkit_irls.loss import LinkScore
 class BoundedState:
     """`needed` is about how many rows it takes, by public facts, and `total` how many there are: public, or released.
 
-    `spread` is the target's scale, `widths` are how far the numbers reach, in the columns' units. `levels` are shares of
-    levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise hides, as `answers` are
-    answers of the target. `scatter` is that of directions; `filter` is there once lengths are known. `link` is the score of a
-    family that has one; rows tell `slope` times as much as those where it is steepest, and steps start from the predictor
-    `constant`.
+    `counted` is what was released of how many rows count, where some have missing cells: their number times its precision,
+    and that precision. `spread` is the target's scale, `widths` are how far the numbers reach, in the columns' units.
+    `levels` are shares of levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise
+    hides, as `answers` are answers of the target. `scatter` is that of directions; `filter` is there once lengths are
+    known. `link` is the score of a family that has one; rows tell `slope` times as much as those where it is steepest, and
+    steps start from the predictor `constant`.
     """
 
     noise: float
@@ -32,6 +33,7 @@ class BoundedState:
     scatter: Pooled
     stage: int = 0
     total: float = 1.0
+    counted: tuple[float, float] = (0.0, 0.0)
     spread: float = 1.0
     tied: bool = False
     widths: tuple[float, ...] = ()

@@ -85,7 +85,8 @@ class Tuning:
     `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
     times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
-    variance is what it started with.
+    variance is what it started with. Beside a column whose values are not told apart others may stand for what it does: by a
+    part `stands_in` of the residuals' scale over their spread.
 
     Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
     changes along a step: what counts is that in its middle, found in `middles` rounds, and a step is off by a part `bent` of
@@ -154,6 +155,7 @@ class Tuning:
     wide: float = 1.08
     widen: float = 0.4
     hidden: float = 0.25
+    stands_in: float = 0.35
     older: float = 0.6
     bent: float = 0.5
     middles: int = 4

@@ -74,7 +74,7 @@ class Declared:
             rule += f", except that missing cells count in {', '.join(filled)}"
         if any(self.levels):
             rule += ". A cell that is none of the declared levels drops its row"
-        return f"{rule}. How many there are is not told: that would have to be paid for."
+        return f"{rule}. How many there are is not counted: that would have to be paid for."
 
 
 def declared(
