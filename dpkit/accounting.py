@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
@@ -16,7 +17,7 @@ from dpkit.pricing.assess import assess
 from dpkit.pricing.filters import PrivacyFilter, open_filter
 from dpkit.pricing.serialise import dump, parse
 from dpkit.privacy.events import Event, as_event
-from dpkit.privacy.losses import Loss
+from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 from dpkit.privacy.neighbours import Neighbours
 
 
@@ -141,7 +142,14 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         seen_within = seen_within or within
         return within
 
-    bracket = first_true(holds, relative=RELATIVE)
+    def excess(scale: float) -> float:
+        """How far the loss is above the budget, as a logarithm; only for budgets in epsilon."""
+        assert isinstance(budget, PureDP | ApproxDP)
+        delta = budget.delta if isinstance(budget, ApproxDP) else 0.0
+        return math.log(guarantee_of_scale(scale).epsilon(delta=delta) / budget.epsilon)
+
+    in_epsilon = isinstance(budget, PureDP | ApproxDP) and budget.epsilon > 0.0
+    bracket = first_true(holds, relative=RELATIVE, excess=excess if in_epsilon else None)
     if bracket is None:
         reason = "however large the scale, the loss stays above it. Is delta too small, or does the loss not depend on it?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)

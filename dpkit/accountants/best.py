@@ -124,15 +124,16 @@ class BestAccountant(Accountant[BestState]):
 
     def within(self, state: BestState, budget: Loss) -> bool:
         """Whether any component proves it."""
-        verdicts, refusals = [], []
-        for component, part in self._priced(state):
+        parts, refusals = self._priced(state), []
+        for component, part in parts:
             try:
-                verdicts.append(component.within(part, budget))
+                if component.within(part, budget):
+                    return True
             except InvalidValueError as refusal:
                 refusals.append(refusal)
-        if not verdicts:
+        if len(refusals) == len(parts):
             raise refusals[-1]
-        return any(verdicts)
+        return False
 
     def explained_reading(self, state: BestState, *, delta: float) -> Reading:
         """The winner's."""

@@ -77,3 +77,40 @@ def test_a_bound_that_depends_on_its_grid_is_not_followed_for_ever():
 
     looks: list = []
     assert minimise(curve, low=1e-2, high=1e3) > 1e3
+
+
+@EXAMPLES
+@given(
+    threshold=st.floats(-20.0, 20.0),
+    power=st.floats(0.3, 3.0),
+    bend=st.floats(0.0, 0.2),
+    start=st.floats(-3.0, 3.0),
+    wobble=st.sampled_from([0.0, 1e-13, 1e-9, 1e-6, 0.1]),
+)
+def test_a_known_excess_leads_to_the_same_bracket(threshold, power, bend, start, wobble):
+    """Whether the curve is smooth, noisy where it is near to zero, or jumps: the answer is the one without it."""
+
+    def curve(x):
+        far = threshold - math.log(x)
+        noise = power * wobble * (hash(x) % 7 - 3.0)
+        return power * far + bend * math.sin(far) + (noise if abs(far) > 3.0 * wobble else 0.0)
+
+    asked = []
+
+    def holds(x):
+        asked.append(x)
+        return curve(x) <= 0.0
+
+    plain = first_true(holds, start=math.exp(start))
+    without = len(asked)
+    assert first_true(holds, start=math.exp(start), excess=curve) == plain
+    assert len(asked) - without <= (8 if wobble == 0.0 and abs(threshold - start) > 1e-3 else without + 8)
+
+
+@pytest.mark.parametrize("broken", [lambda x: math.nan, lambda x: math.inf, lambda x: 1.0 / 0.0, lambda x: 3.0, lambda x: x])
+def test_an_excess_that_leads_nowhere_is_left(broken):
+    assert first_true(lambda x: x >= 5.5, excess=broken) == first_true(lambda x: x >= 5.5)
+
+
+def test_an_excess_that_lies_about_the_threshold_is_found_out():
+    assert first_true(lambda x: x >= 5.5, excess=lambda x: math.log(7.0 / x)) == first_true(lambda x: x >= 5.5)

@@ -94,27 +94,35 @@ def rank_norm(depth: int) -> float:
     """
     if depth > _MEASURED:
         return rank_norm(_MEASURED) + 0.1 * (depth - _MEASURED)
-    shares = np.arange(1, 2**depth + 1) / 2**depth
-    squares = np.zeros(2**depth)
-    for response in _responses(depth):
-        prefixes = np.cumsum(response, axis=1)
-        prefixes -= shares * prefixes[0, -1]
-        squares += np.einsum("ij,ij->j", prefixes, prefixes)
+    edges = np.arange(1, 2**depth)
+    squares = np.zeros(edges.size)
+    for level in range(1, depth + 1):
+        for count, prefixes in _prefixes(depth, level, edges):
+            squares += count * np.square(prefixes)
     return math.sqrt(float(np.max(squares))) * (1.0 + 1e-9)
 
 
-def _responses(depth: int) -> Iterator[Array]:
-    """`consistent_leaves` of every unit vector, by level.
+def _prefixes(depth: int, level: int, edges: npt.NDArray[np.int64]) -> Iterator[tuple[int, Array]]:
+    """How many nodes of a level do the same to (the prefixes up to these edges less their shares of the whole), and what.
 
-    Trees are symmetric: what a node does to the leaves is what the first node of its level does, with subtrees exchanged, and
-    that is an exclusive or of the numbers of leaves.
+    What a node does to a leaf depends on the level at which their ways from the root fork. So at one edge there are as many
+    kinds of nodes as levels above them: by where they fork from the way to the leaf right of the edge. To its left, whole
+    subtrees fork from that way too, one for each bit of the edge that is set.
     """
-    leaves = np.arange(2**depth)
-    for level in range(1, depth + 1):
-        unit = np.zeros(2 ** (depth + 1) - 2)
-        unit[2**level - 2] = 1.0
-        nodes = np.arange(2**level) << (depth - level)
-        yield consistent_leaves(unit)[leaves ^ nodes[:, None]]
+    unit = np.zeros(2 ** (depth + 1) - 2)
+    unit[2**level - 2] = 1.0
+    leaves = consistent_leaves(unit)
+    done = [float(leaves[2 ** (depth - fork - 1)]) for fork in range(level)] + [float(leaves[0])]
+    inside = [float(np.sum(leaves[: 2 ** (depth - fork)])) for fork in range(level + 1)]
+    before = -edges / 2**depth * inside[0]
+    for fork, each in enumerate(done):
+        beyond = depth - fork - 1
+        if fork == level:
+            yield 1, before + each * (edges % 2 ** (beyond + 1))
+            return
+        is_set = (edges >> beyond) & 1
+        yield 2 ** (level - fork - 1), before + is_set * inside[fork + 1] + each * (edges % 2**beyond)
+        before = before + is_set * each * 2**beyond
 
 
 def worst_prefix(depth: int) -> float:
