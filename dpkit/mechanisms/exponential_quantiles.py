@@ -1,6 +1,6 @@
-"""Quantiles of counted rows by exponential mechanisms, one after the other, each with an interval around it; sampled exactly.
+"""Quantiles of counted rows by exponential mechanisms, level after level, each with an interval around it; sampled exactly.
 
-The middle one is chosen first; those to its left then among the rows on its left, and so on (KSS22): rows of one level are
+One or two are chosen first; those to their left then among the rows on the left, and so on (KSS22): rows of one level are
 apart, so a level costs one choice. At last both ends of every interval are chosen, some rows away (docs/proofs/quantiles.md).
 """
 
@@ -18,13 +18,14 @@ import numpy.typing as npt
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.exponential import BoundedRangeEvent
+from dpkit.mechanisms.quantile_schedule import PARTS, QuantileBatch, QuantileSchedule, quantile_schedule
 from dpkit.numerics.noise.exact_choice import exponential_choices
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
 from dpkit.numerics.noise.randomness import stamped
 from dpkit.numerics.rounding import round_up
 from dpkit.privacy.checks import finite_number, whole_number
 from dpkit.privacy.claims import Citation, Claim
-from dpkit.privacy.events import Event, Repeat
+from dpkit.privacy.events import Compose, Event
 from dpkit.privacy.losses import PureDP
 from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.values import dataclass
@@ -32,28 +33,10 @@ from dpkit.values import dataclass
 IntArray = npt.NDArray[np.int64]
 
 BECAUSE = Citation(key="dpkit", locator="docs/proofs/quantiles.md")
-_PARTS = 2**20
-"""Shares of the rows of a part are multiples of 1 over this."""
+_FAR = 32
+"""How much likelier an interval without any rows goes to its far end than anywhere else."""
 _MOST = 2**42
 """Rows times places within a cell: with so many, all scores fit into 64 bits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileNode:
-    """A quantile of the order in which they are chosen: its place, those on its left and right that were chosen before (-1 and
-    the number of all where there is none), and which share of the rows between these lies below it, in parts of 2**20.
-    """
-
-    place: int
-    left: int
-    right: int
-    share: int
-    level: int
-
-    @property
-    def moved(self) -> Fraction:
-        """By how much the loss of the choice varies where one row comes or goes, times the scale of the choice."""
-        return Fraction(2 * max(self.share, _PARTS - self.share), _PARTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +44,9 @@ class ExponentialQuantiles:
     """The value counts rows in cells of equal width, from left to right; or in several such groups, one a row of the value.
 
     What comes out, for each probability: where the quantile is, and where an interval around it begins and ends, counted in
-    steps of 1/`steps` of a cell from the left. Rows of a cell count as spread evenly over it. The scale is that of a
-    median's rank, in rows. `reach` is how many scales of rows an interval goes to either side, for each probability.
+    steps of 1/`steps` of a cell from the left. Rows of a cell count as spread evenly over it. At an L1 distance D all
+    choices together lose at most D / scale. `reach` is how many scales of rows an interval goes to either side, for each
+    probability; where fewer are left there, it goes to the end.
     """
 
     scale: float
@@ -85,14 +69,15 @@ class ExponentialQuantiles:
         whole_number(self.steps, field="steps", where=where, minimum=1)
 
     @property
-    def levels(self) -> int:
-        """How many choices a row has a part in, at most: of quantiles, and one of the ends of their intervals."""
-        return len(self.probabilities).bit_length() + 1
+    def schedule(self) -> QuantileSchedule:
+        """Which are chosen when, and the part of the whole that each level has."""
+        return quantile_schedule(self.probabilities)
 
     def event(self, at: Distance | Sequence[Distance]) -> Event:
-        """A choice of bounded range for each level."""
+        """A choice of bounded range for each level, and one for the ends of intervals."""
         distance = mechanism_base.distance_in(at, metrics=("l1",), where="ExponentialQuantiles")
-        return Repeat(event=BoundedRangeEvent(range=mechanism_base.ratio_up(distance, self.scale)), times=self.levels)
+        ranges = [mechanism_base.ratio_up(distance, self.scale, factor=weight) for weight in self.schedule.weights]
+        return Compose(events=tuple(BoundedRangeEvent(range=width) for width in ranges))
 
     def release(self, value: npt.ArrayLike, rng: np.random.Generator | None = None) -> IntArray:
         """An array (groups, if there are any; probabilities; 3) of whole numbers: estimate, lower and upper end."""
@@ -106,8 +91,7 @@ class ExponentialQuantiles:
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
         """The sum of the ranges, as a pure loss; accountants know better ones of the event."""
         distance = mechanism_base.distance_in(at, metrics=("l1",), where="ExponentialQuantiles")
-        epsilon = round_up(self.levels * Fraction(mechanism_base.ratio_up(distance, self.scale)))
-        loss = PureDP(epsilon=epsilon)
+        loss = PureDP(epsilon=mechanism_base.ratio_up(distance, self.scale))
         return (Claim(loss=loss, neighbours=neighbours, because=BECAUSE, assuming=mechanism_base.ASSUMING),)
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -125,20 +109,12 @@ class ExponentialQuantiles:
         """For each probability the scales of Laplace noises whose sum is the error of its rank, in rows, where rows lie close:
         that of its own choice, and a part of the errors of those it was chosen between (docs/proofs/quantiles.md).
         """
-        found: dict[int, dict[int, float]] = {-1: {}, len(self.probabilities): {}}
-        for node in order(self.probabilities):
-            share = node.share / _PARTS
-            errors = {node.place: float(node.moved) * self.scale}
-            for near, part in ((node.left, 1.0 - share), (node.right, share)):
-                for place, size in found[near].items():
-                    errors[place] = errors.get(place, 0.0) + part * size
-            found[node.place] = errors
-        return tuple(tuple(found[place].values()) for place in range(len(self.probabilities)))
+        return tuple(tuple(self.scale * size for size in sizes) for sizes in self.schedule.scales(len(self.probabilities)))
 
     @property
     def end_scale(self) -> float:
         """The scale of the error, in rows, of how far the end of an interval is from its quantile."""
-        return 2.0 * self.scale
+        return float(2 * Fraction(self.scale) / self.schedule.weights[-1])
 
     def _drawn(self, value: npt.ArrayLike, n: int | None, rng: np.random.Generator | None) -> IntArray:
         groups, is_one = self._groups(value)
@@ -153,8 +129,8 @@ class ExponentialQuantiles:
         found = np.zeros((n, len(self.probabilities), 3), dtype=np.int64)
         for step in self._steps():
             for known, draws in _alike(found, step.given, np.arange(n)):
-                first, scores = step.scores(known, ranks)
-                found[draws, step.place[0], step.place[1]] = first + _choices(scores, step.scale, draws.size, source)
+                places, scores = step.scores(known, ranks)
+                found[draws[:, None], step.chosen, step.side] = places[_ordered_choices(scores, step.scale, draws.size, source)]
         return found
 
     def _log_density(self, outputs: npt.NDArray[np.float64], ranks: IntArray) -> npt.NDArray[np.float64]:
@@ -164,40 +140,36 @@ class ExponentialQuantiles:
         total = np.where(possible, 0.0, -math.inf)
         for step in self._steps():
             for known, draws in _alike(whole, step.given, np.flatnonzero(total > -math.inf)):
-                if any(known[place] > known[place + 1] for place in range(len(known) - 1)):
+                if (np.diff(known) < 0).any():
                     total[draws] = -math.inf
                     continue
-                first, scores = step.scores(known, ranks)
-                mine = whole[draws, step.place[0], step.place[1]] - first
-                within = (mine >= 0) & (mine < scores.size)
-                gaps = (scores - scores.min()) / (step.scale * _PARTS)
-                chances = -gaps - math.log(float(np.sum(np.exp(-gaps))))
-                total[draws] += np.where(within, chances[np.where(within, mine, 0)], -math.inf)
+                places, scores = step.scores(known, ranks)
+                total[draws] += _log_chances(whole[draws][:, step.chosen, step.side], places, scores, step.scale)
         return total
 
     def _steps(self) -> Iterator[_Step]:
         """The choices in their order."""
-        count = len(self.probabilities)
-        for node in order(self.probabilities):
-            known = [place for place in (node.left, node.right) if 0 <= place < count]
-            scale = round_up(node.moved * Fraction(self.scale) * self.steps)
+        count, schedule = len(self.probabilities), self.schedule
+        for batch in schedule.batches:
             yield _Step(
-                place=(node.place, 0),
-                given=(np.array(known, dtype=np.int64), np.zeros(len(known), dtype=np.int64)),
-                scale=scale,
-                scores=partial(_between, node=node, count=count),
+                chosen=batch.places,
+                side=0,
+                given=tuple(place for place in (batch.left, batch.right) if 0 <= place < count),
+                scale=round_up(batch.moved * Fraction(self.scale) * self.steps / schedule.weights[batch.level]),
+                scores=partial(_between, batch=batch, count=count),
             )
-        scale = round_up(2 * Fraction(self.scale) * self.steps)
+        scale = round_up(2 * Fraction(self.scale) * self.steps / schedule.weights[-1])
         for place in range(count):
-            rows = int(min(self.reach[place] * self.scale * self.steps * _PARTS, 2.0**61))
-            near = [other for other in (place - 1, place, place + 1) if 0 <= other < count]
-            given = (np.array(near, dtype=np.int64), np.zeros(len(near), dtype=np.int64))
+            rows = int(min(self.reach[place] * self.scale * self.steps * PARTS, 2.0**61))
             for side in (1, 2):
                 yield _Step(
-                    place=(place, side),
-                    given=given,
+                    chosen=(place,),
+                    side=side,
+                    given=tuple(other for other in (place - 1, place, place + 1) if 0 <= other < count),
                     scale=scale,
-                    scores=partial(_away, rows=rows, is_left=side == 1, place=place, count=count),
+                    scores=partial(
+                        _away, rows=rows, is_left=side == 1, place=place, count=count, steps=self.steps, scale=scale
+                    ),
                 )
 
     def _groups(self, value: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], bool]:
@@ -217,69 +189,91 @@ class ExponentialQuantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """One choice: where it is noted, which earlier choices it depends on, and its scores (the smaller the better)."""
+    """One choice: of which probabilities, and of the quantile or an end; which quantiles it depends on; and, given these, the
+    places and the scores of each probability, the smaller the better.
+    """
 
-    place: tuple[int, int]
-    given: tuple[IntArray, IntArray]
+    chosen: tuple[int, ...]
+    side: int
+    given: tuple[int, ...]
     scale: float
-    scores: Callable[[IntArray, IntArray], tuple[int, IntArray]]
+    scores: Callable[[IntArray, IntArray], tuple[IntArray, tuple[IntArray, ...]]]
 
 
 def _alike(
-    outputs: IntArray, given: tuple[IntArray, IntArray], among: npt.NDArray[np.intp]
+    outputs: IntArray, given: tuple[int, ...], among: npt.NDArray[np.intp]
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.intp]]]:
     """The different earlier choices, each with the outputs that have them."""
-    if not given[0].size:
-        yield np.zeros(0, dtype=np.int64), among
+    if among.size == 1 or not given:
+        yield outputs[among[:1], given, 0], among
         return
-    kinds, which = np.unique(outputs[among][:, given[0], given[1]], axis=0, return_inverse=True)
+    kinds, which = np.unique(outputs[among][:, given, 0], axis=0, return_inverse=True)
     sorted_places = np.argsort(which.ravel(), kind="stable")
     starts = np.searchsorted(which.ravel()[sorted_places], np.arange(len(kinds) + 1))
     for kind, known in enumerate(kinds):
         yield known, among[sorted_places[starts[kind] : starts[kind + 1]]]
 
 
-def order(probabilities: Sequence[float]) -> tuple[QuantileNode, ...]:
-    """The middle one first, level after level."""
-    count = len(probabilities)
-    ends = (0.0, *probabilities, 1.0)
-    found, parts = [], [(-1, count, 0)]
-    while parts:
-        left, right, level = parts.pop(0)
-        if right - left < 2:
-            continue
-        place = (left + right) // 2
-        low, mine, high = (Fraction(ends[at + 1]) for at in (left, place, right))
-        share = round((mine - low) / (high - low) * _PARTS) if high > low else _PARTS // 2
-        found.append(QuantileNode(place=place, left=left, right=right, share=share, level=level))
-        parts += [(left, place, level + 1), (place, right, level + 1)]
-    return tuple(found)
-
-
-def _between(known: IntArray, ranks: IntArray, *, node: QuantileNode, count: int) -> tuple[int, IntArray]:
-    """How far each place between two that were chosen is from the share of the rows between them."""
+def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: int) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """How far each place between two that were chosen is from the shares of the rows between them."""
     chosen = known.tolist()
-    low = chosen.pop(0) if node.left >= 0 else 0
-    high = chosen.pop(0) if node.right < count else ranks.size - 1
-    mine = ranks[low : high + 1]
-    return low, np.abs(_PARTS * (mine - mine[0]) - node.share * (mine[-1] - mine[0]))
+    low = chosen.pop(0) if batch.left >= 0 else 0
+    high = chosen.pop(0) if batch.right < count else ranks.size - 1
+    below = ranks[low : high + 1] - ranks[low]
+    return np.arange(low, high + 1), tuple(np.abs(PARTS * below - share * below[-1]) for share in batch.shares)
 
 
-def _away(known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, place: int, count: int) -> tuple[int, IntArray]:
-    """How far each place, up to halfway to the next quantile, is from being so many rows away."""
+def _away(
+    known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, place: int, count: int, steps: int, scale: float
+) -> tuple[IntArray, tuple[IntArray]]:
+    """The far edges of cells, up to halfway to the next quantile: how far each cell is from where so many rows are reached.
+
+    The last edge stands there once more, with a score that grows with all rows up to it: where there are too few, an interval
+    goes as far as it can.
+    """
     chosen = known.tolist()
     before = chosen.pop(0) if place > 0 else None
     here = chosen.pop(0)
     after = chosen.pop(0) if place < count - 1 else None
     if is_left:
         low = 0 if before is None else (before + here + 1) // 2
-        return low, np.abs(_PARTS * (ranks[here] - ranks[low : here + 1]) - rows)
-    high = ranks.size - 1 if after is None else (here + after) // 2
-    return here, np.abs(_PARTS * (ranks[here : high + 1] - ranks[here]) - rows)
+        far = np.maximum(np.arange(max(here - 1, low) // steps, low // steps - 1, -1) * steps, low)
+    else:
+        high = ranks.size - 1 if after is None else (here + after) // 2
+        far = np.minimum(np.arange(here // steps, max(high - 1, here) // steps + 1) * steps + steps, high)
+    reached = PARTS * np.abs(ranks[far] - ranks[here])
+    scores = np.maximum(np.maximum(np.concatenate([[0], reached[:-1]]) - rows, rows - reached), 0)
+    last = int(reached[-1]) + rows - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
+    return np.append(far, far[-1]), (np.append(scores, last),)
+
+
+def _ordered_choices(scores: tuple[IntArray, ...], scale: float, n: int, source: np.random.Generator) -> IntArray:
+    """n exact draws of an index for each of the scores, none below the one before it: again where they are out of order."""
+    found = np.zeros((n, len(scores)), dtype=np.int64)
+    left = np.arange(n)
+    while left.size:
+        found[left] = np.stack([_choices(each, scale, left.size, source) for each in scores], axis=1)
+        left = left[(np.diff(found[left], axis=1) < 0).any(axis=1)]
+    return found
 
 
 def _choices(scores: IntArray, scale: float, n: int, source: np.random.Generator) -> IntArray:
     """n exact draws with probabilities proportional to exp(-score / (scale * parts))."""
     gaps = scores - scores.min()
-    width = Fraction(scale) * _PARTS
-    return exponential_choices(gaps / (scale * _PARTS), exact=lambda i: int(gaps[i]) / width, size=n, rng=source)
+    width = Fraction(scale) * PARTS
+    return exponential_choices(gaps / (scale * PARTS), exact=lambda i: int(gaps[i]) / width, size=n, rng=source)
+
+
+def _log_chances(outputs: IntArray, places: IntArray, scores: tuple[IntArray, ...], scale: float) -> npt.NDArray[np.float64]:
+    """ln of the probabilities of these outputs: one a row, in order, or of probability zero. A place may stand there twice."""
+    known, which = np.unique(places, return_inverse=True)
+    logs = [np.full(known.size, -math.inf) for _ in scores]
+    for log, each in zip(logs, scores, strict=True):
+        np.logaddexp.at(log, which, -((each - each.min()) / (scale * PARTS)))
+    beyond = np.ones(known.size)
+    for log in reversed(logs):
+        beyond = np.cumsum((np.exp(log) * beyond)[::-1])[::-1]  # what is at or beyond a place, of this one and those after it
+    mine = np.minimum(np.searchsorted(known, outputs), known.size - 1)
+    possible = (known[mine] == outputs).all(axis=1) & (np.diff(outputs, axis=1) >= 0).all(axis=1)
+    chances = sum(log[mine[:, place]] for place, log in enumerate(logs)) - math.log(float(beyond[0]))
+    return np.where(possible, chances, -math.inf)

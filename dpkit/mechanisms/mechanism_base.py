@@ -69,7 +69,7 @@ def distance_in(at: Distance | Sequence[Distance], *, metrics: Sequence[str], wh
     raise InvalidValueError(field="at", found=found, allowed="a distance in " + " or ".join(metrics), where=f"{where}.event")
 
 
-def ratio_up(distance: float, scale: float, *, factor: int = 1) -> float:
+def ratio_up(distance: float, scale: float, *, factor: int | Fraction = 1) -> float:
     """factor * distance / scale, rounded up."""
     ratio = round_up(factor * Fraction(distance) / Fraction(scale))
     if ratio == float("inf"):

@@ -39,13 +39,8 @@ def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
     if not isinstance(answer, Mapping) or not tables:
         return
     yield from _of_the_count(result, step, answer, tables)
-    wide = widest(tables[0], _range_of(step)) if step.run in _IN_RANK and "count" not in tables[0].columns else []
-    if wide:
-        named = ", ".join(visible(name) for name in wide[:_MOST] if name)
-        yield (
-            f"the interval{' of ' + named if named else ''} is a quarter of the declared range or wider: are there enough rows "
-            "for this budget, and are the cells readable?"
-        )
+    if step.run in _IN_RANK and "count" not in tables[0].columns:
+        yield from _of_wide_intervals(tables[0], _range_of(step))
     rare = _rare(result, step, tables[0])
     if rare:
         more = f" and {len(rare) - _MOST} more" if len(rare) > _MOST else ""
@@ -75,14 +70,28 @@ def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], 
         )
 
 
-def widest(table: AnswerTable, width: float) -> list[str]:
-    """What tells the rows apart whose intervals are a quarter of this width or wider."""
+def _of_wide_intervals(table: AnswerTable, width: float) -> Iterator[str]:
+    """Whether intervals say little, or nothing."""
+    nothing = wider(table, width * (1.0 - 1e-9))
+    little = [name for name in wider(table, width / 4.0) if name not in nothing]
+    said = ("the whole declared range, so the answer says nothing", "a quarter of the declared range or wider")
+    for names, found in zip((nothing, little), said, strict=True):
+        if names:
+            named = ", ".join(visible(name) for name in names[:_MOST] if name)
+            yield (
+                f"the interval{' of ' + named if named else ''} is {found}: are there enough rows for this budget, and are the "
+                "cells readable?"
+            )
+
+
+def wider(table: AnswerTable, width: float) -> list[str]:
+    """What tells the rows apart whose intervals are as wide as this, or wider."""
     lower, upper, heads = (table.columns.index(name) for name in ("lower", "upper", "estimate"))
     ends = [(row, row[lower], row[upper]) for row in table.rows]
     return [
         " ".join(str(cell) for cell in row[:heads])
         for row, low, high in ends
-        if is_number(low) and is_number(high) and high - low >= width / 4.0
+        if is_number(low) and is_number(high) and high - low >= width
     ]
 
 

@@ -23,6 +23,8 @@ STEPS = 16
 _ENTRIES = 2**18
 """How many counts a table of groups may hold, about."""
 _FINEST, _COARSEST = 12, 8
+_CLOSE = 0.25
+"""The part of the misses of intervals that is allowed where rows lie close together: the rest is for gaps and shared values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,28 +106,56 @@ class ChoiceNoise:
     def at(self, multiplier: float) -> dpkit.ExponentialQuantiles:
         """The mechanism at this multiplier; intervals of all groups and probabilities hold at once."""
         wanted = finite_number(multiplier, field="noise", where="quantiles", minimum=0.0, strict=True)
-        levels = len(self.probabilities).bit_length() + 1
-        scale = max(0.5 * wanted * self.moved * math.sqrt(levels), 2.0**-20)
-        return dpkit.ExponentialQuantiles(
-            scale=scale, probabilities=self.probabilities, reach=_reach(self.probabilities, self.groups), steps=self.steps
-        )
+        reach, squares = _reach(self.probabilities, self.groups)
+        scale = max(0.5 * wanted * self.moved * math.sqrt(squares), 2.0**-20)
+        return dpkit.ExponentialQuantiles(scale=scale, probabilities=self.probabilities, reach=reach, steps=self.steps)
 
 
 @lru_cache(maxsize=256)
-def _reach(probabilities: tuple[float, ...], groups: int) -> tuple[float, ...]:
-    """How many scales of rows intervals go to either side: what the rank of a quantile and that of an end are off together."""
+def _reach(probabilities: tuple[float, ...], groups: int) -> tuple[tuple[float, ...], float]:
+    """How many scales of rows intervals go to either side; and the sum of the squares of the weights of all levels."""
     unit = dpkit.ExponentialQuantiles(scale=1.0, probabilities=probabilities, reach=(0.0,) * len(probabilities))
-    confidence = each_of(groups * len(probabilities), CONFIDENCE)
-    return tuple(laplace_combination((*own, unit.end_scale), 1, confidence) for own in unit.rank_errors())
+    miss = (1.0 - each_of(groups * len(probabilities), CONFIDENCE)) * _CLOSE
+    reach = tuple(interval_reach(math.hypot(*own), unit.end_scale, miss) for own in unit.rank_errors())
+    return reach, float(sum(weight**2 for weight in unit.schedule.weights))
+
+
+def interval_reach(own: float, end: float, miss: float) -> float:
+    """How many rows an interval must go to either side, so that a quantile is outside with this probability, and no more.
+
+    The quantile's rank is off by Laplace noise of scale `own` (several noises count as one of their variance), and the end of
+    the interval by one of scale `end` that never passes the estimate: so an end misses only where the rank is off towards it.
+    """
+
+    own = own if own != end else own * (1.0 + 1e-9)  # where the formula has a limit only
+
+    def missed(reach: float) -> float:
+        near, far = math.exp(-reach / end), math.exp(-reach / own)
+        within = 0.25 * near * (end / (end - own) * (1.0 - far / near) - (1.0 - far))
+        beyond = 0.5 * far * (1.0 - 0.5 * end / (own + end) - 0.5 * near)
+        return 2.0 * (within + beyond) / (1.0 - 0.5 * near)
+
+    low, high = 0.0, 1.0
+    while missed(high) > miss:
+        low, high = high, 2.0 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if missed(middle) > miss else (low, middle)
+    return high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenQuantiles:
-    """Quantiles as they were chosen, in the units of the column, in the order in which they were asked for."""
+    """Quantiles as they were chosen, in the units of the column, in the order in which they were asked for.
+
+    `rows` is how many were declared, if that was: where fewer lie beyond a quantile than its interval reaches, the interval is
+    the whole range.
+    """
 
     query: dpkit.Query
     cells: RangeCells
     probabilities: tuple[float, ...]
+    rows: int | None = None
     error_in: ClassVar[str] = IN_RANK
 
     @property
@@ -155,6 +185,11 @@ class ChosenQuantiles:
         for place in range(len(chosen) - 2, -1, -1):
             if 2.0 * upper[place] >= chosen[place] + chosen[place + 1] - 1.0:
                 upper[place] = upper[place + 1]
+        noise = errors.noise
+        assert isinstance(noise, dpkit.ExponentialQuantiles)
+        for place, one in enumerate(self.increasing):
+            if self.rows is not None and self.rows * min(one, 1.0 - one) < noise.reach[place] * noise.scale:
+                lower[place], upper[place] = 0, most
         order = [self.increasing.index(one) for one in self.probabilities]
         low, high = np.floor(np.minimum(lower, chosen) / steps), np.ceil(np.maximum(upper, chosen) / steps)
         if self.cells.whole:

@@ -197,7 +197,8 @@ def _statistic(
         allowed = f"{_EXPONENTIAL} without parameters: the plan chooses them"
         raise dpkit.InvalidValueError(field="mechanism", found=str(mechanism), allowed=allowed, where=where)
     cells = cells_of(setting, column, bounds, depth, by.count if by and by.keys is None else 1)
-    chosen = ChosenQuantiles(query=cells_query(column, cells), cells=cells, probabilities=asked)
+    rows = setting.size if by is None else None
+    chosen = ChosenQuantiles(query=cells_query(column, cells), cells=cells, probabilities=asked, rows=rows)
     tree = _tree(setting, column, bounds, asked, depth, by)
     if mechanism is not None or _error_of(setting, chosen) <= _error_of(setting, tree):
         return chosen

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dpkit_stats import count_tree
+from dpkit_stats.chosen_quantiles import interval_reach
+from dpkit_stats.noise_errors import NoiseErrors
 
 import dpkit
 from dpkit import solve_noise
@@ -70,6 +72,33 @@ def test_the_rank_error_of_quantiles_holds(mechanism):
         wanted, error = ROWS * np.array(asked), found.rank_error
         good += bool(((below <= wanted + error) & (above >= wanted - error)).all())
     assert good >= 85
+
+
+@pytest.mark.parametrize("asked", [(0.5,), (0.1, 0.9), (0.25, 0.5, 0.75)])
+def test_intervals_of_chosen_quantiles_hold_the_quantiles(asked):
+    held = 0
+    for _, found in answers("quantiles", SETTINGS["add-remove"], noise=4.0, runs=60, column="x", probabilities=list(asked)):
+        for one, low, high in zip(asked, found.lower, found.upper, strict=True):
+            held += np.sum(TABLE["x"] < low) <= one * ROWS <= np.sum(TABLE["x"] <= high)
+    assert held >= 0.8 * 60 * len(asked)  # at 0.95 fewer in 4e-6 of the first case, and more rarely of the others
+
+
+@pytest.mark.parametrize(("own", "end", "miss"), [(1.3, 8.0, 0.05), (5.0, 5.0, 0.02), (6.0, 4.0, 0.03)])
+def test_an_interval_reaches_as_far_as_it_must(own, end, miss):
+    rng, draws = np.random.default_rng(3), 200_000
+    reach = interval_reach(own, end, miss)
+    rank, noise = rng.laplace(0.0, own, draws), rng.laplace(0.0, end, draws)
+    kept = noise >= -reach  # the end does not pass the estimate
+    missed = 2.0 * np.mean((reach + noise < rank)[kept])
+    assert abs(missed - miss) < 6.0 * np.sqrt(2.0 * miss / draws) + 1e-4
+
+
+def test_few_declared_rows_beyond_a_quantile_make_its_interval_the_whole_range():
+    for rows, is_whole in ((100, True), (100_000, False)):
+        algorithm = ALGORITHMS["quantiles"].prepare(setting(rows=rows), column="x", probabilities=[0.9])
+        released = np.array([[2_000, 1_900, 2_100]])
+        found = algorithm.statistic.answer(released, NoiseErrors(noise=algorithm.noise(4.0)), 0.95)
+        assert ((found.lower[0], found.upper[0]) == setting().range("x")) == is_whole
 
 
 def test_the_error_is_not_much_too_large():
