@@ -15,10 +15,16 @@ from dpkit.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """A column of some rows, as it was found: any dtype. `missing` marks cells that hold nothing. Its repr shows no value."""
+    """A column of some rows, as it was found: any dtype. `missing` marks cells that hold nothing. Its repr shows no value.
+
+    A source that knows which values repeat may say so: `values` is `distinct[places]`. Cells are read each on its own, so then
+    the distinct ones are read, and nothing else changes.
+    """
 
     values: npt.NDArray[np.generic] = field(repr=False)
     missing: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    distinct: npt.NDArray[np.generic] | None = field(default=None, repr=False)
+    places: npt.NDArray[np.integer] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -160,15 +160,21 @@ class LinearCurve(RenyiCurve):
     @classmethod
     def total(cls, curves: Sequence[Self], counts: Sequence[int], orders: Array) -> Array:
         """One line: the coefficients are summed exactly, so neither order nor grouping can change the result."""
-        intercept = exact_sum((curve.intercept, n) for curve, n in zip(curves, counts, strict=True))
-        slope = exact_sum((curve.slope, n) for curve, n in zip(curves, counts, strict=True))
-        return _line(round_up(intercept + slope), round_up(slope), orders)
+        return _line(*_summed_coefficients(tuple(curves), tuple(counts)), orders)
 
 
 @lru_cache(maxsize=256)
 def _coefficients(line: LinearCurve) -> tuple[float, float]:
     """Its divergence at order 1, and its rise: a reading asks for them at every order that it tries."""
     return round_up(Fraction(line.intercept) + Fraction(line.slope)), line.slope
+
+
+@lru_cache(maxsize=16)
+def _summed_coefficients(lines: tuple[LinearCurve, ...], counts: tuple[int, ...]) -> tuple[float, float]:
+    """The same of a sum of lines, each so many times."""
+    intercept = exact_sum((line.intercept, n) for line, n in zip(lines, counts, strict=True))
+    slope = exact_sum((line.slope, n) for line, n in zip(lines, counts, strict=True))
+    return round_up(intercept + slope), round_up(slope)
 
 
 def _line(at_one: float, rise: float, orders: Array) -> Array:

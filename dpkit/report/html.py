@@ -15,6 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dpkit._version import __version__
+from dpkit.accounting import account
 from dpkit.analysis.outputs import check_outputs, free_outputs, kind_of_text, outputs_of, write_output
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.reading.read_yaml import written_yaml
@@ -210,10 +211,14 @@ def _signal_figures(result: Result) -> Figures:
 
 
 def _table(plan: Plan) -> list[Point]:
-    """Points (epsilon, delta) of the plan's profile, from which pictures are drawn."""
+    """Points (epsilon, delta) of the plan's profile, from which pictures are drawn: by the accountant that set its price."""
     highest = 1.5 * plan.epsilon if math.isfinite(plan.epsilon) else 1.0
     at = [highest * place / _POINTS for place in range(_POINTS + 1)]
-    return [(epsilon, plan.guarantee.delta(epsilon=epsilon)) for epsilon in at]
+    guarantee, spec = plan.guarantee, plan.spec
+    chosen = guarantee.accountant.explained_by(guarantee.state, delta=plan.delta)
+    if chosen is not guarantee.accountant:
+        guarantee = account(plan.event, chosen, guarantee.neighbours, spec.registry, accept=spec.budget.accept)
+    return [(epsilon, guarantee.delta(epsilon=epsilon)) for epsilon in at]
 
 
 def _profile(table: Sequence[Point]) -> Markup:

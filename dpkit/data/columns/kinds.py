@@ -286,6 +286,13 @@ def cell_of(column: Coded) -> str:
     return column.cell if isinstance(column, Text) else column.name
 
 
+def encoded(column: Column, cells: Cells) -> FloatArray:
+    """The codes of a column's cells; where the distinct values are known, from those: each cell is read on its own."""
+    if cells.distinct is None or cells.places is None or cells.missing is not None:
+        return column.encode(cells)
+    return np.asarray(column.encode(Cells(values=cells.distinct))[cells.places], dtype=np.float64)
+
+
 def exact_in_float32(column: Coded, *, narrow: bool = False) -> bool:
     """Whether a float32 holds every code of a column exactly, by its declaration; `narrow`: its cells are float32 or shorter.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dpkit.contracts.query import Block
 from dpkit.contracts.table import Batch
 from dpkit.data.columns.cells import FloatArray
-from dpkit.data.columns.kinds import Coded, Column, cell_of
+from dpkit.data.columns.kinds import Coded, Column, cell_of, encoded
 from dpkit.data.expressions.derived import Condition, Derived, derive, require
 from dpkit.data.expressions.facts import Fact, fact_of
 from dpkit.errors import InvalidValueError, UnknownNameError
@@ -111,7 +111,7 @@ class Schema:
     def encode(self, batch: Batch, names: Sequence[str], *, used: Used | None = None) -> Block:
         """The codes of these columns, one row a record that is used: those for which every condition holds, or as given."""
         wanted = self.reads(names, where=used is None)
-        codes = {column.name: column.encode(batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
+        codes = {column.name: encoded(column, batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
         return self.block(codes, batch.rows, names, used=used)
 
     def used_rows(self, batch: Batch) -> Used | None:
@@ -119,7 +119,7 @@ class Schema:
         if not self.where:
             return None
         wanted = self.reads(())
-        codes = {column.name: column.encode(batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
+        codes = {column.name: encoded(column, batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
         return self._used(codes, batch.rows, self.where)
 
     def block(

@@ -11,8 +11,10 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.contracts.table import Batch, Cells
 from dpkit.data.columns.cells import objects
@@ -96,8 +98,7 @@ class CsvPiece:
         """Records as cells; None stands for one that was too long."""
         plain = plain_cells(raw, self.form.delimiter, len(self.names), places)
         if plain is not None:
-            found = {name: Cells(values=objects(self.form.as_written(cells))) for name, cells in zip(names, plain, strict=True)}
-            return Batch(rows=len(raw), cells=found)
+            return Batch(rows=len(raw), cells={name: self._repeated(*found) for name, found in zip(names, plain, strict=True)})
         records: list[list[str]] = []
         malformed = np.zeros(len(raw), dtype=np.bool_)
         width = len(self.names)
@@ -115,6 +116,10 @@ class CsvPiece:
         }
         return Batch(rows=len(raw), cells=columns)
 
+    def _repeated(self, distinct: list[str], places: npt.NDArray[np.integer]) -> Cells:
+        values = objects(self.form.as_written(distinct))
+        return Cells(values=values[places], distinct=values, places=places)
+
 
 def _grouped(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterator[list[bytes | None]]:
     """The records after the first few, a fixed number at a time."""
@@ -131,8 +136,11 @@ def _grouped(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterato
         yield waiting
 
 
-def plain_cells(lines: Sequence[bytes | None], delimiter: str, width: int, places: Sequence[int]) -> list[list[str]] | None:
-    """The cells of each of these columns, as texts, by Arrow; None where a line is not plain, or Arrow is not there.
+def plain_cells(
+    lines: Sequence[bytes | None], delimiter: str, width: int, places: Sequence[int]
+) -> list[tuple[list[str], npt.NDArray[np.integer]]] | None:
+    """The distinct cells of each of these columns, as texts, and which of them each line has, by Arrow; None where a line is
+    not plain, or Arrow is not there.
 
     Empty records and those with quotes, carriage returns, bytes that are no UTF-8 or another number of cells are not plain: all
     are left to the reader of single records, with all records of their batch. Arrow sees one line a record. Both readers give
@@ -162,11 +170,19 @@ def plain_cells(lines: Sequence[bytes | None], delimiter: str, width: int, place
             ),
             convert_options=csv.ConvertOptions(
                 check_utf8=True,
-                column_types=dict.fromkeys(names, pa.string()),
+                column_types=dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string())),
                 strings_can_be_null=False,
                 include_columns=wanted,
             ),
         )
     except (pa.ArrowException, OSError):  # what it says may quote a line
         return None
-    return [table.column(name).to_pylist() for name in wanted] if table.num_rows == len(lines) else None
+    if table.num_rows != len(lines):
+        return None
+    found = [table.column(name).combine_chunks() for name in wanted]
+    return [(column.dictionary.to_pylist(), _whole_numbers(column.indices)) for column in found]
+
+
+def _whole_numbers(column: Any) -> npt.NDArray[np.integer]:
+    """Of an Arrow array without gaps, from its bytes: its own way to numpy imports pandas where that is installed."""
+    return np.frombuffer(column.buffers()[1], dtype=np.int32)[column.offset : column.offset + len(column)]

@@ -22,7 +22,7 @@ from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.cells import read_texts
 from dpkit.data.columns.held_keys import held_keys
-from dpkit.data.columns.kinds import cell_of
+from dpkit.data.columns.kinds import cell_of, encoded
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.read_ahead import read_ahead
@@ -79,7 +79,7 @@ class SourcePart:
             names, used = read_texts(batch.cells[column]), self.schema.used_rows(batch)
             if used is not None:
                 names = [name if there else None for name, there in zip(names, used.tolist(), strict=True)]
-            yield names, np.stack([found.encode(batch.cells[cell_of(found)]) for found in self.schema.columns], axis=1)
+            yield names, np.stack([encoded(found, batch.cells[cell_of(found)]) for found in self.schema.columns], axis=1)
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """The table's batches; a reading that is given up is closed here, since Python prints what a forgotten one raises."""

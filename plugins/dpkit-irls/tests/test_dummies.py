@@ -7,7 +7,7 @@ import pytest
 from dpkit_irls.bounded.influence_query import Frame, gradient, scatter
 from dpkit_irls.moments.moment_query import Scaling, Weights, joint_moments
 from dpkit_irls.regressions import prepare
-from dpkit_irls.rows.dummies import entry_names, widened
+from dpkit_irls.rows.dummies import entry_names, widen_into, widened
 
 import dpkit
 from dpkit import DeclaredSetting, run_algorithms
@@ -95,3 +95,12 @@ def test_what_cannot_be_regressed_is_refused(features, target, said):
     where = setting(levels=("a",))
     with pytest.raises(dpkit.InvalidValueError, match=said):
         prepare("irls", where, features=features, target=target)
+
+
+@pytest.mark.parametrize(("levels", "references"), [((0, 3, 0, 2), ()), ((0, 3, 0, 2), (0, 2, 0, 1)), ((), ())])
+def test_entries_written_into_rows_are_those_of_columns(levels, references):
+    features = np.column_stack([np.linspace(-1.0, 2.0, 7), np.arange(7) % 3, np.full(7, np.nan), np.arange(7) % 2])
+    expected = widened(features, levels, references)
+    found = np.empty(expected.shape[::-1])
+    widen_into(found, features, levels, references)
+    assert np.array_equal(found.T, expected, equal_nan=True)

@@ -35,6 +35,9 @@ def compare(lines, delimiter, width, places):
     found = plain_cells(lines, delimiter, width, places)
     expected = by_line(lines, delimiter, width, places)
     if found is not None:
+        for texts, _ in found:
+            assert len(set(texts)) == len(texts)
+        found = [[texts[place] for place in order.tolist()] for texts, order in found]
         assert found == expected
     return found, expected
 

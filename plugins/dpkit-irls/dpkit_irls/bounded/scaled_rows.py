@@ -14,7 +14,7 @@ import numpy as np
 from dpkit import Preparation
 from dpkit.authoring import dataclass
 from dpkit_irls.rows import kernels
-from dpkit_irls.rows.dummies import Levels, predicted, widened
+from dpkit_irls.rows.dummies import Levels, predicted, widen_into
 from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, exponents_of, fixed_point, power_of_two_above
 
 CLAMP = 1e100
@@ -63,7 +63,7 @@ class Frame:
         """x centred and in the units of the frame, without the constant; each column contiguous."""
         found = np.empty((len(self.units), block.shape[0]))
         for part in _parts(block.shape[0]):
-            found[:, part] = self._columns(self._widened(block[part]))[0]
+            self._columns(block[part], out=found[:, part])
         return found.T
 
     def targets(self, block: Array) -> Array:
@@ -76,9 +76,6 @@ class Frame:
         found -= self.origin
         clamp_in_place(found)
         return found
-
-    def _widened(self, block: Array) -> Array:
-        return widened(block[:, :-1], self.levels, self.references)
 
     @cached_property
     def _inverse_units(self) -> Array:
@@ -116,18 +113,21 @@ class Frame:
         counts = np.array([np.bincount(exponents_of(column), minlength=2048) for column in columns])
         return counts, np.array([columns.shape[1] - np.count_nonzero(column) for column in columns])
 
-    def _columns(self, x: Array) -> tuple[Array, Array]:
-        """x in the units of the frame, and the largest magnitude of each row. Values seldom need the clamp: it looks first."""
-        found = np.subtract(x.T, self._centres, order="C")
-        found *= self._inverse_units
-        largest = _largest(found)
-        if not np.max(largest, initial=0.0) <= self._tame:  # True for NaN
-            found = np.array(x.T, order="C")
-            clamp_in_place(found)
-            found -= self._centres
-            found *= self._inverse_units
-            largest = _largest(found)
-        return found, largest
+    def _columns(self, block: Array, *, out: Array) -> Array:
+        """The largest magnitude of each row of x in the units of the frame, which is put into `out`, a row a column of x.
+
+        Values seldom need the clamp: it looks first.
+        """
+        for tame in (True, False):
+            widen_into(out, block[:, :-1], self.levels, self.references)
+            if not tame:
+                clamp_in_place(out)
+            out -= self._centres
+            out *= self._inverse_units
+            largest = _largest(out)
+            if np.max(largest, initial=0.0) <= self._tame:  # False for NaN
+                break
+        return largest
 
     def prepared(self, block: Array) -> Array:
         """Of each row w = g z/|z| in whole steps of the grid, then the reach |z|/g (z is w times that), then the target."""
@@ -158,9 +158,10 @@ class Frame:
 
     def _fixed_steps(self, block: Array) -> tuple[Array, Array]:
         """x in fixed point, at most 1, in whole steps; and the power of two that each row is to be scaled by."""
-        x, largest = self._columns(self._widened(block))
+        x = np.empty((self.width, block.shape[0]))
+        largest = self._columns(block, out=x[: len(self.units)])
         if self.intercept:
-            x = np.vstack([x, np.ones(block.shape[0])])
+            x[-1] = 1.0
             np.maximum(largest, 1.0, out=largest)
         scales = np.maximum(power_of_two_above(largest), TINY)
         x *= LARGEST_STEP / scales

@@ -149,8 +149,10 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Robus
         if mix.carried is Carried.SCATTER:
             return score, w, nearness
         if mix.carried is Carried.CURVATURE:
-            return score, np.trunc(w * np.sqrt((nearness * STEP) * (prepared[:, -2] * inverse_far))), nearness
-        return score, np.trunc(w * (score * STEP)), nearness
+            turned = w * np.sqrt((nearness * STEP) * (prepared[:, -2] * inverse_far))
+        else:
+            turned = w * (score * STEP)
+        return score, np.trunc(turned, out=turned), nearness
 
     def rows(prepared: Array) -> Array:
         score, v, nearness = factors(prepared)

@@ -42,6 +42,17 @@ def widened(features: Array, levels: Levels, references: tuple[int, ...] = ()) -
     return np.column_stack(parts)
 
 
+def widen_into(out: Array, features: Array, levels: Levels, references: tuple[int, ...] = ()) -> None:
+    """The same, written into `out`, a row a column of it."""
+    rows = iter(out)
+    for place, count in enumerate(levels or (0,) * features.shape[1]):
+        column = features[:, place]
+        if not count:
+            next(rows)[...] = column
+        for level in other_levels(count, references[place] if references else 0):
+            np.equal(column, float(level), out=next(rows))
+
+
 def other_levels(count: int, reference: int) -> list[int]:
     """The codes of a category but that of the reference."""
     return [level for level in range(count) if level != reference]
