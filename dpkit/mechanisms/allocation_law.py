@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpkit.mechanisms.allocation_tails import AllocationTails
 from dpkit.numerics.fourier import fast_length
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat, log_sum_exp
@@ -28,8 +29,28 @@ _SIZE = 1 << 20
 _WIDTH = 4e-7
 """How far apart the two bounds may be, as an epsilon, where the size allows."""
 
-_CLOSE_BANDS, _WIDEST = 16, 2e-5
-"""So many bands a side are that close; the width of others, which are read for compositions only."""
+_BANDS = 6
+"""So many bands a side are tuned by one reading, the nearest to the mean; what is farther away is read from tails."""
+
+_KEPT = 8
+"""So many bands of single readings are kept: each holds some megabytes."""
+
+_FEW = 64
+"""Up to so many places no whole law is read."""
+
+_HEAVY = 2.5
+"""Ratios above it are too far apart for lattices of equal steps: the whole law is read from tails."""
+
+_PROBE, _SINGLE, _WHOLE, _WIDE = 2e6, 2e7, 1e8, 1.5
+"""The work of tails: for a few places that are compared; for one; and for a whole law, whose errors add up in compositions, of
+ratios above the last, whose tails count.
+"""
+
+_ENOUGH = 4e-6
+"""A band as close as this, as an epsilon, is not compared with the tails."""
+
+_TAILS_STEP = 3.4e-4
+"""The finest grid of tails: they are as close as its square times the slope."""
 
 _NODES = 1601
 """Nodes at which moments are estimated: they choose a tilt and a lattice, and any choice is valid."""
@@ -175,36 +196,76 @@ class AllocationLaw:
 
     def __init__(self, *, ratio: float, steps: int) -> None:
         self.ratio, self.steps = ratio, steps
-        self._bands: dict[Side, list[_Band]] = {"call": [], "put": []}
+        self._bands: dict[tuple[int, Side], _Band | None] = {}
+        self._chains: dict[Side, list[_Tuned]] = {}
+        self._apart = 0.1 * math.log1p(math.sqrt(math.expm1(min(ratio * ratio, 50.0)) / steps))  # a tenth of a deviation
+        self._far: dict[float, AllocationTails] = {}
         reach = np.linspace(-_FAR, _FAR + ratio, _NODES)
         self._log_ratios = ratio * reach - 0.5 * ratio * ratio
         self._weights = np.exp(-0.5 * reach * reach) * (reach[1] - reach[0]) / math.sqrt(2.0 * math.pi)
 
     def read(self, sums: Array, side: Side) -> SumBounds:
-        """Bounds at these sums s: above or at `steps` for a call, below or at it for a put."""
-        low, high, slope, error = (np.zeros(sums.shape) for _ in range(4))
-        error[:] = 1.0
-        order = np.argsort(sums if side == "call" else -sums)
-        done = 0
-        while done < order.size:
-            band = self._band(float(sums[order[done]]), side)
-            inside = band.holds(sums[order[done:]])
-            some = order[done : done + max(1, int(np.sum(inside)))]
-            found = band.read(sums[some])
-            low[some], high[some], slope[some], error[some] = found.low, found.high, found.slope, found.slope_error
-            done += some.size
+        """Bounds at these sums s: above or at `steps` for a call, below or at it for a put.
+
+        What is read does not depend on what was read before: bands start at places that only the law determines.
+        """
+        if sums.size == 1:
+            start = float(sums[0])
+            return (self._single(start, side) or self._tails(start, side, places=1)).read(sums)
+        found = self._tails(0.0, side, places=sums.size).read(sums)
+        low, high, slope, error = found.low, found.high, found.slope, found.slope_error
+        if sums.size > _FEW and self.ratio <= _HEAVY:
+            for band in self._chain(side):
+                some = np.flatnonzero(band.holds(sums))
+                if some.size:
+                    near = band.read(asfloat(sums[some]))
+                    better = near.low > low[some]
+                    low[some] = np.maximum(low[some], near.low)
+                    high[some] = np.minimum(high[some], near.high)
+                    slope[some] = np.where(better, near.slope, slope[some])
+                    error[some] = np.where(better, near.slope_error, error[some])
         return SumBounds(low=low, high=high, slope=slope, slope_error=error)
 
-    def _band(self, start: float, side: Side) -> _Band:
-        for band in self._bands[side]:
-            if band.holds(asfloat([start]))[0]:
-                return band
-        made = self._tuned(start, side)
-        self._bands[side].append(made)
-        return made
+    def _single(self, start: float, side: Side) -> _Band | None:
+        """A band that holds this sum; None where tails are closer."""
+        sign = 1.0 if side == "call" else -1.0
+        place = math.floor(sign * math.log(start / self.steps) / self._apart)
+        if (place, side) not in self._bands:
+            # not before the mean: rounding of logarithms
+            first = self.steps * math.exp(sign * max(place, 0) * self._apart) * (1.0 - sign * 1e-12)
+            made = self._tuned(max(first, self.steps) if side == "call" else min(first, self.steps), side)
+            self._bands = dict([*self._bands.items()][1 - _KEPT :])
+            self._bands[place, side] = made
+        band = self._bands[place, side]
+        return band if band is None or band.holds(asfloat([start]))[0] else self._tuned(start, side)
 
-    def _tuned(self, start: float, side: Side) -> _Band:
-        """A band from this sum on, away from the mean, whose lattice is as fine as the width asks for."""
+    def _chain(self, side: Side) -> list[_Tuned]:
+        """Bands from the mean on, each from the end of the one before; no more than tails are worse than."""
+        if side not in self._chains:
+            chain: list[_Tuned] = []
+            start = float(self.steps)
+            while len(chain) < _BANDS:
+                made = self._tuned(start, side)
+                if not isinstance(made, _Tuned):
+                    break
+                chain.append(made)
+                start = made.high if side == "call" else made.low
+                if not start > 0.0:
+                    break
+            self._chains[side] = chain
+        return self._chains[side]
+
+    def _tails(self, start: float, side: Side, *, places: int) -> _Band:
+        """All sums from this one on, away from the mean."""
+        work = _SINGLE if places == 1 else _PROBE if places <= _FEW else _WHOLE if self.ratio > _WIDE else _SINGLE
+        if work not in self._far:
+            self._far[work] = AllocationTails(ratio=self.ratio, steps=self.steps, work=work)
+        return _Far(tails=self._far[work], start=start, side=side)
+
+    def _tuned(self, start: float, side: Side) -> _Band | None:
+        """A band from this sum on, away from the mean, whose lattice is as fine as the width asks for; None where tails
+        are closer.
+        """
         whole = float(gaussian_profile(self.ratio, asfloat([abs(math.log(start / self.steps))]))[0][0])
         if whole < 1e-270:
             return _Gone(start=start, side=side)  # one step that is told is no better (theorem 1)
@@ -219,6 +280,9 @@ class AllocationLaw:
         period = max(grid.period + reach, 4.5 * reach, top)  # what is read lies in its first quarter
         size = fast_length(min(_SIZE, max(256, math.ceil(period / grid.step))))
         step = period / size
+        close = _WIDTH * (step / grid.step) ** 2
+        if not grid.precise or close > max(_ENOUGH, grid.tilt * start * _TAILS_STEP**2 / 5.0):
+            return None
         return _Tuned(law=self, side=side, start=start, reach=reach, tilt=grid.tilt, top=top, step=step, size=size)
 
     def _lattice(self, start: float, side: Side, *, most: float) -> _Lattice:
@@ -238,17 +302,14 @@ class AllocationLaw:
         largest = max(self.steps * max(most, 1.0) - start if side == "call" else start, 1e-9 * start)
         below = (_ALIAS + 4.0 - log_value + max(0.0, math.log(start))) / tilts
         periods = np.maximum(np.minimum(np.min(above, axis=1), largest), below)
-        steps = np.sqrt(8.0 * start * self._width(side) / (tilts * self.steps))
+        steps = np.sqrt(8.0 * start * _WIDTH / (tilts * self.steps))
         usable = tilts * (most if side == "call" else 1.0) <= _STEEPEST
         bounds = np.where(usable, bounds, np.inf)
         cost = np.where(bounds - np.log(tilts) < log_value + _ROUNDED, periods / steps, np.inf)
-        best = int(np.argmin(cost)) if np.any(np.isfinite(cost)) else int(np.argmin(bounds))
+        precise = bool(np.any(np.isfinite(cost)))
+        best = int(np.argmin(cost)) if precise else int(np.argmin(bounds))
         period = float(periods[best]) if math.isfinite(float(periods[best])) else 64.0 / float(tilts[best])
-        return _Lattice(tilt=float(tilts[best]), period=period, step=float(steps[best]), log_value=log_value)
-
-    def _width(self, side: Side) -> float:
-        """Where a whole law is read, its far bands count for little: each is coarser than the one before."""
-        return min(_WIDTH * 2.0 ** min(20, max(0, len(self._bands[side]) - _CLOSE_BANDS)), _WIDEST)
+        return _Lattice(tilt=float(tilts[best]), period=period, step=float(steps[best]), log_value=log_value, precise=precise)
 
     def _log_value(self, start: float, side: Side, bound: float, tilts: Array) -> float:
         """About ln of what is read: Chernoff's bound, which far out is of those sums that no single ratio makes."""
@@ -296,6 +357,7 @@ class _Lattice:
     period: float
     step: float
     log_value: float
+    precise: bool  # whether what is summed is not so large beside what is read that rounding counts
 
 
 class _Band:
@@ -321,6 +383,19 @@ class _Gone(_Band):
         """Nothing from below, next to nothing from above."""
         nothing = np.zeros(sums.shape)
         return SumBounds(low=nothing, high=nothing + 1e-260, slope=nothing, slope_error=nothing + 1.0)
+
+
+class _Far(_Band):
+    """Everything from a sum on, by the tails."""
+
+    def __init__(self, *, tails: AllocationTails, start: float, side: Side) -> None:
+        self.tails, self.side = tails, side
+        self.low, self.high = (start, math.inf) if side == "call" else (-math.inf, start)
+
+    def read(self, sums: Array) -> SumBounds:
+        """Both sides."""
+        found = self.tails.read(sums, call=self.side == "call")
+        return SumBounds(low=found.low, high=found.high, slope=found.slope, slope_error=np.full(sums.shape, 1e-9))
 
 
 class _Tuned(_Band):

@@ -12,11 +12,17 @@ import math
 import numpy as np
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
-from dpkit.numerics.special import Array
+from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
 _DENT = 1e-7
 """Slopes that fall by less than this, relatively, are rounding and no dent."""
+
+_STEP_UP = 1e-3
+"""A line that is above its neighbour's point by less than this part of what it falls by is no dent."""
+
+_AROUND, _MOST_DENTS = 300, 400
+"""So many lines on either side of a dent are compared, at no more than so many dents."""
 
 _TURNS = 2000
 """So often points above the chords of their neighbours are taken out."""
@@ -34,8 +40,12 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
     """The law whose profile interpolates these values, linearly in e^epsilon: a convex function lies below its chords.
 
     `profile[0]` stands at the lattice point `first - 1`. What the loss may be below goes to the lowest point, and what it
-    may be above must be negligible for the caller. The survival function is rounded up, so that the law only gets larger.
+    may be above must be negligible for the caller. The survival function is rounded up, so that the law only gets larger. Where
+    values come from bounds of different width, one above the chord of its neighbours is lowered to it: the profile is convex.
     """
+    chords = _chords(profile + errors, asfloat((first - 1.0 + np.arange(profile.size)) * step))
+    if chords is not None:
+        profile, errors = np.minimum(profile + errors, chords * (1.0 + 16.0 * UNIT_ROUNDOFF)), 4.0 * UNIT_ROUNDOFF * profile
     shrink = -math.expm1(-step)
     survival = profile[1:] + (profile[:-1] - profile[1:]) / shrink
     survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
@@ -56,6 +66,8 @@ def lower_masses(
     """
     centres = (first - 1.5 + np.arange(middles.size)) * step
     odds = np.exp(centres)
+    if top is None:
+        middles, slopes, errors = _highest_tangents(middles, slopes, errors, odds)
     tangent_up = middles - odds * math.expm1(step / 2.0) * slopes * (1.0 + 2.0**-38)  # half a step above each midpoint
     tangent_down = middles - odds * math.expm1(-step / 2.0) * slopes * (1.0 - 2.0**-38)
     points = np.minimum(tangent_up[:-1] - errors[:-1], tangent_down[1:] - errors[1:])
@@ -81,13 +93,26 @@ def lower_masses(
 def _convex_below(points: Array, places: Array) -> Array:
     """Values at most these that are convex in e^place, but for rounding: nearly the largest there are.
 
-    A kink between lattice points leaves a dent, after which slopes would have to be capped all the way up. Points above the
-    chord of their neighbours are taken out, a few times over, and filled in by chords; that is sound wherever it stops.
+    A kink between lattice points leaves a dent, after which slopes would have to be capped all the way up.
+    """
+    chords = _chords(points, places)
+    if chords is None:
+        return points
+    above = chords > points
+    excess = float(np.max((chords[above] - points[above]) / chords[above], initial=0.0))
+    return points if excess > _DENT else np.minimum(chords * (1.0 - excess), points)
+
+
+def _chords(points: Array, places: Array) -> Array | None:
+    """Chords between those of these values that are convex in e^place, but for rounding; None where all of them are.
+
+    Points above the chord of their neighbours are taken out, a few times over, and filled in by chords; whatever convex
+    function is below all points is below these chords, wherever that stops.
     """
     odds = np.exp(places - places[-1])
     slopes = np.diff(points) / np.diff(odds)
     if not np.any(slopes[1:] < slopes[:-1] - _DENT * np.abs(slopes[:-1])):
-        return points
+        return None
     bent = np.abs(np.diff(slopes)) > 1e-9 * np.abs(slopes[:-1])  # points on a straight line are not needed
     kept = np.flatnonzero(np.concatenate(([True], bent, [True])))
     for _ in range(_TURNS):
@@ -96,10 +121,30 @@ def _convex_below(points: Array, places: Array) -> Array:
         if np.all(convex):
             break
         kept = kept[convex]
-    chords = np.interp(odds, odds[kept], points[kept])
-    above = chords > points
-    excess = float(np.max((chords[above] - points[above]) / chords[above], initial=0.0))
-    return points if excess > _DENT else np.minimum(chords * (1.0 - excess), points)
+    return asfloat(np.interp(odds, odds[kept], points[kept]))
+
+
+def _highest_tangents(values: Array, slopes: Array, errors: Array, odds: Array) -> tuple[Array, Array, Array]:
+    """Of lines through these points that fall by these slopes, all below one convex function, the highest at each point.
+
+    Where bounds of different width meet, the next slopes would have to be capped. Near such a point all lines are compared.
+    """
+    falls = np.diff(odds)
+    known = values - errors
+    later = known[1:] + falls * slopes[1:] - known[:-1]  # by how much each line is above the point before, and after
+    earlier = known[:-1] - falls * slopes[:-1] - known[1:]
+    dents = np.flatnonzero(np.maximum(later, earlier) > _STEP_UP * falls * slopes[:-1] + _DENT * known[:-1])
+    if not dents.size:
+        return values, slopes, errors
+    known, slopes = known.copy(), slopes.copy()
+    around = np.arange(-_AROUND, _AROUND + 1)
+    for start in range(0, min(dents.size, _MOST_DENTS), 8):
+        places = np.unique(np.clip(np.add.outer(dents[start : start + 8], around), 0, known.size - 1))
+        others = np.clip(np.add.outer(places, around), 0, known.size - 1)
+        lines = known[others] - slopes[others] * (odds[places][:, None] - odds[others])
+        best = np.take_along_axis(others, np.argmax(lines, axis=1)[:, None], axis=1)[:, 0]
+        known[places], slopes[places] = np.max(lines, axis=1), slopes[best]
+    return asfloat(known), asfloat(slopes), asfloat(32.0 * UNIT_ROUNDOFF * (np.abs(known) + odds * slopes))
 
 
 def log_moments(law: LatticeLaw, step: float, tilts: Array) -> Array:

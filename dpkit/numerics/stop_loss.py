@@ -55,12 +55,14 @@ class TiltedSum:
         survival = np.cumsum((law * fall)[::-1])[::-1]
         excess = np.zeros(size)
         excess[:-1] = step * np.cumsum(survival[:0:-1])[::-1]
-        self._survival, self._excess, self._fall = survival, excess, fall
+        self.size = size
+        near = self.readable + 2  # the rest is never read, and large
+        self._survival, self._excess, self._fall = (part[:near].copy() for part in (survival, excess, fall))
 
     @property
     def readable(self) -> int:
         """Up to which place, in steps, a reading is near."""
-        return self._fall.size // 4
+        return self.size // 4
 
     def read(self, places: Array) -> Bracket:
         """At s = step * (first + place) for 0 <= place < `readable`."""
@@ -74,9 +76,9 @@ class TiltedSum:
         shrink = -math.expm1(-self.tilt * self.step)
         all_survival = near / shrink
         all_excess = near * (self.step * math.exp(-self.tilt * self.step) / shrink**2) + gap * all_survival
-        left = (self._fall.size - index) * self.step
+        left = (self.size - index) * self.step
         beyond = 4.0 * np.exp(-self.tilt * left) * (1.0 + left + self.period)
-        rounding = UNIT_ROUNDOFF * (2.0 * self._fall.size + 64.0)
+        rounding = UNIT_ROUNDOFF * (2.0 * self.size + 64.0)
         off = (1.0 + rounding) * self.blur
         error = off * all_excess + rounding * np.abs(value) + beyond
         off_survival = off * all_survival + rounding * np.abs(survival) + beyond
