@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpkit.numerics.geometric_sums import Cells, Edge, GeometricLaw, add_laws, dust_reach, gather, spread
+from dpkit.numerics.geometric_sums import GridCells, Edge, GeometricLaw, add_laws, dust_reach, gather, spread
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
@@ -145,7 +145,7 @@ def ratio_law(ratio: float, *, points: int, edge: Edge, lowest: int | None = Non
     return replace(law, dust=float(ndtr(low)) * wide, dust_mean=float(ndtr(low - ratio)) * wide)
 
 
-def _ratio_cells(ratio: float, edges: Array, logs: Array, *, upper: bool) -> Cells:
+def _ratio_cells(ratio: float, edges: Array, logs: Array, *, upper: bool) -> GridCells:
     """Masses and excesses of cells of one ratio, by differences of tails, or where cells are narrow by Gauss's rule."""
     from scipy.special import ndtr
 
@@ -183,10 +183,10 @@ def _ratio_cells(ratio: float, edges: Array, logs: Array, *, upper: bool) -> Cel
     step = float(wide[-1])
     slack = off + 2.0 * off_excess / step
     if upper:
-        return Cells(points=0, first=0, masses=asfloat(masses + 2.0 * slack), excess=asfloat(excess + off_excess))
+        return GridCells(points=0, first=0, masses=asfloat(masses + 2.0 * slack), excess=asfloat(excess + off_excess))
     # a part of each cell, with its own mean but for rounding
     kept = np.clip(1.0 - 4.0 * slack / np.maximum(masses, 1e-300), 0.0, 1.0)
-    return Cells(points=0, first=0, masses=asfloat(masses * kept), excess=asfloat(excess * kept))
+    return GridCells(points=0, first=0, masses=asfloat(masses * kept), excess=asfloat(excess * kept))
 
 
 class _Readings:

@@ -60,7 +60,7 @@ def grid_values(points: int, indices: NDArray[np.int64]) -> Array:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Cells:
+class GridCells:
     """Masses of cells, and E[(X - g)/g; cell], g its point: its lower end, or where laws are gathered its middle.
 
     `mass_error` and `excess_error` bound how far they are off, relatively to the mass.
@@ -89,7 +89,7 @@ def add_laws(one: GeometricLaw, other: GeometricLaw, *, edge: Edge, parts: int =
     points = one.points * parts
     low = min(one.first, other.first) * parts
     high = (max(one.first + one.masses.size, other.first + other.masses.size) + one.points) * parts
-    cells = Cells(points=points, first=low, masses=np.zeros(high - low + 2), excess=np.zeros(high - low + 2))
+    cells = GridCells(points=points, first=low, masses=np.zeros(high - low + 2), excess=np.zeros(high - low + 2))
     twice = one is other
     _add_below(cells, one, other, parts=parts, shift=shift, weight=2.0 if twice else 1.0)
     if not twice:
@@ -107,7 +107,7 @@ def add_laws(one: GeometricLaw, other: GeometricLaw, *, edge: Edge, parts: int =
     return replace(found, dust=one.dust * other.dust, dust_mean=dust_mean)
 
 
-def _add_equal(cells: Cells, one: GeometricLaw, other: GeometricLaw, *, parts: int) -> None:
+def _add_equal(cells: GridCells, one: GeometricLaw, other: GeometricLaw, *, parts: int) -> None:
     """Equal numbers: their sum is a point of the grid."""
     first, last = max(one.first, other.first), min(one.first + one.masses.size, other.first + other.masses.size)
     if first < last:
@@ -116,7 +116,7 @@ def _add_equal(cells: Cells, one: GeometricLaw, other: GeometricLaw, *, parts: i
         cells.masses[start : start + (last - first) * parts : parts] += equal
 
 
-def _add_below(cells: Cells, large: GeometricLaw, small: GeometricLaw, *, parts: int, shift: float, weight: float) -> None:
+def _add_below(cells: GridCells, large: GeometricLaw, small: GeometricLaw, *, parts: int, shift: float, weight: float) -> None:
     """The sums of each number of one law with the smaller ones of the other."""
     step = large.step
     reach = dust_reach(large.points, parts)
@@ -183,7 +183,7 @@ class _Windows:
         return found
 
 
-def spread(cells: Cells) -> GeometricLaw:
+def spread(cells: GridCells) -> GeometricLaw:
     """Each cell's mass at its two ends, its mean kept; more mass than that is above, too."""
     step = math.log(2.0) / cells.points
     slack = 1.1 * cells.excess_error / step
@@ -194,7 +194,7 @@ def spread(cells: Cells) -> GeometricLaw:
     return GeometricLaw(points=cells.points, first=cells.first, masses=masses * (1.0 + 2.0 * cells.mass_error))
 
 
-def gather(cells: Cells) -> GeometricLaw:
+def gather(cells: GridCells) -> GeometricLaw:
     """Masses at the points so that each chord of E(X - a)_+ is below a tangent; less mass than that is below, too.
 
     What is gathered in the first or the last cell may need a point outside; then that cell is given up.
