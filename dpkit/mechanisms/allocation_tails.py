@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpkit.numerics.geometric_sums import GridCells, Edge, GeometricLaw, add_laws, dust_reach, gather, spread
+from dpkit.numerics.geometric_sums import Edge, GeometricLaw, GridCells, add_laws, dust_reach, gather, spread
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
