@@ -8,6 +8,7 @@ import pytest
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring import coverage
 from dpkit_irls.measuring.coverage import Case, Coverage, errors_of, fitted, gap_to_estimand, summary
+from dpkit_irls.simulated_run import last_state
 from scipy.optimize import minimize
 
 import dpkit
@@ -43,6 +44,20 @@ def test_the_estimand_is_the_root_of_what_it_says_found_by_another_route():
 @pytest.mark.parametrize("name", NAMES)
 def test_without_noise_a_fit_is_its_estimand(name):
     assert gap_to_estimand(Case(design=name, rows=8_000, epsilon=5_000.0), 1) < 0.1
+
+
+def test_with_ties_the_curvature_is_that_of_the_residuals_below_the_threshold():
+    case = Case(design="80% zeros", rows=8_000, epsilon=20.0)
+    block = coverage.designs()[case.design].rows(case.rows, np.random.default_rng(5))
+    algorithm = coverage._prepared(case.design, case.rows)
+    state = last_state(algorithm, coverage._noise(case.epsilon), block, np.random.default_rng(6))
+    fit = algorithm.result(state)
+    residuals = block[:, -1] - block[:, :-1] @ fit.coefficients - fit.intercept
+    inside = np.mean(np.abs(residuals) < fit.threshold)
+    near = np.mean(np.sqrt(1.0 - np.clip(residuals / fit.threshold, -1.0, 1.0) ** 2))
+    assert state.filter.tied
+    assert state.filter.gains[-1].slope * fit.threshold == pytest.approx(inside, rel=0.08)
+    assert min(1.0, near * 4.0 / np.pi) > 1.1 * inside, "evenly spread residuals, which these are not"
 
 
 def test_a_fit_far_from_its_estimand_is_seen(monkeypatch):

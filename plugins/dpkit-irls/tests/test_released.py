@@ -128,3 +128,33 @@ def test_the_threshold_grows_to_hubers_and_the_shares_of_steps_add_up():
             schedule = schedule_for(min(plenty, 1e9), iterations, TUNING)
             assert len(schedule.carried) == iterations
             assert schedule.probe < schedule.fixed_from or schedule.few
+
+
+def test_a_column_that_is_seen_to_be_wide_has_its_own_scale_whatever_its_range():
+    rng = np.random.default_rng(12)
+    values = rng.normal(1.0, 0.35, 3000)
+    counts = histogram(values, rng, 40.0)
+    args = {"total": 3000.0, "size": 6, "tuning": TUNING}
+    assert located(counts, 40.0, EDGES, (0.0, 1.0), **args).scale == pytest.approx(0.35, abs=0.12)
+    target = located(counts, 40.0, EDGES, (0.0, 1.0), weighs=False, **args)
+    assert target.scale > 0.45, "a target is not weighed by its length, so rows that are hidden far away count"
+
+
+def test_ones_that_are_seen_beside_zeros_are_not_taken_for_values_too_close_together():
+    rng = np.random.default_rng(13)
+    values = np.where(rng.random(20_000) < 0.04, 3.875, -3.875)
+    assert placed(values, rng, spread=60.0).blur == 0.0
+
+
+def test_an_entry_that_stands_apart_is_pulled_by_some_noise_at_most():
+    base = Shape(mean=np.eye(5), spread=np.zeros((5, 5)))
+    found = np.diag([0.3, 1.0, 1.0, 1.0, 1.0])
+    seen = blended(found, base, 0.1, TUNING)
+    assert seen.mean[0, 0] <= 0.3 + TUNING.pulled * 0.1 + 1e-9
+    assert np.diag(seen.mean)[1:] == pytest.approx(1.0)
+
+
+def test_rows_of_a_rare_level_have_little_to_do_with_other_entries():
+    base, counts = Shape(mean=np.eye(3), spread=np.zeros((3, 3))), np.array([10_000.0, 10_000.0, 4.0])
+    seen = blended(np.eye(3) + 0.3 * (np.ones((3, 3)) - np.eye(3)), base, 0.3, TUNING, counts=counts)
+    assert seen.spread[0, 2] < TUNING.apart * np.sqrt(4.0 / 10_000.0) + 1e-9 < seen.spread[0, 1]

@@ -35,12 +35,14 @@ def located(
     total: float,
     size: int,
     tuning: Tuning,
+    weighs: bool = True,
 ) -> ColumnCentre:
     """The posterior mean over normal shapes of a noisy histogram with these edges (equally far apart).
 
     The default (centre and scale) has a start of some nats. The scale to divide by is at least the standard deviation of the
     bins that are surely filled, and so large that rows which the noise could hide at the far end are not many scales away.
-    Rows apart from an atom at an end are not much longer than others with as many entries, or they lose their weight.
+    Rows apart from an atom at an end are not much longer than others with as many entries, or they lose their weight. Where
+    a column `weighs` its rows and is seen to be wide, rows at the far end only weigh less: nothing need be ready for them.
     """
     low, high = float(edges[0]), float(edges[-1])
     if not high > low:
@@ -59,11 +61,12 @@ def located(
         if np.any(others):
             apart = tuning.far * math.sqrt(float(others @ (bins - bins[top]) ** 2) / float(np.sum(others)) / size)
     unseen = min(0.5, 3.0 * spread / max(total, 1.0))
-    hidden = tuning.hide * math.sqrt(unseen * (1.0 - unseen)) * (high - low) * (1.0 - float(weight[0]))
     atom = fitted < 1.5 * bin_width and min(centre - low, high - centre) < 1.5 * bin_width  # zeros, or a rare 0/1 column
+    is_wide = weighs and not atom and seen > 0.4 * bin_width
+    hidden = tuning.hide * math.sqrt(unseen * (1.0 - unseen)) * (high - low) * (1.0 - float(weight[0])) * (not is_wide)
     rare = tuning.hidden_far * (high - low) / math.sqrt(size) if atom and seen < bin_width else 0.0
     scale = min(max(fitted, seen, hidden, apart, rare), (high - low) / 2.0)
-    blurred = not atom and fitted < 0.6 * bin_width and float(weight[0]) < 0.5
+    blurred = not (atom or is_wide) and fitted < 0.6 * bin_width and float(weight[0]) < 0.5
     return ColumnCentre(
         centre=centre,
         scale=scale,

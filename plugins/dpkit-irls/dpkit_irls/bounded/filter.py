@@ -153,9 +153,17 @@ def from_scatter(scatter: Shape, expected: Expected, tuning: Tuning) -> Shape:
     return scatter.scaled(np.outer(expected.ratio, expected.ratio) * tuning.overlap)
 
 
-def _inside(score: RobustScore, share: float, ratio: float, *, tied: bool) -> float:
-    """The share of residuals below the threshold: of normal ones of this ratio, or of any of which that share is near."""
-    return min(1.0, share * 4.0 / math.pi) if tied else score.inside(ratio)
+def _inside(now: Filter, share: float, ratio: float, scatter: Array) -> float:
+    """The share of residuals below the threshold: of normal ones of this ratio. With ties residuals have no law, and their mean
+    nearness n (the share) and mean square s of scores tell it: inside, the mean of n is about 1 - 0.6 that of s^2.
+    """
+    if not now.tied:
+        return now.score.inside(ratio)
+    most = min(1.0, share * 4.0 / math.pi)  # evenly spread
+    if now.middle.precision == 0.0:
+        return min(1.0, 1.15 * share)
+    squares = float(np.trace(now.middle.mean)) / max(float(np.trace(scatter)), 1e-300)
+    return min(max((share - 0.6 * (1.0 - squares)) / 0.4, min(share, most)), most)
 
 
 def moved(
@@ -181,8 +189,8 @@ def moved(
     here = threshold / 4.0 if probe else threshold
     ratio = now.score.ratio_of_share(share)
     seen = here / ratio
-    slope = _inside(now.score, share, ratio, tied=now.tied) / here
     scatter, shape = shapes_of(now, expected, tuning)
+    slope = _inside(now, share, ratio, scatter.mean) / here
     shape = Shape(mean=shape.mean + pull / slope, spread=shape.spread)
     metric, gradient = _metric(scatter.mean, expected), sums.gradient - pull @ now.position
     whole = from_scatter(scatter, expected, tuning).mean + pull / slope

@@ -87,7 +87,8 @@ class Shape:
 def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts: Array | None = None) -> Shape:
     """Empirical Bayes, entry by entry in units of the base's diagonal: a noisy matrix (this sd on its diagonal, sqrt(2) less
     off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it; what
-    the noise hides of that is at most a few times the base's size. Rows of few `counts` say little, however small the noise is.
+    the noise hides of that is at most a few times the base's size. Rows of few `counts` say little, however small the noise is,
+    and have little to do with other entries. An entry that stands apart from the others is pulled by some noise at most.
     """
     size = found.shape[0]
     units = np.sqrt(np.maximum(np.diag(base.mean), 1e-12))
@@ -106,7 +107,12 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts:
         unsure = math.sqrt(2.0 * float(np.sum((weights[part] * noise[part]) ** 2))) / whole
         distance[part] = max(0.0, float(np.sum(excess[part])) / whole) + min(tuning.unsure * unsure, 10.0)
     prior = np.maximum(distance, (base.spread / products) ** 2)
+    if counts is not None:  # rows of a rare level lie some spreads away from the others, and are few
+        rarer = np.minimum.outer(counts, counts) / max(float(np.max(counts)), 1.0)
+        prior = np.where(diagonal, prior, np.minimum(prior, tuning.apart**2 * rarer))
     kept = prior / np.maximum(prior + noise, 1e-300)
+    most = np.where(diagonal, tuning.pulled, 2.0 * tuning.pulled) * np.sqrt(noise)
+    kept = np.maximum(kept, 1.0 - most / np.maximum(np.abs(apart), 1e-300))
     left = math.sqrt(float(np.mean(kept * kept * noise)))
     least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
     mean = floored(base.mean / products + kept * apart, least)

@@ -123,8 +123,8 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float, *, 
     edges: list[Array] = [low + width * np.arange(bins.bins + 1.0) for low, width in zip(bins.lows, bins.widths, strict=True)]
     total, size, tuning = state.total, facts.layout.size, facts.tuning
     found = [
-        located(each, spread, edge, default, total=total, size=size, tuning=tuning)
-        for each, edge, default in zip(counts, edges, defaults, strict=True)
+        located(each, spread, edge, default, total=total, size=size, tuning=tuning, weighs=place < len(numbers))
+        for place, (each, edge, default) in enumerate(zip(counts, edges, defaults, strict=True))
     ]
     widths = tuple(units[place] * seen.width for place, seen in zip(numbers, found, strict=False))
     for place, seen in zip(numbers, found, strict=False):

@@ -60,6 +60,8 @@ class Tuning:
 
     Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
     coordinate at most `few_amplified` or `many_amplified` times; `overlap` is the curvature's share that scatters do not see.
+    Rows of a rare level lie at most `apart` spreads from the others. No entry is pulled towards what is expected by more than
+    `pulled` standard deviations of its noise (Efron and Morris, 1972), twice that off the diagonal.
 
     Ties: `atom` and `tie_share` are how far a share of small residuals may exceed the normal law's, in one probing step with a
     quarter of the threshold, and in `tie_steps` others.
@@ -118,6 +120,8 @@ class Tuning:
     few_amplified: float = 8.0
     many_amplified: float = 1.25
     overlap: float = 1.05
+    apart: float = 3.0
+    pulled: float = 1.5
     probe: int = 3
     few_probe: int = 6
     atom: float = 0.15
@@ -136,7 +140,7 @@ class Tuning:
     draw_width: float = 1.2
     tilt: float = 0.65
     off_centre: float = 0.5
-    along: float = 0.5
+    along: float = 0.4
     entries: float = 0.25
     least_factor: float = 0.2
     other_threshold: float = 0.25
@@ -153,7 +157,7 @@ class Tuning:
     least_curve: float = 0.02
     overshoot: float = 1.5
     wide: float = 1.08
-    widen: float = 0.4
+    widen: float = 0.0
     hidden: float = 0.25
     stands_in: float = 0.35
     older: float = 0.6
@@ -169,7 +173,7 @@ SHARES = Shares()
 TUNING = Tuning()
 LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengths=0.008)
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
-LINK_TUNING = Tuning(inflation=0.01, growth=1.0)
+LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
 
 
