@@ -35,6 +35,11 @@ class Range:
         """A power of two of at least the reach."""
         return math.ldexp(1.0, math.frexp(self.reach)[1])
 
+    @property
+    def may_be_truth(self) -> bool:
+        """Whether it is that of truth values."""
+        return (self.low, self.high) == (0.0, 1.0)
+
     def window(self, unit: float) -> tuple[float, float]:
         """What lies within four units of the anchor, as distances from there."""
         return max(self.low - self.anchor, -4.0 * unit), min(self.high - self.anchor, 4.0 * unit)

@@ -126,7 +126,11 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float, *, 
         located(each, spread, edge, default, total=total, size=size, tuning=tuning, weighs=place < len(numbers))
         for place, (each, edge, default) in enumerate(zip(counts, edges, defaults, strict=True))
     ]
-    widths = tuple(units[place] * seen.width for place, seen in zip(numbers, found, strict=False))
+    declared, twice = facts.numbers(), tuning.range_prior / tuning.level_range
+    widths = tuple(
+        max(units[place] * seen.width, twice * (known.high - known.low) * known.may_be_truth)  # a truth value is as a level
+        for place, seen, known in zip(numbers, found, declared, strict=False)
+    )
     for place, seen in zip(numbers, found, strict=False):
         centres[place] += units[place] * seen.centre
         units[place] *= seen.scale
