@@ -85,7 +85,7 @@ def test_the_engine_looks_in_both_directions(pair):
 
 @pytest.mark.parametrize(("pair", "found"), [((0, 1), False), ((1, 0), True)], ids=["backward", "forward"])
 def test_an_engine_that_forgets_a_direction_is_caught(pair, found, monkeypatch):
-    monkeypatch.setattr(processes, "best_bets", mutated(betting, *FORWARD_ONLY).best_bets)
+    monkeypatch.setattr(processes, "bets_each_way", mutated(betting, *FORWARD_ONLY).bets_each_way)
     assert runner.audit(backward_only, PureDP(epsilon=0.5), pair, samples=1_000, rng=1)[0].refuted is found
 
 
@@ -98,7 +98,7 @@ def test_a_white_box_that_forgets_a_direction_is_caught(monkeypatch):
     options = {"samples": 300, "rng": 1, "density": Law(), "falsifiers": ["white box"]}
     assert runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
     mutant = mutated(white_box, "for forward in (True, False)", "for forward in (True,)")
-    monkeypatch.setattr(processes, "best_bets", mutated(betting, *FORWARD_ONLY).best_bets)
+    monkeypatch.setattr(processes, "bets_each_way", mutated(betting, *FORWARD_ONLY).bets_each_way)
     monkeypatch.setattr(white_box, "LikelihoodRatio", mutant.LikelihoodRatio)
     assert not runner.audit(backward_only, PureDP(epsilon=0.5), (0, 1), **options)[0].refuted
 

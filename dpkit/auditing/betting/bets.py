@@ -8,18 +8,19 @@ Ville's inequality it ever reaches 1/alpha with probability at most alpha: one m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.auditing.betting.profile import Point
 from dpkit.numerics.rounding import in_full
-from dpkit.numerics.special import Array
+from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
-_CAUTION = 0.995
+CAUTION = 0.995
 """Bets stay this far below their ceiling, so that one surprise is expensive and not ruinous."""
 _CUTS = 48
 
@@ -50,11 +51,14 @@ class Bet:
         chosen = scores[:, self.column]
         return chosen >= self.cut if self.upper else chosen <= self.cut
 
+    def gains(self, first: Array, second: Array) -> Array:
+        """What a stake of 1 would win on each pair of outputs: on average nothing, under the claim."""
+        numerator, denominator = (first, second) if self.forward else (second, first)
+        return asfloat(self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta)
+
     def log_factors(self, first: Array, second: Array) -> Array:
         """ln of the factor of each pair of outputs."""
-        numerator, denominator = (first, second) if self.forward else (second, first)
-        gain = self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta
-        return np.log1p(self.stake * gain)
+        return np.log1p(self.stake * self.gains(first, second))
 
     def event(self, words: str, code: str) -> OutputEvent:
         """The event of a set that its column wrote in words and as code."""
@@ -70,6 +74,10 @@ class Bet:
         return OutputEvent(words=said, code=f"lambda y: {code}", forward=self.forward)
 
 
+Ways = tuple[Bet | None, Bet | None]
+"""A bet that the first side is too likely, and one that the second is."""
+
+
 def kelly(p: Array, q: Array, point: Point) -> tuple[Array, Array]:
     """The stake that makes wealth grow fastest where P(S) = p and Q(S) = q, and how fast, per pair of samples."""
     return _kelly(p, q, np.full(p.shape, point.ratio), np.full(p.shape, point.delta), np.full(p.shape, point.ceiling))
@@ -81,7 +89,7 @@ def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tu
     weights = np.stack([p * (1.0 - q), p * q, (1.0 - p) * (1.0 - q), (1.0 - p) * q])
     mean = p - ratio * q - delta
     square = (weights * gains * gains).sum(axis=0)
-    limit = _CAUTION * ceiling
+    limit = CAUTION * ceiling
     stake = np.clip(mean / np.maximum(square, 1e-300), 0.0, 0.6 * limit)
     for _ in range(4):  # Newton on a concave function with a pole beyond the limit, which is approached by halves
         pull = gains / (1.0 + stake * gains)
@@ -93,7 +101,20 @@ def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tu
 def best_bets(
     pasts: Mapping[int, tuple[Array, Array]], points: Sequence[Point], *, cautions: Sequence[float]
 ) -> dict[int, list[Bet | None]]:
-    """By column, the bets on its tails that would have grown fastest on these past scores, one for each caution.
+    """By column, the bets on its tails that would have grown fastest on these past scores, one for each caution."""
+    found = bets_each_way(pasts, points, cautions=cautions)
+    return {column: [fastest(ways) for ways in each] for column, each in found.items()}
+
+
+def fastest(bets: Iterable[Bet | None]) -> Bet | None:
+    """The bet that would have grown fastest; None where there is none."""
+    return max((bet for bet in bets if bet is not None), key=lambda bet: bet.growth, default=None)
+
+
+def bets_each_way(
+    pasts: Mapping[int, tuple[Array, Array]], points: Sequence[Point], *, cautions: Sequence[float]
+) -> dict[int, list[Ways]]:
+    """By column, for each caution, the bet forward and the bet backward that would have grown fastest on these past scores.
 
     A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
     at once. None where nothing would have grown. One pass over all tails, both directions, all points and cautions.
@@ -117,25 +138,33 @@ def best_bets(
             claimed = (side.ravel()[of_point] for side in (ratio, delta, ceiling))
             parts.append((hit.ravel()[of_set], miss.ravel()[of_set], *claimed))
             tails.append((column, place, cuts, grown))
-    found: dict[int, list[Bet | None]] = {column: [None] * len(cautions) for column in pasts}
+    found: dict[int, list[Ways]] = {column: [(None, None)] * len(cautions) for column in pasts}
     if not tails:
         return found
     stakes, growths = _kelly(*(np.concatenate(side) for side in zip(*parts, strict=True)))
     start = 0
     for column, caution_place, cuts, places in tails:
         stop = start + places.size
-        if places.size and growths[start:stop].max() > 0.0:
-            best = start + int(np.argmax(growths[start:stop]))
-            at, direction, tail, cut = np.unravel_index(int(places[best - start]), (len(points), 2, 2, cuts.size))
-            found[column][caution_place] = Bet(
-                column=column,
-                upper=bool(tail == 0),
-                cut=float(cuts[cut]),
-                forward=bool(direction == 0),
-                point=points[int(at)],
-                stake=float(stakes[best]),
-                growth=float(growths[best]),
+        at, direction, tail, cut = np.unravel_index(places, (len(points), 2, 2, cuts.size))
+        ways: list[Bet | None] = []
+        for way in (0, 1):
+            values = np.where(direction == way, growths[start:stop], 0.0)
+            best = int(np.argmax(values)) if values.size else 0
+            if not values.size or values[best] <= 0.0:
+                ways.append(None)
+                continue
+            ways.append(
+                Bet(
+                    column=column,
+                    upper=bool(tail[best] == 0),
+                    cut=float(cuts[cut[best]]),
+                    forward=way == 0,
+                    point=points[int(at[best])],
+                    stake=float(stakes[start + best]),
+                    growth=float(values[best]),
+                )
             )
+        found[column][caution_place] = (ways[0], ways[1])
         start = stop
     return found
 
@@ -166,6 +195,13 @@ def _ladder(size: int) -> npt.NDArray[np.int64]:
     return np.asarray(np.clip(np.unique(np.concatenate([steps, size - steps])), 0, size - 1), dtype=np.int64)
 
 
+class Wager(Protocol):
+    """A factor for each pair of outputs, of mean at most 1 under the claim and never below 0."""
+
+    def log_factors(self, first: Array, second: Array) -> Array:
+        """ln of the factor of each pair."""
+
+
 class Portfolio:
     """Wealth spread over several bettors, held as in a fund: each keeps what it wins, the shares are fixed in advance.
 
@@ -186,7 +222,7 @@ class Portfolio:
         """Each bettor's own."""
         return self._log_wealths
 
-    def path(self, bettors: Sequence[Bet | None], first: Array, second: Array) -> Array:
+    def path(self, bettors: Sequence[Wager | None], first: Array, second: Array) -> Array:
         """ln of the e-value after each new pair of samples; the bets were chosen before these were seen."""
         steps = np.zeros((len(bettors), first.shape[0]))
         for place, bet in enumerate(bettors):

@@ -76,6 +76,12 @@ class ColumnScores:
             found[column] = one[start:, column], two[start:, column]
         return found
 
+    def recent(self) -> tuple[Array, Array]:
+        """The scores of all columns on both sides, as far back as those of learned columns are used."""
+        one, two = self._scores
+        start = int(one.shape[0] * (1.0 - _FRESH)) if self._learned.any() and one.shape[0] > 200 else 0
+        return one[start:], two[start:]
+
     def frozen(self) -> ColumnScores:
         """A copy of the columns as they are, without their past, for scoring only."""
         return ColumnScores(copy.deepcopy(self._columns))

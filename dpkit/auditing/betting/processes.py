@@ -9,17 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, best_bets
+from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, Wager, Ways, best_bets, bets_each_way, fastest
 from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.columns import OutputForm
+from dpkit.auditing.betting.joint_bets import JointBet, joint_bet
 from dpkit.auditing.betting.lower_bound import Freezer, FrozenEvent, best_tail
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Rounder
 from dpkit.numerics.special import Array
 
-_CAUTIOUS, _BOLD = 1.0, 0.1
-"""Hits that a bet imagines on the side that should have few: one, or next to none."""
+_CAUTIONS = (2.0, 0.5, 0.1)
+"""Hits that a bet imagines on the side that should have few: two, half of one, or next to none."""
 _CLEAR = 4.0
 """Nats that an event must have been worth on the past to be called telling."""
 
@@ -66,19 +67,19 @@ class Process(ABC):
 class Prequential:
     """One e-process over all columns of a bank, both directions and all points of a claim.
 
-    Half of the wealth follows two leaders (the bets that would have grown fastest on the whole past, by a cautious and by a
-    bold judgement of rare events); the other half is split over the columns, each with its own best bet, and over `opening`
-    bets that are fixed before anything is seen. Everything is chosen before the batch it is used on, so the wealth is a
-    supermartingale under the claim, whatever the columns are.
+    Half of the wealth follows a few leaders (the bets that would have grown fastest on the whole past, one in each direction,
+    by judgements of rare events from cautious to bold); the other half is split over the columns, each with its own best bet,
+    and over `opening` bets that are fixed before anything is seen. Everything is chosen before the batch it is used on, so
+    the wealth is a supermartingale under the claim, whatever the columns are.
     """
 
     def __init__(self, bank: ColumnScores, points: Sequence[Point], *, opening: Sequence[Bet] = ()) -> None:
         self.bank = bank
         self._points = tuple(points)
         self._opening = tuple(opening)
-        rest = len(bank.names) + len(opening)
-        self._portfolio = Portfolio(np.concatenate([[0.25, 0.25], np.full(rest, 0.5 / rest)]))
-        self._bettors: list[Bet | None] = [None] * (2 + len(bank.names)) + list(opening)
+        leaders, rest = len(_CAUTIONS), len(bank.names) + len(opening)
+        self._portfolio = Portfolio(np.concatenate([np.full(leaders, 0.5 / leaders), np.full(rest, 0.5 / rest)]))
+        self._bettors: list[Wager | None] = [None] * (leaders + len(bank.names)) + list(opening)
 
     @property
     def log_wealth(self) -> float:
@@ -89,7 +90,8 @@ class Prequential:
     def winner(self) -> Bet | None:
         """The bet of whoever has won most so far; the leader where nobody has won."""
         richest = int(np.argmax(self._portfolio.log_wealths))
-        return self._bettors[richest] or self._bettors[0]
+        found = self._bettors[richest] or self._bettors[0]
+        return fastest(found.bets) if isinstance(found, JointBet) else found if isinstance(found, Bet) else None
 
     def step(self, first: Array, second: Array) -> Array:
         """ln of the e-value after each new pair, by bets chosen before; then learn from the pairs."""
@@ -106,7 +108,7 @@ class Prequential:
         pasts = self.bank.pasts()
         for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
             points = [Point(epsilon=share * point.epsilon, delta=point.delta) for point in self._points]
-            bet = _leader([found[0] for found in best_bets(pasts, points, cautions=(_CAUTIOUS,)).values()])
+            bet = fastest(found[0] for found in best_bets(pasts, points, cautions=(1.0,)).values())
             if bet is None:
                 continue
             scores = pasts[bet.column][0 if bet.forward else 1]
@@ -116,13 +118,15 @@ class Prequential:
 
     def choose(self) -> None:
         """Choose the bets on the next batch from everything seen so far."""
-        both = best_bets(self.bank.pasts(), self._points, cautions=(_CAUTIOUS, _BOLD)).values()
-        cautious, bold = [bets[0] for bets in both], [bets[1] for bets in both]
-        self._bettors = [_leader(cautious), _leader(bold), *cautious, *self._opening]
+        both = bets_each_way(self.bank.pasts(), self._points, cautions=_CAUTIONS).values()
+        leaders = [self._leader([ways[place] for ways in both], caution) for place, caution in enumerate(_CAUTIONS)]
+        self._bettors = [*leaders, *(fastest(ways[0]) for ways in both), *self._opening]
 
-
-def _leader(bets: Sequence[Bet | None]) -> Bet | None:
-    return max((bet for bet in bets if bet is not None), key=lambda bet: bet.growth, default=None)
+    def _leader(self, found: Sequence[Ways], caution: float) -> Wager | None:
+        """The fastest bet of each direction, together."""
+        each = [fastest(ways[way] for ways in found) for way in (0, 1)]
+        bets = [bet for bet in each if bet is not None]
+        return joint_bet(bets, self.bank.recent(), caution=caution) if bets else None
 
 
 class BettingProcess(Process):

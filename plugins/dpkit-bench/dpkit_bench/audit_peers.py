@@ -32,8 +32,8 @@ class Peer(ABC):
     def sizes(self, budget: int) -> int:
         """How many outputs of each side to draw where `budget` samples are counted."""
 
-    def suits(self, outputs: Array) -> bool:
-        """Whether the method is for outputs of this kind."""
+    def suits(self, outputs: Array, point: Point) -> bool:
+        """Whether the method is for outputs of this kind, and for such a claim."""
         return True
 
     @abstractmethod
@@ -135,7 +135,7 @@ class HistogramTester(Peer):
         """Half of each side."""
         return budget // 2
 
-    def suits(self, outputs: Array) -> bool:
+    def suits(self, outputs: Array, point: Point) -> bool:
         """One number."""
         return bool(outputs.shape[1] == 1)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.draw_outputs import PairOutputs, flat
-from dpkit.auditing.zoo import AuditableEntry, entry_named
+from dpkit.auditing.zoo import entry_named
 from dpkit_bench.audit_peers import DPSniper, HistogramTester, HockeyStick, Peer, prepared
 from dpkit_bench.audit_samples import AuditRow, count
 from dpkit_bench.progress import measured
@@ -23,6 +24,19 @@ NEVER = 2**62
 _FIRST, _FACTOR, _STEPS = 64, math.sqrt(2.0), 24
 GRID = tuple(round(_FIRST * _FACTOR**k) for k in range(_STEPS + 1))
 """Budgets: from 64 to 262,144 samples, by factors of 1.41."""
+
+
+class Audited(Protocol):
+    """What is audited: a function at a pair, and its claim."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sampler(self) -> Any: ...
+    @property
+    def pair(self) -> tuple[Any, Any]: ...
+    @property
+    def claim(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +80,15 @@ def measure_peers(
             entry = entry_named(row.name)
             chosen = range(first_seed, first_seed + seeds)
             one, _ = PairOutputs(entry.sampler, entry.pair, np.random.SeedSequence(first_seed)).draw(1)
-            suited = [peer for peer in asked if peer.suits(flat(one))]
-            needed = tuple(_needed(peer, entry, chosen, 1.0 - confidence, grid) for peer in suited)
+            (point,) = points_of(entry.claim)
+            suited = [peer for peer in asked if peer.suits(flat(one), point)]
+            needed = tuple(budget_needed(peer, entry, chosen, 1.0 - confidence, grid) for peer in suited)
             found.append(VersusRow(name=row.name, ours=row, peers=needed))
             measured(f"peers on {row.name}")
     return found
 
 
-def _needed(peer: Peer, entry: AuditableEntry, seeds: range, alpha: float, grid: Sequence[int]) -> Needed:
+def budget_needed(peer: Peer, entry: Audited, seeds: range, alpha: float, grid: Sequence[int]) -> Needed:
     """Climb by fours until three quarters refute, then look between: more samples are taken to refute at least as often."""
     known: dict[int, float] = {}
 
@@ -104,7 +119,7 @@ def _first(share: Callable[[int], float], known: dict[int, float], level: float,
     return high
 
 
-def _share(peer: Peer, entry: AuditableEntry, budget: int, seeds: range, alpha: float) -> float:
+def _share(peer: Peer, entry: Audited, budget: int, seeds: range, alpha: float) -> float:
     """The share of the seeds that refute with this budget; samples are drawn anew for every budget."""
     flags = FLAGS.get(entry.name, ())
     n = peer.sizes(budget)
@@ -130,14 +145,15 @@ def versus_as_markdown(rows: Sequence[VersusRow]) -> str:
         best_c = tuned.peer.rpartition(" ")[2]
         ours = f"{count(row.ours.median)} ({count(row.ours.quarter)} to {count(row.ours.three_quarters)})"
         lines.append(
-            f"| {row.name} | {ours} | {_budgets(by_name[sniper])} | {_budgets(tuned)}, c = {best_c} "
-            f"| {_budgets(by_name[HockeyStick.name])} | {_budgets(by_name.get(HistogramTester.name))} "
+            f"| {row.name} | {ours} | {budgets(by_name[sniper])} | {budgets(tuned)}, c = {best_c} "
+            f"| {budgets(by_name[HockeyStick.name])} | {budgets(by_name.get(HistogramTester.name))} "
             f"| {_ratio(row, hindsight=False)} | {_ratio(row, hindsight=True)} |"
         )
     return "\n".join(lines)
 
 
-def _budgets(one: Needed | None) -> str:
+def budgets(one: Needed | None) -> str:
+    """The median budget with its quartiles; a dash where the peer was not asked."""
     if one is None:
         return "-"
     return (
@@ -154,12 +170,13 @@ def _budget(number: int) -> str:
 def _ratio(row: VersusRow, *, hindsight: bool) -> str:
     best = row.best(hindsight=hindsight)
     if best.half >= NEVER:
-        return f"> {_times(GRID[-1] / row.ours.median)}"
-    low = _times(best.quarter / row.ours.three_quarters)
+        return f"> {times(GRID[-1] / row.ours.median)}"
+    low = times(best.quarter / row.ours.three_quarters)
     if best.three_quarters >= NEVER:
-        return f"{_times(best.half / row.ours.median)} (from {low})"
-    return f"{_times(best.half / row.ours.median)} ({low} to {_times(best.three_quarters / row.ours.quarter)})"
+        return f"{times(best.half / row.ours.median)} (from {low})"
+    return f"{times(best.half / row.ours.median)} ({low} to {times(best.three_quarters / row.ours.quarter)})"
 
 
-def _times(ratio: float) -> str:
+def times(ratio: float) -> str:
+    """A ratio with one digit, where it is small."""
     return f"{ratio:.1f}" if ratio < 10.0 else f"{ratio:,.0f}"

@@ -302,23 +302,38 @@ def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section
 @measurement(
     "audit",
     click.option("--peers", is_flag=True, help="Also measure what DP-Sniper and DP-Auditorium need on the same pairs."),
+    click.option(
+        "--programs",
+        type=click.Path(exists=True, file_okay=False),
+        help="A folder with clones of peers' own programs. Alone: only these, on targets that nothing was tuned on.",
+    ),
     click.option("--entry", "names", multiple=True, help="Only this entry of the zoo; may be repeated."),
     seeds=Size(20, 1, "Runs of each entry of the zoo."),
     first_seed=Size(0, 0, "The first of them."),
     null_samples=Size(2_000, 200, "Samples for each run of a right entry."),
 )
 def bench_audit(
-    *, seeds: int, first_seed: int, null_samples: int, quick: bool, peers: bool = False, names: Sequence[str] = ()
+    *,
+    seeds: int,
+    first_seed: int,
+    null_samples: int,
+    quick: bool,
+    peers: bool = False,
+    programs: str | None = None,
+    names: Sequence[str] = (),
 ) -> list[Section]:
     """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
 
-    With --quick, two entries. Example: dpkit bench audit --peers --first-seed 91000 --into docs/benchmarks.md
+    With --quick, two entries. Example: dpkit bench audit --peers --programs clones --first-seed 91000 --into docs/benchmarks.md
     """
     from dpkit.auditing.zoo import entry_named, whole_zoo
     from dpkit_bench.audit_samples import as_markdown, measure_audit
     from dpkit_bench.audit_versus import measure_peers, versus_as_markdown
     from dpkit_bench.tables import Section
 
+    own = [_bench_programs(programs, seeds=seeds, first_seed=first_seed, quick=quick)] if peers or programs else []
+    if programs and not peers:
+        return own
     chosen = names or (("laplace", "laplace half") if quick else ())
     entries = [entry_named(name) for name in chosen] if chosen else list(whole_zoo())
     rows = measure_audit(seeds=seeds, first_seed=first_seed, null_samples=null_samples, entries=entries)
@@ -326,7 +341,24 @@ def bench_audit(
     if peers:
         versus = measure_peers(rows, seeds=seeds, first_seed=first_seed)
         sections.append(Section(name="audit peers", rows=versus, table=versus_as_markdown(versus)))
-    return sections
+    return sections + own
+
+
+def _bench_programs(folder: str | None, *, seeds: int, first_seed: int, quick: bool) -> Section:
+    """Peers' own programs, those that can be imported."""
+    from pathlib import Path
+
+    from dpkit_bench.audit_programs import measure_programs, programs_as_markdown
+    from dpkit_bench.held_out import HELD_OUT
+    from dpkit_bench.peer_programs import find_programs
+    from dpkit_bench.tables import Section
+
+    found, left_out = find_programs(None if folder is None else Path(folder))
+    rows = measure_programs(found, seeds=seeds, first_seed=first_seed, targets=HELD_OUT[:1] if quick else HELD_OUT)
+    for program in found:
+        program.close()
+    names = [program.name for program in found]
+    return Section(name="audit programs", rows=rows, table=programs_as_markdown(rows, names), notes=tuple(left_out))
 
 
 @measurement(

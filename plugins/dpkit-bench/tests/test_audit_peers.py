@@ -108,19 +108,19 @@ class Threshold(Peer):
 
 
 def test_the_search_finds_the_smallest_budgets_of_the_grid():
-    needed = audit_versus._needed(Threshold(), entry_named("laplace half"), range(4), 1e-3, GRID)
+    needed = audit_versus.budget_needed(Threshold(), entry_named("laplace half"), range(4), 1e-3, GRID)
     assert (needed.quarter, needed.half, needed.three_quarters) == tuple(
         min(budget for budget in GRID if budget >= least) for least in (600, 700, 800)
     )
-    small = audit_versus._needed(Threshold(), entry_named("laplace half"), range(4), 1e-3, GRID[:3])
+    small = audit_versus.budget_needed(Threshold(), entry_named("laplace half"), range(4), 1e-3, GRID[:3])
     assert small.half == NEVER
     assert all(b / a < 1.5 for a, b in itertools.pairwise(GRID))
 
 
 def test_the_histogram_is_for_one_number_only():
-    assert HistogramTester().suits(np.zeros((1, 1)))
-    assert not HistogramTester().suits(np.zeros((1, 2)))
-    assert audit_versus._budgets(None) == "-"
+    assert HistogramTester().suits(np.zeros((1, 1)), ONE)
+    assert not HistogramTester().suits(np.zeros((1, 2)), ONE)
+    assert audit_versus.budgets(None) == "-"
 
 
 def test_flags_stand_in_for_special_values():
