@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpkit.auditing.audit import audit
+from dpkit import audit
 from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.draw_outputs import PairOutputs, flat
 from dpkit_bench.audit_peers import Peer
