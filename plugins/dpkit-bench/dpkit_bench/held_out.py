@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpkit import ApproxDP, Loss, PureDP
 from dpkit.authoring import Array, asfloat
-from dpkit.privacy.losses import ApproxDP, Loss, PureDP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

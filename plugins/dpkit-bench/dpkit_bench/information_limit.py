@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from dpkit import ApproxDP
 from dpkit.authoring import Array, asfloat
-from dpkit.privacy.losses import ApproxDP
 from dpkit_bench.held_out import Target
 
 _DRAWS = 400_000
