@@ -10,7 +10,7 @@ from dpkit_bench.held_out import HELD_OUT, Target
 from dpkit_bench.information_limit import divergence_from_claim, samples_at_least
 from dpkit_bench.peer_programs import Served, StatDPProgram, _missing
 
-from dpkit.privacy.losses import ApproxDP, PureDP
+from dpkit import ApproxDP, PureDP
 
 
 @pytest.mark.parametrize("target", HELD_OUT, ids=lambda target: target.name)
