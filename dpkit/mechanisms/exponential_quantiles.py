@@ -161,15 +161,13 @@ class ExponentialQuantiles:
         scale = round_up(2 * Fraction(self.scale) * self.steps / schedule.weights[-1])
         for place in range(count):
             rows = int(min(self.reach[place] * self.scale * self.steps * PARTS, 2.0**61))
-            for side in (1, 2):
+            for side, near in ((1, (place - 1, place)), (2, (place, place + 1))):
                 yield _Step(
                     chosen=(place,),
                     side=side,
-                    given=tuple(other for other in (place - 1, place, place + 1) if 0 <= other < count),
+                    given=tuple(other for other in near if 0 <= other < count),
                     scale=scale,
-                    scores=partial(
-                        _away, rows=rows, is_left=side == 1, place=place, count=count, steps=self.steps, scale=scale
-                    ),
+                    scores=partial(_away, rows=rows, is_left=side == 1, steps=self.steps, scale=scale),
                 )
 
     def _groups(self, value: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], bool]:
@@ -224,27 +222,24 @@ def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: i
 
 
 def _away(
-    known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, place: int, count: int, steps: int, scale: float
+    known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, steps: int, scale: float
 ) -> tuple[IntArray, tuple[IntArray]]:
     """The far edges of cells, up to halfway to the next quantile: how far each cell is from where so many rows are reached.
 
     The last edge stands there once more, with a score that grows with all rows up to it: where there are too few, an interval
     goes as far as it can.
     """
-    chosen = known.tolist()
-    before = chosen.pop(0) if place > 0 else None
-    here = chosen.pop(0)
-    after = chosen.pop(0) if place < count - 1 else None
+    first, last = int(known[0]), int(known[-1])
     if is_left:
-        low = 0 if before is None else (before + here + 1) // 2
+        here, low = last, 0 if known.size == 1 else (first + last + 1) // 2
         far = np.maximum(np.arange(max(here - 1, low) // steps, low // steps - 1, -1) * steps, low)
     else:
-        high = ranks.size - 1 if after is None else (here + after) // 2
+        here, high = first, ranks.size - 1 if known.size == 1 else (first + last) // 2
         far = np.minimum(np.arange(here // steps, max(high - 1, here) // steps + 1) * steps + steps, high)
     reached = PARTS * np.abs(ranks[far] - ranks[here])
     scores = np.maximum(np.maximum(np.concatenate([[0], reached[:-1]]) - rows, rows - reached), 0)
-    last = int(reached[-1]) + rows - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
-    return np.append(far, far[-1]), (np.append(scores, last),)
+    farthest = int(reached[-1]) + rows - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
+    return np.append(far, far[-1]), (np.append(scores, farthest),)
 
 
 def _ordered_choices(scores: tuple[IntArray, ...], scale: float, n: int, source: np.random.Generator) -> IntArray:
@@ -265,15 +260,16 @@ def _choices(scores: IntArray, scale: float, n: int, source: np.random.Generator
 
 
 def _log_chances(outputs: IntArray, places: IntArray, scores: tuple[IntArray, ...], scale: float) -> npt.NDArray[np.float64]:
-    """ln of the probabilities of these outputs: one a row, in order, or of probability zero. A place may stand there twice."""
-    known, which = np.unique(places, return_inverse=True)
-    logs = [np.full(known.size, -math.inf) for _ in scores]
-    for log, each in zip(logs, scores, strict=True):
-        np.logaddexp.at(log, which, -((each - each.min()) / (scale * PARTS)))
-    beyond = np.ones(known.size)
+    """ln of the probabilities of these outputs: one a row, in order, or of probability zero. The last place may stand twice."""
+    logs = [-((each - each.min()) / (scale * PARTS)) for each in scores]
+    if places.size > 1 and places[-1] == places[-2]:
+        places, logs = places[:-1], [np.append(log[:-2], np.logaddexp(log[-2], log[-1])) for log in logs]
+    if places[0] > places[-1]:
+        places, logs = places[::-1], [log[::-1] for log in logs]
+    beyond = np.ones(places.size)
     for log in reversed(logs):
         beyond = np.cumsum((np.exp(log) * beyond)[::-1])[::-1]  # what is at or beyond a place, of this one and those after it
-    mine = np.minimum(np.searchsorted(known, outputs), known.size - 1)
-    possible = (known[mine] == outputs).all(axis=1) & (np.diff(outputs, axis=1) >= 0).all(axis=1)
+    mine = np.minimum(np.searchsorted(places, outputs), places.size - 1)
+    possible = (places[mine] == outputs).all(axis=1) & (np.diff(outputs, axis=1) >= 0).all(axis=1)
     chances = sum(log[mine[:, place]] for place, log in enumerate(logs)) - math.log(float(beyond[0]))
     return np.where(possible, chances, -math.inf)

@@ -335,7 +335,7 @@ def _groups(
         if isinstance(entry, Entries):
             reading.keys(entry, path, keys.GROUP, required=("column",))
             if isinstance(written, dict) and "keys" in written:
-                known = deltas or KeyDeltas(each=0.0, alone=False, asked=0.0, budget=math.inf)
+                known = deltas or _ANY_DELTAS
                 written["noise"] = "geometric" if known.alone else "gaussian"
                 if written.get("delta") is None:
                     written["delta"] = known.each
@@ -390,6 +390,10 @@ class KeyDeltas(NamedTuple):
     alone: bool
     asked: float
     budget: float
+
+
+_ANY_DELTAS = KeyDeltas(each=1e-9, alone=False, asked=0.0, budget=math.inf)
+"""Stand for those of a budget that cannot be read, of which that is said already."""
 
 
 def _delta_of_keys(steps: Node, budget: BudgetSpec, data: DataSpec | None) -> KeyDeltas:

@@ -49,14 +49,15 @@ class NodeReader:
         former: Mapping[str, str] | None = None,
     ) -> None:
         """Refuse unknown keys with what stands for them now, or the nearest right one, and name those that are missing."""
-        names = tuple(known)
+        names, hints = tuple(known), set()
         for key in node.entries:
             if key not in names:
                 allowed = ", ".join(names) or "no key here"
                 hint = (former or {}).get(key) or nearest(key, names)
+                hints.add(hint)
                 self.problem(node.keys[key], joined(path, key), f"unknown key {key!r}", allowed, hint)
         for key in required:
-            if key not in node.entries:
+            if key not in node.entries and offered(key) not in hints:  # a mistyped key is one mistake
                 self.problem(node, joined(path, key), f"the key {key!r} is missing")
 
     def value(self, node: Entries | None, path: str, parameter: Parameter) -> object:
@@ -155,7 +156,12 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """An offer of the nearest right name, if one is near."""
     options = {option.casefold(): option for option in known}
     near = difflib.get_close_matches(str(name).casefold(), options, n=1)
-    return f"Did you mean {options[near[0]]!r}?" if near else ""
+    return offered(options[near[0]]) if near else ""
+
+
+def offered(name: str) -> str:
+    """The offer of a name."""
+    return f"Did you mean {name!r}?"
 
 
 def described(node: Node) -> str:

@@ -22,7 +22,8 @@ from dpkit_bench.statistic_draws import draw_answers, solved
 QUARTILES = (0.25, 0.5, 0.75)
 IN_RANK = ("median", "quantiles")
 SHARED = 5.0
-"""Columns in which one value is that of more rows than so many times the stated error are left out of comparisons in rank."""
+"""Where one value is that of more rows than so many times the stated error, a rank is not to be had between values: there the
+error is that up to the resolution, which may be none at all, and what is asked is whether it is within what was stated."""
 REAL = (
     # package, data set, two columns of numbers with public bounds, a category
     ("AER", "CPS1988", ("wage", 0.0, 5000.0), ("experience", 0.0, 70.0), "region"),
@@ -36,12 +37,16 @@ REAL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorRow:
-    """The ratios of one statistic, of the smallest and the largest over the data sets."""
+    """The ratios of one statistic, of the smallest and the largest over the data sets; and of those whose rows share values, in
+    how many the error is within what was stated.
+    """
 
     statistic: str
     least: float
     most: float
     sets: int
+    shared: int = 0
+    within: int = 0
 
     @property
     def name(self) -> str:
@@ -143,6 +148,14 @@ def _statistics(data: DataSet) -> dict[str, tuple[dict[str, object], Callable[[A
             {"column": "x", "probabilities": list(QUARTILES)},
             lambda answer: rank_errors(x, answer.estimates, QUARTILES),
         ),
+        "quantiles, laplace": (
+            {"column": "x", "probabilities": list(QUARTILES), "mechanism": "laplace"},
+            lambda answer: rank_errors(x, answer.estimates, QUARTILES),
+        ),
+        "quantiles, gaussian": (
+            {"column": "x", "probabilities": list(QUARTILES), "mechanism": "gaussian"},
+            lambda answer: rank_errors(x, answer.estimates, QUARTILES),
+        ),
         "count, by": ({"by": ["c"]}, of_cells(counts)),
         "mean, by": ({"by": ["c"], "column": "x"}, of_cells(means, shares)),
     }
@@ -155,12 +168,19 @@ def measure_errors(runs: int, sets: Sequence[DataSet] | None = None) -> tuple[li
     for data in chosen:
         for name, (parameters, error_of) in _statistics(data).items():
             ratios.setdefault(name, {})[data.name] = _ratio(data, name.split(",")[0], parameters, error_of, runs)
-    ratios = {name: {of: ratio for of, ratio in found.items() if ratio < np.inf} for name, found in ratios.items()}
-    rows = [
-        ErrorRow(statistic=name, least=min(found.values()), most=max(found.values()), sets=len(found))
-        for name, found in ratios.items()
-    ]
-    return rows, ratios
+    return [_row(name, found) for name, found in ratios.items()], {
+        name: {of: abs(ratio) for of, ratio in found.items()} for name, found in ratios.items()
+    }
+
+
+def _row(name: str, found: Mapping[str, float]) -> ErrorRow:
+    """Negative ratios are those of columns whose rows share values."""
+    plain = [ratio for ratio in found.values() if ratio > 0.0]
+    shared = [-ratio for ratio in found.values() if ratio < 0.0]
+    within = sum(ratio >= 1.0 for ratio in shared)
+    return ErrorRow(
+        statistic=name, least=min(plain), most=max(plain), sets=len(plain), shared=len(shared), within=within
+    )
 
 
 def _ratio(data: DataSet, name: str, parameters: dict[str, object], error_of: Callable[[Any], float], runs: int) -> float:
@@ -169,15 +189,28 @@ def _ratio(data: DataSet, name: str, parameters: dict[str, object], error_of: Ca
     noise = solved(algorithm)
     stated = algorithm.accuracy(noise)
     stated = next(iter(stated.values())) if isinstance(stated, Mapping) else stated
-    if name in IN_RANK and np.max(np.unique(data.table["x"], return_counts=True)[1]) > SHARED * stated:
-        return np.inf  # a rank is not to be had between values that so many rows share
     answers = draw_answers(algorithm, data.table, setting, noise=noise, runs=runs)
-    found = np.quantile([error_of(answer) for answer in answers], 0.95)
-    return float(stated / found) if found else np.inf
+    if name in IN_RANK and np.max(np.unique(data.table["x"], return_counts=True)[1]) > SHARED * stated:
+        asked = parameters.get("probabilities", (0.5,))
+        found = np.quantile([_up_to_resolution(data.table["x"], answer, asked) for answer in answers], 0.95)
+        return -float(stated / found) if found else -np.inf
+    return float(stated / np.quantile([error_of(answer) for answer in answers], 0.95))
+
+
+def _up_to_resolution(values: Array, answer: Any, probabilities: Any) -> float:
+    """By how many rows ranks are off, where each estimate may be as far from its value as cells are wide."""
+    places = np.atleast_1d(getattr(answer, "estimates", None) or answer.estimate)
+    wanted = np.array(probabilities) * values.size
+    below = np.array([np.sum(values < place - answer.resolution) for place in places])
+    within = np.array([np.sum(values <= place + answer.resolution) for place in places])
+    return float(np.max(np.maximum(np.maximum(below - wanted, wanted - within), 0.0)))
 
 
 def as_markdown(rows: Sequence[ErrorRow]) -> str:
     """A table: one line a statistic."""
-    lines = ["| statistic | stated over found, at least | at most | data sets |", "|---|---|---|---|"]
-    lines += [f"| {row.statistic} | {row.least:.2f} | {row.most:.2f} | {row.sets} |" for row in rows]
+    lines = ["| statistic | stated over found, at least | at most | data sets | with shared values, within what is stated |"]
+    lines.append("|---|---|---|---|---|")
+    for row in rows:
+        shared = f"{row.within} of {row.shared}" if row.shared else "-"
+        lines.append(f"| {row.statistic} | {row.least:.2f} | {row.most:.2f} | {row.sets} | {shared} |")
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 import pytest
 from analysis.reading.problems import problems
 
+import dpkit
 from dpkit.errors import SpecError
 
 
@@ -79,3 +80,22 @@ def test_a_wrong_value_is_one_message_with_its_place(loaded, old, new, place, pa
     assert said in str(problem)
     assert (problem.line, problem.column) == place
     assert str(problem).startswith(f"analysis.yaml:{place[0]}:{place[1]}: ")
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("{epsilon: -1, delta: 1e-6}", "found -1"),
+        ("{epsilon: one, delta: 1e-6}", "found the text 'one'"),
+        ("{epsilonn: 1, delta: 1e-6}", "Did you mean 'epsilon'?"),
+        ("{epsilon: 1, delta: 0}", "the budget has no delta"),
+    ],
+)
+def test_one_mistake_in_a_budget_is_one_problem_beside_private_keys_too(tmp_path, budget, said):
+    lines = ["dpkit: 1", "data: {source: p.csv, columns: {city: text}}", f"budget: {budget}"]
+    lines.append("steps: [{id: c, run: count, by: {column: city, keys: private}}]")
+    (tmp_path / "a.yaml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        dpkit.load(tmp_path / "a.yaml")
+    (problem,) = caught.value.problems
+    assert said in str(problem)
