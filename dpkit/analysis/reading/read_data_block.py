@@ -73,7 +73,9 @@ def _text_form(reading: NodeReader, data: Entries, source: object) -> Mapping[st
     """How text files are written, as far as it is said; refused where the source is no text."""
     form: dict[str, str] = {}
     for key in (keys.DELIMITER, keys.QUOTE, keys.ENCODING):
-        value = reading.value(data, "data", key)
+        written = plain(data.entries[key.name]) if key.name in data.entries else None
+        # white space is no text elsewhere, and a tab or a blank between cells here
+        value = written if written in ("\t", " ") and key is keys.DELIMITER else reading.value(data, "data", key)
         if not isinstance(value, str):
             continue
         form[key.name] = value

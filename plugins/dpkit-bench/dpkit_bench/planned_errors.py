@@ -178,9 +178,7 @@ def _row(name: str, found: Mapping[str, float]) -> ErrorRow:
     plain = [ratio for ratio in found.values() if ratio > 0.0]
     shared = [-ratio for ratio in found.values() if ratio < 0.0]
     within = sum(ratio >= 1.0 for ratio in shared)
-    return ErrorRow(
-        statistic=name, least=min(plain), most=max(plain), sets=len(plain), shared=len(shared), within=within
-    )
+    return ErrorRow(statistic=name, least=min(plain), most=max(plain), sets=len(plain), shared=len(shared), within=within)
 
 
 def _ratio(data: DataSet, name: str, parameters: dict[str, object], error_of: Callable[[Any], float], runs: int) -> float:
