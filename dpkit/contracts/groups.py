@@ -41,6 +41,14 @@ class TellsKinds(Protocol):
         """ "number", "category", "boolean" (the codes are 0 for false and 1 for true) or "text" (any, without levels)."""
 
 
+@runtime_checkable
+class TellsMoments(Protocol):
+    """A setting that knows which columns hold dates or times."""
+
+    def moment(self, column: str, written: str) -> float | None:
+        """The code of a date, or a time, as ISO writes it; None for another text, or in a column that holds none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked(column=nonempty_text, labels=partial(tuple_of, kind=object, allowed="a tuple of labels, at least one", least=1))
 class GroupColumn:
@@ -196,8 +204,12 @@ def text_twin(column: str) -> str:
 
 def _key_column(setting: Setting, entry: Mapping[str, object], place: int) -> KeyColumn:
     name, where = entry.get("column"), "by"
-    if not isinstance(name, str) or not entry.keys() <= {"column", "keys", "delta", "noise"}:
-        raise InvalidValueError(field="by", found=dict(entry), allowed=ALLOWED, where=where)
+    if not isinstance(name, str):
+        raise InvalidValueError(field="by", found={"keys": entry["keys"]}, allowed=ALLOWED, where=where)
+    beside = sorted(entry.keys() - {"column", "keys", "delta", "noise"})
+    if beside:
+        allowed = "`delta` alone: keys are found in the data"
+        raise InvalidValueError(field="keys", found=f"`{beside[0]}` beside `keys`", allowed=allowed, where=where)
     if name not in setting.columns:
         raise UnknownNameError(kind="declared column", name=name, known=setting.columns)
     if entry["keys"] != "private":
@@ -235,6 +247,14 @@ def _group_column(setting: Setting, entry: object) -> GroupColumn:
         return GroupColumn(column=name, labels=known, codes=tuple(map(float, range(len(known)))), is_complete=True)
     lower, upper = setting.range(name)
     middle = in_full(0.5 * lower + 0.5 * upper)
+    if _holds_moments(setting, name):
+        raise InvalidValueError(
+            field="by",
+            found=name,
+            allowed=f"its `edges`, since {name!r} is declared as dates; or a part of it, named by `let`",
+            where="groups",
+            fix=f"For example {{column: {name}, edges: [2024-01-01, 2024-07-01, 2025-01-01]}}, or `let: {{m: month({name})}}`.",
+        )
     raise InvalidValueError(
         field="by",
         found=name,
@@ -249,11 +269,28 @@ def _between_edges(setting: Setting, name: str, given: object, *, levels: tuple[
         allowed = "`levels`, or nothing: the column has levels, and no edges"
         raise InvalidValueError(field="edges", found=given, allowed=allowed, where=f"by {name}")
     listed = given if isinstance(given, Sequence) and not isinstance(given, str) else ()
-    ends = tuple(finite_number(edge, field="edges", where=f"by {name}") for edge in listed)
+    ends = tuple(_edge(setting, name, edge) for edge in listed)
     if len(ends) < 2 or any(not low < high for low, high in pairwise(ends)):
-        raise InvalidValueError(field="edges", found=given, allowed="at least two increasing numbers", where=f"by {name}")
+        allowed = f"at least two increasing {'dates' if _holds_moments(setting, name) else 'numbers'}"
+        raise InvalidValueError(field="edges", found=given, allowed=allowed, where=f"by {name}")
     lower, upper = setting.range(name)
-    return GroupColumn(column=name, labels=edge_labels(ends), edges=ends, is_complete=ends[0] <= lower and upper <= ends[-1])
+    named = edge_labels([edge if isinstance(edge, str) else end for edge, end in zip(listed, ends, strict=True)])
+    return GroupColumn(column=name, labels=named, edges=ends, is_complete=ends[0] <= lower and upper <= ends[-1])
+
+
+def _edge(setting: Setting, name: str, written: object) -> float:
+    """A number; or, of a column that holds dates, a date."""
+    if isinstance(written, str) and _holds_moments(setting, name):
+        assert isinstance(setting, TellsMoments)
+        code = setting.moment(name, written)
+        if code is None:
+            raise InvalidValueError(field="edges", found=written, allowed="dates such as 2024-12-31", where=f"by {name}")
+        return code
+    return finite_number(written, field="edges", where=f"by {name}")
+
+
+def _holds_moments(setting: Setting, name: str) -> bool:
+    return isinstance(setting, TellsMoments) and setting.moment(name, "2000-01-01") is not None
 
 
 def _some_levels(setting: Setting, name: str, given: object, *, known: tuple[Label, ...]) -> GroupColumn:
@@ -283,14 +320,12 @@ def _some_levels(setting: Setting, name: str, given: object, *, known: tuple[Lab
     return GroupColumn(column=name, labels=labels, codes=codes, is_complete=len(codes) == len(known))
 
 
-def edge_labels(edges: Sequence[float]) -> tuple[str, ...]:
+def edge_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
     """Names of the cells between edges: from one edge up to the next, which the last cell includes. Edges are in full, so cells
-    with edges that differ have names that differ.
+    with edges that differ have names that differ; dates are as they were written.
     """
-    last = len(edges) - 2
-    return tuple(
-        f"[{in_full(low)}, {in_full(high)}{']' if place == last else ')'}" for place, (low, high) in enumerate(pairwise(edges))
-    )
+    named, last = [edge if isinstance(edge, str) else in_full(edge) for edge in edges], len(edges) - 2
+    return tuple(f"[{low}, {high}{']' if place == last else ')'}" for place, (low, high) in enumerate(pairwise(named)))
 
 
 def _spelt(level: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpkit.contracts.query import Query
 from dpkit.data.columns.kinds import Text
 from dpkit.data.columns.schema import ROW, PrivacyUnit, Schema
+from dpkit.data.expressions.calendar import day_of, second_of
 from dpkit.data.expressions.facts import ValueKind, fact_of
 from dpkit.data.summing.repricing import priced_distances
 from dpkit.privacy.checks import whole_number
@@ -66,8 +67,17 @@ class DeclaredSetting:
             return "boolean"
         return "category" if self.levels(column) else "number"
 
+    def moment(self, column: str, written: str) -> float | None:
+        """The code of a date, or a time, as ISO writes it; None for another text, or in a column that holds none."""
+        fact = fact_of(self.schema.select((column,))[0])
+        read = _MOMENTS.get(fact.kind) if fact is not None else None
+        return None if read is None else read(written)
+
     def distances(self, query: Query) -> tuple[Distance, ...]:
         """By how much a neighbouring dataset can move the query's total."""
         self.schema.select(query.columns)
         may_drop = bool(self.schema.where) if query.keeps_missing else self.schema.may_drop(query.columns)
         return priced_distances(query, self.neighbours, unit=self.unit, may_drop=may_drop)
+
+
+_MOMENTS = {ValueKind.DATE: day_of, ValueKind.TIME: second_of}

@@ -154,3 +154,41 @@ def test_an_algorithm_without_groups_refuses_them():
     made = dpkit.AlgorithmFactory(name="own", doc="Own.", make=lambda setting, by=None: by, takes_groups=True)
     assert made.prepare(SETTING, by="region").names == ("region",)
     assert made.prepare(SETTING) is None
+
+
+DATED = dpkit.DeclaredSetting(
+    schema=dpkit.Schema(
+        columns=(
+            dpkit.Date(name="born", lower="2000-01-01", upper="2024-12-31"),
+            dpkit.Time(name="at", lower="2024-01-01", upper="2024-12-31 23:59:59"),
+            dpkit.Text(name="city"),
+        )
+    )
+)
+
+
+def test_edges_of_dates_are_dates():
+    (column,) = dpkit.read_groups(DATED, {"column": "born", "edges": ["2000-01-01", "2004-02-29", "2024-12-31"]}).columns
+    assert column.labels == ("[2000-01-01, 2004-02-29)", "[2004-02-29, 2024-12-31]")
+    assert column.edges == (10957.0, 12477.0, 20088.0)
+    assert column.is_complete
+    (column,) = dpkit.read_groups(DATED, {"column": "at", "edges": ["2024-01-01", "2024-01-01 12:00"]}).columns
+    assert column.edges[1] - column.edges[0] == 43_200.0
+    assert not column.is_complete
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("born", "declared as dates"),
+        ({"column": "born", "edges": ["2004-02-30", "2024-12-31"]}, "dates such as 2024-12-31"),
+        ({"column": "born", "edges": ["2024-12-31", "2004-02-29"]}, "increasing dates"),
+        ({"column": "city", "edges": ["2004-02-29", "2024-12-31"]}, "a finite number"),
+        ({"column": "city", "keys": "private", "levels": ["Ulm"], "delta": 1e-6}, "`levels` beside `keys`"),
+    ],
+)
+def test_wrong_groups_of_dates_and_keys_are_told_in_their_own_words(by, said):
+    with pytest.raises(dpkit.InvalidValueError) as caught:
+        dpkit.read_groups(DATED, by)
+    assert said in str(caught.value)
+    assert "noise" not in str(caught.value)

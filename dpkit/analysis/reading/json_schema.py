@@ -190,7 +190,7 @@ def _groups() -> list[object]:
     properties: Schema = {
         "column": keys.GROUP_COLUMN.json_schema(),
         "levels": {"type": "array", "minItems": 1, "items": level, "description": keys.GROUP["levels"]},
-        "edges": keys.GROUP_EDGES.json_schema(),
+        "edges": {"type": "array", "items": {"type": ["number", "string"]}, "description": keys.GROUP["edges"]},
         "keys": {"const": "private", "description": keys.GROUP["keys"]},
         "delta": keys.GROUP_DELTA.json_schema(),
     }

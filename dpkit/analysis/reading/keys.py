@@ -72,7 +72,7 @@ GROUP = {
     "levels": "Some of its levels; for a column of numbers, values. Rows with others are in no cell.",
     "keys": "`private`: levels that nobody declared, or that are ignored; they come out where enough people have them.",
     "delta": "With `keys`: how likely a key of one person alone may come out. [default: a part of the budget's]",
-    "edges": "For a column of numbers: where cells begin and end. Each holds its lower edge, the last one its upper edge, too.",
+    "edges": "For numbers or dates: where cells begin and end. Each holds its lower edge, the last one its upper edge, too.",
 }
 COLUMN_KINDS = ("number", "category", "boolean", "date", "time", "text")
 COLUMNS = {
@@ -145,7 +145,6 @@ RELATION = Parameter(name="neighbours", kind="choice", doc=DATA["neighbours"], c
 UNIT_COLUMN = Parameter(name="column", kind="text", doc=UNIT["column"])
 GROUP_COLUMN = Parameter(name="column", kind="text", doc=GROUP["column"])
 GROUP_DELTA = Parameter(name="delta", kind="number", doc=GROUP["delta"], minimum=0.0, exclusive=True, maximum=0.1, default=None)
-GROUP_EDGES = Parameter(name="edges", kind="numbers", doc=GROUP["edges"], default=None)
 AT_MOST = Parameter(name="at_most", kind="integer", doc=UNIT["at_most"], minimum=1)
 PLUGINS = Parameter(name="plugins", kind="texts", doc=ROOT["plugins"], default=None)
 REPORT = Parameter(name="report", kind="text", doc=ROOT["report"], default=None)

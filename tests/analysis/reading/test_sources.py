@@ -96,7 +96,7 @@ def test_parameters_are_checked_and_errors_show_nothing(run):
     [
         ("people.csv\n  delimiter: ';'\n  decimal: ','\n  encoding: latin-1\n  quote: \"'\"", "age;sex;né\n'40,5';'f';1\n" * 1),
         ("people.csv\n  delimiter: '|'\n  quote: none", "age|sex\n40.5|f\n"),
-        ("people.csv\n  delimiter: \"\\t\"", "age\tsex\n40.5\tf\n"),
+        ('people.csv\n  delimiter: "\\t"', "age\tsex\n40.5\tf\n"),
         ("people.csv\n  delimiter: ' '", "age sex\n40.5 f\n"),
     ],
 )
