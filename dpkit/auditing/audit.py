@@ -101,7 +101,7 @@ def audit(
     plan = plan_audit(
         target if crew is None else crew, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs,
         density=density, falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search,
-        tries=tries, unit=unit, stop=stop, timed=time is not None, checks=checks, timeout=timeout,
+        tries=tries, unit=unit, stop=stop, deadline=deadline, watch=watch, checks=checks, timeout=timeout,
         registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     try:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 import numpy as np
 
 from dpkit._version import __version__
-from dpkit.auditing.betting.campaign import Finding
+from dpkit.auditing.betting.campaign import Finding, Watch
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
 from dpkit.auditing.certificates.pins import pins_of, place_of
 from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
@@ -30,6 +30,7 @@ from dpkit.auditing.search.pairs import (
     takes_any_number,
     worst_pair,
 )
+from dpkit.auditing.search.search_time import SearchTime
 from dpkit.auditing.targets.many_processes import ManyProcesses
 from dpkit.auditing.targets.one_release import as_sampler
 from dpkit.auditing.targets.programs import CommandTarget, HttpTarget
@@ -152,9 +153,10 @@ def plan_audit(
     timeout: float | None = None,
     unit: str | None = None,
     stop: int | None = None,
-    timed: bool = False,
+    deadline: float | None = None,
+    watch: Watch | None = None,
 ) -> AuditPlan:
-    """Check everything, before a sample is drawn."""
+    """Check everything, before a sample is drawn; then search pairs, within a share of the time until the deadline."""
     target = as_sampler(target)  # type: ignore[assignment]
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
@@ -176,10 +178,16 @@ def plan_audit(
         def counted(dataset: object, n: int, stream: np.random.Generator) -> np.typing.ArrayLike:
             nonlocal pilots
             pilots += n
+            if watch is not None:
+                watch(pilots, 0.0)
             return subject.sampler(dataset, n, stream)
 
         looking = replace(subject, sampler=counted)
-        worst = None if search is None else worst_pair(looking, search, seed=stream, tries=tries, at=subject.at)
+        worst = (
+            None
+            if search is None
+            else worst_pair(looking, search, seed=stream, tries=tries, at=subject.at, clock=SearchTime.before(deadline))
+        )
         return () if worst is None else (worst,)
 
     if isinstance(target, Mechanism):
@@ -187,7 +195,7 @@ def plan_audit(
         if search is None and not given:
             given = _usual_pairs(target, at, registry)
             if at is not None and takes_any_number(target, at):
-                given = (*given, *search_extremes(subject, given, at, seed=stream))
+                given = (*given, *search_extremes(subject, given, at, seed=stream, clock=SearchTime.before(deadline)))
         real = any("real arithmetic" in assumption for one in claims for assumption in one.assuming)
         rounding = not real if floating_point is None else floating_point
     elif callable(target):
@@ -225,7 +233,7 @@ def plan_audit(
         "format": 2,
         "neighbours": None if neighbours is None else neighbours.value,
         "unit": unit,
-        "timed": timed,
+        "timed": deadline is not None,
         "processes": isinstance(target, ManyProcesses),
         "label": name,
         "pinned": pins_of(target),

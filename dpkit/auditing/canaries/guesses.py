@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from dpkit.numerics.special import Array
 from dpkit.values import dataclass
 
+_FEWEST, _STEP, _IN_ALONE = 10.0, 1.35, 0.49
+"""Guesses "in" alone: the fewest, how much more each next size is, and their share of the error probability."""
 _MAIN, _AT = 0.25, 1_000
 """The share of canaries that is guessed first, where there are so many: fewer where there are more, to be surer of each."""
 
@@ -29,16 +33,28 @@ class Guessing:
 
 
 def guessings(canaries: int) -> tuple[Guessing, ...]:
-    """The sizes that are tried for so many canaries."""
+    """The sizes that are tried for so many canaries.
+
+    Half of the error probability is for guesses of both kinds, at a few sizes, which tell most where all scores move; half is
+    for guesses "in" alone, at sizes so near to each other that one is near the best where a few canaries are remembered.
+    """
     main = min(0.9, _MAIN * (_AT / canaries) ** 0.5)
-    two_sided = ((0.97, 0.05), (min(0.97, 2.4 * main), 0.1), (main, 0.62), (0.4 * main, 0.07))
-    highest = ((min(0.45, 0.8 * main), 0.08), (0.3 * main, 0.08))
+    two_sided = ((0.97, 0.05), (min(0.97, 2.4 * main), 0.06), (main, 0.36), (0.4 * main, 0.04))
     shares: dict[tuple[int, bool], float] = {}
-    for cells, one_sided in ((two_sided, False), (highest, True)):
-        for part, share in cells:
-            place = max(1, round(part * canaries)), one_sided
-            shares[place] = shares.get(place, 0.0) + share
+    for part, share in two_sided:
+        place = max(1, round(part * canaries)), False
+        shares[place] = shares.get(place, 0.0) + share
+    highest = sorted({min(canaries, max(1, round(size))) for size in _ladder(canaries)})
+    for count in highest:
+        shares[count, True] = _IN_ALONE / len(highest)
     return tuple(Guessing(count=count, highest_only=one, share=share) for (count, one), share in shares.items())
+
+
+def _ladder(canaries: int) -> list[float]:
+    """Sizes from the fewest guesses that can tell to half of the canaries."""
+    least, most = min(_FEWEST, 0.5 * canaries), 0.5 * canaries
+    steps = max(1, math.ceil(math.log(most / least) / math.log(_STEP))) if most > least else 1
+    return [least * (most / least) ** (place / steps) for place in range(steps + 1)]
 
 
 def _upper(scores: Array, count: int) -> int:

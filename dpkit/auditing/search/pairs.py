@@ -7,6 +7,7 @@ nothing else: what is refuted is refuted on fresh samples.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +20,7 @@ from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Drawing, NotABatch, PairOutputs, Rounder
 from dpkit.auditing.search.metrics import size_in
+from dpkit.auditing.search.search_time import LEAST, SearchTime
 from dpkit.contracts.factories import NeighbourPairs
 from dpkit.contracts.mechanism import Mechanism, Neighbouring
 from dpkit.contracts.registry import Registry
@@ -61,20 +63,26 @@ def worst_pair(
     seed: np.random.SeedSequence,
     tries: int = TRIES,
     at: Distance | None = None,
+    clock: SearchTime | None = None,
 ) -> Pair | None:
     """The candidate at which the claim looks worst, climbed from and simplified where that is possible; None without any.
 
     With a density the score of a pair is what its declared law gives on a pilot sample, and numeric pairs at a distance are
     improved by gradient ascent on both values; without one it is how fast bets chosen on half of the pilot grow on the rest.
+    With a clock, pilots are as large as there is time for, and candidates that it does not reach are left out.
     """
-    judge = _Judge(subject=subject, entropy=tuple(seed.generate_state(4).tolist()))
+    judge = _Judge(subject=subject, entropy=tuple(seed.generate_state(4).tolist()), clock=clock, tries=tries)
     rng = np.random.default_rng(seed)
     drawn = (candidates(rng) for _ in range(tries)) if callable(candidates) else islice(iter(candidates), tries)
-    scored = sorted(((judge(pair), place, pair) for place, pair in enumerate(drawn)), key=lambda one: (-one[0], one[1]))
+    looked = [(judge(pair), place, pair) for place, pair in enumerate(drawn) if place == 0 or clock is None or not clock.late()]
+    scored = sorted(looked, key=lambda one: (-one[0], one[1]))
     if not scored or scored[0][0] == -np.inf:
         return scored[0][2] if scored else None
     if subject.density is None:  # what is worst by few samples may be so by luck: the best few run again, by more
+        first, place, pair = scored[0]
         final = [(judge(pair, _FINAL), -place, pair) for _, place, pair in scored[:_FINALISTS]]
+        if max(one[0] for one in final) == -np.inf:  # no time for a second look
+            final = [(first, -place, pair)]
         score, _, best = max(final, key=lambda one: one[:2])
     else:
         score, _, best = scored[0]
@@ -93,8 +101,12 @@ class _Judge:
 
     subject: ClaimAtPair
     entropy: tuple[int, ...]
+    clock: SearchTime | None = None
+    tries: int = TRIES
 
     def __call__(self, pair: Pair, pilot: int = _PILOT) -> float:
+        if self.clock is not None and self.clock.late():
+            return -np.inf
         try:
             outputs = self._outputs(pair, pilot)
             return self._by_density(pair, outputs) if self.subject.density is not None else self._by_bets(pair, outputs)
@@ -105,12 +117,25 @@ class _Judge:
         """Of a function any outcome counts: a pair at which it fails on one side is as bad as can be."""
         seed = np.random.SeedSequence(self.entropy)
         if self.subject.mechanism is not None or self.subject.density is not None:
-            return PairOutputs(self.subject.sampler, pair, seed).draw(pilot)
+            return self._drawn(PairOutputs(self.subject.sampler, pair, seed), pilot)
         try:
-            return PairOutputs(self.subject.sampler, pair, seed, Drawing(any_outcome=True)).draw(pilot)
+            return self._drawn(PairOutputs(self.subject.sampler, pair, seed, Drawing(any_outcome=True)), pilot)
         except NotABatch:
             singly = Drawing(any_outcome=True, one_by_one=True)
-            return PairOutputs(self.subject.sampler, pair, seed, singly).draw(min(pilot, _PILOT))
+            return self._drawn(PairOutputs(self.subject.sampler, pair, seed, singly), min(pilot, _PILOT))
+
+    def _drawn(self, source: PairOutputs, pilot: int) -> tuple[Array, Array]:
+        """A pilot, as large as there is time for."""
+        if self.clock is None:
+            return source.draw(pilot)
+        began = time.monotonic()
+        first = source.draw(LEAST)
+        looks = self.tries if pilot <= _PILOT else _FINALISTS
+        more = min(pilot - LEAST, self.clock.affordable(time.monotonic() - began, LEAST, looks=looks))
+        if more <= 0:
+            return first
+        one, two = (np.concatenate(sides) for sides in zip(first, source.draw(more), strict=True))
+        return one, two
 
     def _by_density(self, pair: Pair, outputs: tuple[Array, Array]) -> float:
         """The largest delta(epsilon) - delta of the declared law, and a little of that at easier claims."""
@@ -233,12 +258,17 @@ def _simplify(judge: _Judge, pair: Pair, score: float, at: Distance) -> Pair:
 
 
 def search_extremes(
-    subject: ClaimAtPair, usual: Sequence[Pair], at: Distance, *, seed: np.random.SeedSequence
+    subject: ClaimAtPair,
+    usual: Sequence[Pair],
+    at: Distance,
+    *,
+    seed: np.random.SeedSequence,
+    clock: SearchTime | None = None,
 ) -> tuple[Pair, ...]:
     """A pair at which the claim looks clearly worse than at the usual ones, if there is one among extremes."""
     first, second = seed.spawn(2)
-    found = worst_pair(subject, extremes(at), seed=first, at=at)
-    judge = _Judge(subject=subject, entropy=tuple(second.generate_state(4).tolist()))
+    found = worst_pair(subject, extremes(at), seed=first, at=at, clock=clock)
+    judge = _Judge(subject=subject, entropy=tuple(second.generate_state(4).tolist()), clock=clock)
     if found is None or not all(judge(found) > max(0.0, judge(pair)) * 1.25 + 0.02 for pair in usual):
         return ()
     return (found,)

@@ -9,6 +9,7 @@ import pytest
 from dpkit import InvalidValueError, Laplace, Neighbours, PureDP, audit, l1, l2
 from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.claim_at_pair import ClaimAtPair
+from dpkit.auditing.search import search_time
 from dpkit.auditing.search.metrics import size_in
 from dpkit.auditing.search.pairs import extremes, worst_pair
 from dpkit.privacy.claims import Citation, Claim
@@ -118,3 +119,26 @@ def test_right_functions_survive_a_search():
 def test_a_search_without_candidates_is_refused():
     with pytest.raises(InvalidValueError, match="search"):
         audit(summing, PureDP(epsilon=1.0), search=[], samples=100, rng=1)
+
+
+def test_a_search_keeps_to_its_time_by_smaller_pilots_and_fewer_candidates(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(search_time.time, "monotonic", lambda: clock[0])
+    asked = []
+
+    def slow(value, n, rng):
+        clock[0] += 1.0 * n  # a second an output
+        asked.append(n)
+        return value + rng.laplace(size=n)
+
+    subject = ClaimAtPair(sampler=slow, claim=CLAIM, pair=(0.0, 1.0))
+    timed = search_time.SearchTime.before(100.0)
+    assert timed is not None
+    found = worst_pair(subject, [(0.0, 1.0)] * 64, seed=np.random.SeedSequence(1), clock=timed)
+    assert found == (0.0, 1.0)
+    assert clock[0] <= 30.0 + 2 * 2 * search_time.LEAST + 2.0
+    assert max(asked) < 30
+    before = len(asked)
+    monkeypatch.setattr(search_time.SearchTime, "late", lambda self: False)  # a mutant that never looks at the clock
+    worst_pair(subject, [(0.0, 1.0)] * 64, seed=np.random.SeedSequence(1), clock=timed)
+    assert sum(asked[before:]) > 200
