@@ -39,7 +39,7 @@ docs: $(STAMP)
 # The long statistical suites, too slow for every commit, and an hour of broken files for the readers.
 DPKIT_FUZZ_MINUTES ?= 60
 audit-all: $(STAMP)
-	DPKIT_FUZZ_MINUTES=$(DPKIT_FUZZ_MINUTES) $(BIN)/pytest -n 2
+	DPKIT_FUZZ_MINUTES=$(DPKIT_FUZZ_MINUTES) $(BIN)/pytest -n 2 --hypothesis-profile default
 
 # Analyses that are killed, interrupted and resumed on shared ledgers, for SOAK_MINUTES minutes; SOAK_SEED repeats the choices of another time.
 SOAK_MINUTES ?= 60

@@ -3,9 +3,16 @@
 import gc
 import os
 
+from hypothesis import settings
+
 # Before numpy is loaded. Tests run in several processes, and threads of BLAS that wait spin: up to eight times the CPU time.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# A short run tries a third of the examples, which catch the mutants.
+# `make audit-all` tries all, by `--hypothesis-profile default`.
+settings.register_profile("short", max_examples=33)
+settings.load_profile("short")
 
 
 def pytest_collection_finish() -> None:

@@ -15,6 +15,12 @@ from pathlib import Path
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/bin")
 
 
+def _place() -> str:
+    """In memory where there is room: a database is a thousand files, and to remove them from a disk takes long."""
+    memory = Path("/dev/shm")
+    return str(memory) if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30 else "/tmp"
+
+
 def program(name: str) -> str | None:
     """Where a program of the server lies; distributions keep them off the path."""
     found = shutil.which(name)
@@ -28,7 +34,7 @@ class Server:
     """One cluster. `address(database)` is where a client finds it; `trust`: every user is let in without a password."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="dpkit-pg-", dir="/tmp" if folder is None else folder))
+        self.folder = Path(tempfile.mkdtemp(prefix="dpkit-pg-", dir=_place() if folder is None else folder))
         # the server refuses to run as root; its package makes a user of its own
         self.user = "postgres" if os.name == "posix" and os.geteuid() == 0 else None
         if self.user:

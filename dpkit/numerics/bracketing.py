@@ -155,7 +155,7 @@ def minimise(
         left, right = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
         if right <= left * (1.0 + relative):
             return champion
-        grid = np.geomspace(left, right, zoom)
+        grid = _geometric(left, right, zoom)
         values = curve(grid)
         best = _smallest(values)
         if values[best] < smallest:
@@ -229,7 +229,7 @@ def _widened(curve: Callable[[Array], Array], low: float, high: float, coarse: i
     """
     before: tuple[Array, Array, int] | None = None
     while True:
-        grid = np.geomspace(low, high, coarse)
+        grid = _geometric(low, high, coarse)
         values = curve(grid)
         best = _smallest(values)
         found = grid, values, best
@@ -240,6 +240,21 @@ def _widened(curve: Callable[[Array], Array], low: float, high: float, coarse: i
             return found if values[best] <= before[1][before[2]] else before
         before = found
         low, high = (max(low * 1e-8, 1e-300), float(grid[1])) if falls_left else (float(grid[-2]), min(high * 1e8, 1e300))
+
+
+def _geometric(low: float, high: float, count: int) -> Array:
+    """The bits of numpy's geomspace of two positive numbers, without its checks: searches ask for small grids, often."""
+    first, last = np.log10([low, high])
+    exponents = _ranks(count) * ((last - first) / (count - 1)) + first
+    exponents[-1] = last
+    grid: Array = np.power(10.0, exponents)
+    grid[0], grid[-1] = low, high
+    return grid
+
+
+@cache
+def _ranks(count: int) -> Array:
+    return np.arange(count, dtype=float)
 
 
 def _smallest(values: Array) -> int:

@@ -67,8 +67,13 @@ def _tabulated_curves(draw: st.DrawFn) -> RDP:
 
 
 def examples(count: int) -> settings:
-    """A number of examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides."""
-    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    """A number of examples, the same ones in every run. What it leaves open, the caller's hypothesis profile decides.
+
+    The profile also decides how thorough a run is: of a profile with 50 examples, where hypothesis has 100, half the number.
+    """
+    usual = 100
+    scaled = max(1, round(count * settings().max_examples / usual))
+    return settings(max_examples=scaled, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def drawn(count: int, **strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[[Any], None]]:

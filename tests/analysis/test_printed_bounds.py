@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
@@ -18,6 +18,7 @@ from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
 from dpkit.numerics import rounding
 from dpkit.numerics.rounding import format_down, format_up, in_full, percent_down, percent_up
 from dpkit.privacy.tradeoff import pair_power
+from dpkit.testing.strategies import examples
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -91,13 +92,13 @@ def printed_plan(loaded, delta=1.0000004e-6, epsilon=0.8000007):
     return plan, plan.simulate()
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@examples(6)
 @given(delta=ODD, epsilon=st.floats(0.01, 20.0))
 def test_every_bound_of_a_plan_is_printed_on_the_safe_side(loaded, delta, epsilon):
     LAWS.assert_a_plan_prints_bounds(*printed_plan(loaded, delta, epsilon))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     lower=st.floats(0.0, 50.0),
     delta=ODD,

@@ -5,7 +5,7 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -13,6 +13,7 @@ from dpkit.data.columns.cells import plain_spelling
 from dpkit.data.columns.kinds import Boolean, Category, Number
 from dpkit.data.columns.schema import Schema
 from dpkit.data.tables.open_source import open_source
+from dpkit.testing.strategies import examples
 
 LEVELS = ("0", "1", "2", "1.5", "1000", "-3")
 SCHEMA = Schema(
@@ -51,7 +52,7 @@ def in_format(frame, kind, folder):
 NUMBERS = st.sampled_from([0.0, 1.0, 2.0, 1.5, 1000.0, -3.0, 7.0, None, -0.0, 1e15])
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=80))
 def test_numbers_are_the_same_levels_truths_and_sizes_everywhere(tmp_path_factory, rows):
     frame = pd.DataFrame(rows, columns=["group", "flag", "size"], dtype="float64")

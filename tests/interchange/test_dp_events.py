@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
@@ -27,6 +27,7 @@ from dpkit import (
     interchange,
 )
 from dpkit.interchange import read_dp_event, write_dp_event
+from dpkit.testing.strategies import examples
 
 EVENTS = [
     dp_event.NoOpDpEvent(),
@@ -73,7 +74,7 @@ def test_named_tuples_and_json_are_read_as_the_events_are(source):
     assert interchange.read(json.dumps(plain(named))).event == read_dp_event(source).event
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ratio=st.floats(0.05, 3.0), rate=st.floats(0.001, 0.9), times=st.integers(1, 20))
 def test_what_is_written_and_read_again_costs_no_less_and_hardly_more(ratio, rate, times):
     event = Compose(
@@ -179,7 +180,7 @@ def numbers_in(event):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(event=TREES)
 def test_every_tree_that_is_written_is_read_back_with_no_smaller_number(event):
     written, again = numbers_in(event), numbers_in(read_dp_event(write_dp_event(event)).event)

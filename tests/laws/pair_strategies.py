@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import HealthCheck, assume, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from dpkit.mechanisms.laplace import LaplacePair
@@ -11,8 +11,9 @@ from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.privacy.gaussian_dp import GaussianPair
 from dpkit.privacy.loss_pairs import PurePair, SymmetricPair
 from dpkit.privacy.loss_table import PLD
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(40)
 
 
 def logarithmic(low, high):

@@ -121,6 +121,7 @@ def two_samples_are_one_sample(account: Account, accountant: str) -> None:
     @examples(25)
     @given(rates=st.tuples(*[log_uniform(1e-3, 1.0)] * 2), ratio=log_uniform(0.1, 2.0), delta=deltas(), gaussian=st.booleans())
     @example(rates=(0.1, 0.01), ratio=1.0, delta=1e-6, gaussian=True)
+    @example(rates=(0.1, 0.01), ratio=1.0, delta=1e-6, gaussian=False)
     def law(rates: tuple[float, float], ratio: float, delta: float, gaussian: bool) -> None:
         one, two = rates
         noise = GaussianEvent(ratio=ratio) if gaussian else LaplaceEvent(ratio=ratio)

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
 from dpkit import AboveThreshold, AboveThresholdEvent, Neighbours, PureDP
+from dpkit.testing.strategies import examples
 
 ANSWERS = st.lists(st.floats(-4.0, 4.0), min_size=1, max_size=5)
 
@@ -31,7 +32,7 @@ def test_the_law_is_that_of_plain_sampling():
     assert np.allclose(np.bincount(first, minlength=4) / n, law, atol=6.0 * 0.5 / math.sqrt(n))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(answers=ANSWERS, moves=st.lists(st.floats(-1.0, 1.0), min_size=5, max_size=5), monotone=st.booleans())
 def test_no_pair_of_answers_loses_more_than_is_claimed(answers, moves, monotone):
     mechanism = AboveThreshold(scale=3.0, threshold_scale=2.0, monotone=monotone)

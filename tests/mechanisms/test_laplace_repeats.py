@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpkit import LaplaceEvent, Repeat, account
@@ -13,8 +13,9 @@ from dpkit.accountants.pld import composition as loss_composition
 from dpkit.mechanisms import laplace_repeats
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.laplace_repeats import MOST_REPEATS, repeated_laplace
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(30)
 
 
 def logarithmic(low, high):

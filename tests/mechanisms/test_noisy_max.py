@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
 from dpkit import ZCDP, Exponential, Neighbours, NoisyMax, NoisyMaxEvent, PureDP
 from dpkit.mechanisms.noisy_max import flip_law
+from dpkit.testing.strategies import examples
 
 NOISES = ("exponential", "gumbel", "laplace")
 SCORES = st.lists(st.floats(-5.0, 5.0), min_size=2, max_size=5)
@@ -29,7 +30,7 @@ def brute_force_flip(scores, scale):
     return law
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scores=SCORES, scale=st.floats(0.1, 10.0))
 def test_the_law_of_permute_and_flip_is_that_of_its_definition(scores, scale):
     law = flip_law(np.array(scores), scale)
@@ -54,7 +55,7 @@ def test_gumbel_noise_is_the_exponential_mechanism():
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(scores=SCORES, moves=st.lists(st.floats(-1.0, 1.0), min_size=5, max_size=5), scale=st.floats(0.5, 5.0))
 def test_no_pair_of_scores_loses_more_than_is_claimed(noise, scores, moves, scale):
     mechanism = NoisyMax(scale=scale, noise=noise)

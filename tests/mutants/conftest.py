@@ -3,14 +3,12 @@
 import pytest
 from hypothesis import Phase, settings
 
-settings.register_profile(
-    "the first counterexample will do", phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False
-)
-
 
 @pytest.fixture(autouse=True)
 def _no_shrinking():
     before = settings.get_current_profile_name()
-    settings.load_profile("the first counterexample will do")
+    name = "the first counterexample will do"
+    settings.register_profile(name, settings(), phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False)
+    settings.load_profile(name)
     yield
     settings.load_profile(before)

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from dpkit.numerics.bracketing import first_true, minimise
+from dpkit.numerics.bracketing import _geometric, first_true, minimise
 from dpkit.numerics.special import Array
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+EXAMPLES = examples(200)
 exponents = st.floats(-290.0, 290.0)
 
 
@@ -54,6 +55,13 @@ def test_the_minimum_of_a_valley_is_found_wherever_it_lies(exponent: float, widt
 @pytest.mark.parametrize("nothing", [np.inf, np.nan, 1.0])
 def test_a_curve_without_a_minimum_still_ends(nothing: float) -> None:
     assert minimise(lambda x: np.full_like(x, nothing), low=1e-3, high=1e6) > 0.0
+
+
+@EXAMPLES
+@given(low=st.floats(-299.0, 299.0), decades=st.floats(1e-9, 8.0), count=st.sampled_from([2, 3, 13, 49]))
+def test_grids_have_the_bits_of_numpys(low: float, decades: float, count: int) -> None:
+    left, right = 10.0**low, 10.0 ** min(low + decades, 300.0)
+    assert np.array_equal(_geometric(left, right, count), np.geomspace(left, right, count))
 
 
 def test_points_that_say_nothing_are_passed_over() -> None:

@@ -20,6 +20,7 @@ from dpkit.numerics.exact_sums import (
     truncated,
     whole_steps,
 )
+from dpkit.testing.strategies import examples
 
 ADVERSARIAL = [
     1e308,
@@ -62,7 +63,7 @@ def summed(values, *, bound, grid, size):
     return exact_total(parts, shape=(), grid=grid)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     values=st.lists(st.one_of(st.sampled_from(ADVERSARIAL), st.floats()), max_size=60),
     bound=bounds,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import loss_laws as laws
 
@@ -12,8 +12,9 @@ from dpkit import Compose, LaplaceEvent, PureEvent, Repeat, account
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.numerics import lattice_laws
 from dpkit.privacy.loss_pairs import PurePair
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(60)
 
 
 @EXAMPLES

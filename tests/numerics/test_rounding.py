@@ -4,12 +4,13 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpkit.numerics.rounding import SMALLEST, exact_sum, next_up, outward, round_down, round_up, sqrt_up
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=300, derandomize=True, deadline=None, database=None)
+EXAMPLES = examples(300)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 positive = st.floats(min_value=SMALLEST, allow_nan=False, allow_infinity=False, allow_subnormal=True)
 rationals = st.builds(

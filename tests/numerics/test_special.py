@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from dpkit.numerics.special import expm1_minus, log1p_minus, log_sum_exp
+from dpkit.testing.strategies import examples
 
 UNIT = 2.0**-53
 mp.dps = 60
-EXAMPLES = settings(max_examples=300, derandomize=True, deadline=None, database=None)
+EXAMPLES = examples(300)
 
 
 def magnitudes(low: float, high: float) -> st.SearchStrategy[float]:

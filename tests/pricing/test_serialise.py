@@ -4,14 +4,14 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws.event_strategies import any_events, claims, distances
 
 import dpkit
 from dpkit import Citation, Event, LossRule, Neighbours, PureDP, PureEvent, SerialisationError
-from dpkit.testing.strategies import losses
+from dpkit.testing.strategies import examples, losses
 
-SETTINGS = settings(max_examples=80, derandomize=True, deadline=None)
+SETTINGS = examples(80)
 
 
 @SETTINGS

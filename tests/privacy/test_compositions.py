@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 from mpmath import mp, mpf
@@ -23,7 +23,7 @@ from dpkit.privacy.compositions import (
     optimal_delta,
     optimal_epsilon,
 )
-from dpkit.testing.strategies import log_uniform
+from dpkit.testing.strategies import examples, log_uniform
 
 mp.dps = 60
 COMPOSITIONS = [(1.0, 1), (1e-6, 7), (0.15, 40), (5.0, 30), (0.5, 100), (2.0, 1001), (0.01, 2000), (1e-6, 3000), (1e-3, 5000)]
@@ -215,7 +215,7 @@ def test_replacing_a_record_is_refused() -> None:
         account(Subsample(rate=0.1, event=PureEvent(epsilon=1.0)), "pure", neighbours=Neighbours.REPLACE_ONE)
 
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)
+SETTINGS = examples(80)
 
 
 @SETTINGS

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws.event_strategies import any_events
 
 import dpkit
@@ -24,9 +24,10 @@ from dpkit import (
     to_json,
 )
 from dpkit.privacy.events import flatten, states_absence, without_trivial_sampling
+from dpkit.testing.strategies import examples
 
 
-@settings(max_examples=50, derandomize=True, deadline=None)
+@examples(50)
 @given(value=any_events())
 def test_events_are_frozen_and_hashable(value):
     assert hash(value) == hash(dataclasses.replace(value))

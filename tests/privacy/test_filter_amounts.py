@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
@@ -11,6 +11,7 @@ from dpkit import GDP, RDP, ZCDP, ApproxDP, ApproxEvent, GaussianEvent, LaplaceE
 from dpkit.numerics.rounding import sqrt_down, sqrt_up
 from dpkit.pricing.filters import Filtering
 from dpkit.privacy.filter_amounts import Gauging, larger, minus, plus, within
+from dpkit.testing.strategies import examples
 
 CASES = [
     (PureDP(epsilon=1.0), "pure", 0.0),
@@ -47,7 +48,7 @@ def releases(draw, accountant):
 def test_what_a_gauge_lets_through_the_filter_lets_through(budget, accountant, slack):
     unspent, gauge = opened(budget, accountant, slack)
 
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(st.lists(releases(accountant), max_size=30))
     def law(events):
         total, filter_ = gauge.zero, unspent

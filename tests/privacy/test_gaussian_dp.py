@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws.profile_laws import profile_falls_no_faster_than_the_odds, profile_is_convex_and_decreasing
 from mpmath import mp, mpf
 
 from dpkit.privacy.gaussian_dp import gaussian_delta, gaussian_epsilon, gaussian_profile
-from dpkit.testing.strategies import log_uniform
+from dpkit.testing.strategies import examples, log_uniform
 
 mp.dps = 60
 MUS = [1e-8, 1e-4, 0.03, 0.5, 0.999, 1.0, 1.001, 3.0, 20.0, 150.0, 1e3]
@@ -94,7 +94,7 @@ def test_nothing_is_lost_where_epsilon_and_half_the_square_of_mu_cancel(mu: floa
     mu=st.floats(-8.0, 4.0).map(lambda power: 10.0**power),
     spread=st.one_of(st.floats(-8.0, 37.0), st.floats(-1e-6, 1e-6)),
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 def test_the_stated_error_of_the_profile_holds_at_every_mu(mu: float, spread: float) -> None:
     epsilon = mu * (mu / 2.0 + spread)
     exact = exact_delta(mu, epsilon) if mu < 1e3 else wide_exact_delta(mu, epsilon)
@@ -104,7 +104,7 @@ def test_the_stated_error_of_the_profile_holds_at_every_mu(mu: float, spread: fl
         assert exact <= mpf(gaussian_delta(mu, epsilon=epsilon)) <= exact * (1 + mpf(1e-10)) + mpf(1e-320)
 
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)
+SETTINGS = examples(80)
 
 
 @SETTINGS

@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from mpmath import mp, mpf
 from privacy.renyi_oracles import LOSSES, ORDERS, ROUNDING, assert_just_above, laplace
 
 from dpkit import RDP, InvalidValueError, RenyiCurve
 from dpkit.mechanisms.laplace import LaplaceCurve
 from dpkit.privacy.losses import LinearCurve, MaxCurve, MinCurve, PureCurve, SumCurve
-from dpkit.testing.strategies import losses
+from dpkit.testing.strategies import examples, losses
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_wrong_table_of_orders_is_refused(orders, epsilons, field):
     assert caught.value.field == field
 
 
-@settings(max_examples=50, derandomize=True, deadline=None)
+@examples(50)
 @given(value=losses())
 def test_losses_are_frozen_and_hashable(value):
     assert hash(value) == hash(dataclasses.replace(value))

@@ -5,13 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
 from dpkit import GaussianEvent, Neighbours, PureEvent, RepeatAndSelect
 from dpkit.privacy.losses import RDP
 from dpkit.privacy.repeat_and_select import SelectedCurve, select_pair, select_pure, stopping_rate
+from dpkit.testing.strategies import examples
 
 SHAPES = (-0.5, 0.0, 0.5, 1.0, 3.0, math.inf)
 
@@ -64,7 +65,7 @@ def divergence(one, other, order):
 LAWS = st.lists(st.floats(0.02, 1.0), min_size=3, max_size=4).map(lambda masses: np.array(masses) / sum(masses))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(one=LAWS, other=LAWS, mean=st.sampled_from([1.3, 4.0, 12.0]), shape=st.sampled_from(SHAPES), odds=st.floats(1.0, 40.0))
 def test_no_order_of_the_outcomes_loses_more_than_is_claimed(one, other, mean, shape, odds):
     size = min(one.size, other.size)

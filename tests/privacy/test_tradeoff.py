@@ -6,7 +6,7 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -15,6 +15,7 @@ from dpkit import ApproxEvent, GaussianEvent, LaplaceEvent, PureEvent, Repeat, S
 from dpkit.privacy import tradeoff
 from dpkit.privacy.gaussian_dp import gaussian_delta
 from dpkit.privacy.tradeoff import gaussian_mu, gaussian_mu_of_zcdp, pair_power, pair_profile, power_of
+from dpkit.testing.strategies import examples
 
 RATES = (0.0, 1e-9, 1e-3, 0.05, 0.3, 0.5, 0.9, 0.999)
 
@@ -48,7 +49,7 @@ def assert_close_above(found, truth, near=1e-7):
 
 
 @pytest.mark.parametrize("accountant", ["gdp", "pld"])
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(mu=st.floats(0.01, 8.0), rate=st.sampled_from(RATES), prior=st.floats(0.0, 1.0))
 def test_gaussian_noise_has_its_closed_forms(accountant, mu, rate, prior):
     guarantee = dpkit.account(GaussianEvent(ratio=mu), accountant)
@@ -64,7 +65,7 @@ def test_gaussian_noise_has_its_closed_forms(accountant, mu, rate, prior):
 
 
 @pytest.mark.parametrize("accountant", ["pure", "pld"])
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(epsilon=st.floats(0.01, 60.0), rate=st.sampled_from(RATES), prior=st.floats(0.01, 0.99))
 def test_randomised_response_has_its_closed_forms(accountant, epsilon, rate, prior):
     guarantee = dpkit.account(PureEvent(epsilon=epsilon), accountant)
@@ -75,7 +76,7 @@ def test_randomised_response_has_its_closed_forms(accountant, epsilon, rate, pri
     assert_close_above(guarantee.gdp(), -2.0 * norm.ppf(1.0 / (1.0 + math.exp(epsilon))), near=2e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(ratio=st.floats(0.05, 5.0), rate=st.sampled_from(RATES[1:]), prior=st.sampled_from([0.1, 0.5, 0.7]))
 def test_laplace_noise_has_its_closed_forms(ratio, rate, prior):
     guarantee = dpkit.account(LaplaceEvent(ratio=ratio), "pld")
@@ -133,7 +134,7 @@ def test_the_gaussian_curve_lies_below_and_touches(times):
     )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rho=st.floats(1e-6, 20.0))
 def test_zero_concentrated_releases_are_gaussian_enough(rho):
     mu = gaussian_mu_of_zcdp(rho)

@@ -6,11 +6,12 @@ import sys
 import textwrap
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkit
 from dpkit import ApproxDP, BudgetExceededError, GaussianEvent, InvalidValueError, Ledger, Neighbours, Subsample, Training
+from dpkit.testing.strategies import examples
 
 BUDGET = ApproxDP(epsilon=1.0, delta=1e-6)
 
@@ -96,7 +97,7 @@ def test_two_objects_of_one_run_see_what_the_other_paid(tmp_path):
     assert len([entry for entry in two.ledger.entries() if entry.kind == "charge"]) == 7
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.tuples(st.floats(0.8, 5.0), st.floats(0.001, 0.2), st.integers(1, 50)), min_size=1, max_size=12))
 def test_whatever_is_asked_in_whatever_order_the_budget_holds(asked):
     training = Training(budget=BUDGET)

@@ -26,6 +26,7 @@ from hypothesis.errors import NoSuchExample
 import dpkit
 from dpkit import DeclaredSetting
 from dpkit.testing import sizes_in
+from dpkit.testing.strategies import examples
 
 ADD, REPLACE = dpkit.Neighbours.ADD_REMOVE, dpkit.Neighbours.REPLACE_ONE
 MOMENTS = {
@@ -175,7 +176,7 @@ def ratios(situation, relation):
 @pytest.mark.parametrize("name", [*MOMENTS, *INFLUENCES])
 def test_nothing_is_above_a_bound(name):
     @given(situation=situations(name))
-    @settings(SEARCH, max_examples=150, derandomize=True)
+    @examples(150)
     def search(situation):
         for relation in (ADD, REPLACE):
             for metric, ratio in ratios(situation, relation).items():

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dpkit_irls.queries import FACTORIES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpkit import Distance, Neighbours
 from dpkit.authoring.engines import plan_sums
 from dpkit.testing import search_excess, sizes_in
+from dpkit.testing.strategies import examples
 
 MEASURED = ("l1", "l2", "frobenius", "trace", "rank_one")
 NOT_TIGHT = {("irls-moments-triangle", "replace-one", "l1")}
@@ -61,7 +62,7 @@ numbers = st.one_of(
     cap=st.sampled_from([0.5, 1.0, 10.0, 1e4]),
     p=st.sampled_from([1.0, 1.3, 1.5, 2.0]),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_datasets_weights_and_neighbours_keep_to_the_bounds(rows, place, cap, p):
     factory = FACTORIES[place]
     query = built(factory, features=3, weight_cap=cap, p=p)

@@ -11,13 +11,14 @@ from dpkit_irls.bounded.step_query import CHEAP, FREE, Carried, Mix, step, taken
 from dpkit_irls.bounded.tuning import SHARES
 from dpkit_irls.loss import logistic, ratio_of_share, share_near
 from dpkit_irls.queries import frame_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import dpkit
 from dpkit import Neighbours
+from dpkit.testing.strategies import examples
 
 MIXES = [mixes[kind] for mixes in (FREE, CHEAP) for kind in Carried]
 
@@ -104,7 +105,7 @@ def test_theorems_3_to_6_hold_for_any_vectors_scores_and_nearness(kind):
     matrix, nearness, longest = COEFFICIENTS[kind]
 
     @given(rows=st.tuples(row, row))
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     def search(rows):
         one, other = (contribution(kind, *each, matrix=matrix, nearness=nearness) for each in rows)
         assert np.linalg.norm(one - other) <= 2.0 + 1e-12

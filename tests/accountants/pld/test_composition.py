@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import loss_laws as laws
 
@@ -14,8 +14,9 @@ from dpkit.accountants.pld.contour import ContourSum, kernel_beyond
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.privacy.gaussian_dp import GaussianDirection
 from dpkit.privacy.loss_pairs import PurePair
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(30)
 
 
 def logarithmic(low, high):
@@ -59,7 +60,7 @@ def test_aliases_are_those_of_the_formula(period):
         assert abs(mp.mpf(value) * mp.exp(log_scale) - aliased) <= mp.mpf(error) * mp.exp(log_scale)
 
 
-@settings(EXAMPLES, max_examples=15)
+@examples(15)
 @given(
     mu=logarithmic(0.05, 3.0),
     ratios=st.lists(st.tuples(logarithmic(0.01, 2.0), st.integers(1, 20)), max_size=3),

@@ -6,7 +6,7 @@ from itertools import product
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpkit import Compose, LaplaceEvent, PureEvent, Repeat, account
@@ -14,8 +14,9 @@ from dpkit.accountants.pld.composition import tuned
 from dpkit.accountants.pld.contour import smoothed_reader
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.privacy.loss_pairs import PurePair
+from dpkit.testing.strategies import examples
 
-EXAMPLES = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(25)
 
 
 def logarithmic(low, high):
@@ -51,7 +52,7 @@ def enumerated_delta(epsilons, at):
         return total
 
 
-@settings(EXAMPLES, max_examples=12)
+@examples(12)
 @given(
     epsilons=st.lists(logarithmic(1e-3, 3.0), min_size=2, max_size=9),
     delta=logarithmic(1e-12, 0.1),

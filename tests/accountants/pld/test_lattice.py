@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from laws import loss_laws as laws
 from laws.pair_strategies import EXAMPLES, logarithmic, pairs, places, tables
@@ -15,6 +15,7 @@ from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
 from dpkit.privacy.gaussian_dp import GaussianPair
+from dpkit.testing.strategies import examples
 
 
 def directions():
@@ -61,7 +62,7 @@ def _profile_of(law, step, epsilon):
     return math.fsum(law.masses * -np.expm1(np.minimum(epsilon - losses, 0.0)))
 
 
-@settings(EXAMPLES, max_examples=15)
+@examples(15)
 @given(
     several=st.lists(st.tuples(tables(), st.integers(1, 3)), min_size=1, max_size=2),
     epsilons=st.lists(st.floats(-1.0, 5.0), min_size=4, max_size=4),

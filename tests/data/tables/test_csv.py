@@ -1,13 +1,14 @@
 """Plain lines by Arrow: cell by cell what the reader of single lines says, or nothing at all."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpkit.data.tables import csv as csv_lines
 from dpkit.data.tables import csv_records
 from dpkit.data.tables.csv import plain_cells
 from dpkit.data.tables.open_source import open_table
+from dpkit.testing.strategies import examples
 
 CELL = st.text(alphabet="ab01.-+eEnN \t\x00\x0b\x0c\x1c\x85\u2028\u00a0\ufeff\u00fc\U0001f600'\\#", max_size=5).map(str.encode)
 ODD = st.binary(max_size=8).filter(lambda cell: b"\n" not in cell) | st.sampled_from(
@@ -45,7 +46,7 @@ def compare(lines, delimiter, width, places):
 @given(
     st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1, max_size=6))
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_plain_lines_are_read_alike(records):
     lines = [b",".join(record) for record in records]
     width = len(records[0])
@@ -57,7 +58,7 @@ def test_plain_lines_are_read_alike(records):
 @given(
     st.integers(1, 3), st.lists(st.lists(ODD | CELL, min_size=1, max_size=4), min_size=1, max_size=5), st.sampled_from(",;\t|")
 )
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_odd_lines_are_read_alike_or_left_to_the_other_reader(width, records, delimiter):
     lines = [delimiter.encode().join(record) for record in records]
     compare(lines, delimiter, width, [0])

@@ -18,6 +18,7 @@ from dpkit.data.tables import csv_records
 from dpkit.data.tables.open_source import open_source, open_table
 from dpkit.data.tables.text_files import TextForm
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.testing.strategies import examples
 
 HOSTILE = "\"\r\n,;\t\x00\ufeff\u2028\x85\x0b\x1c\\'a1 ä\U0001f600"
 CELLS = st.text(alphabet=HOSTILE, max_size=6) | st.sampled_from(["", '"', '""', "\r\n", "\n" * 9, '\n"', '",', "NA", "1"])
@@ -26,7 +27,7 @@ ROWS = st.integers(1, 3).flatmap(
 )
 QUOTING = [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]
 LIMITS = {"chunk": st.integers(1, 40), "longest": st.integers(8, 60)}
-MANY = settings(max_examples=150, deadline=None)
+MANY = examples(150)
 
 
 def written(rows, *, delimiter=",", quoting=csv.QUOTE_MINIMAL, end="\r\n", is_closed=True):
@@ -138,7 +139,7 @@ def _quoted_cell(data, at, delimiter):
     chunk=st.integers(1, 12),
     longest=st.integers(1, 14),
 )
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_whatever_bytes_there_are_every_reading_gives_the_same_records(file, data, delimiter, size, chunk, longest):
     file.write_bytes(data)
     text = data.decode("utf-8", "surrogateescape")

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,6 +24,7 @@ from dpkit.numerics.noise.exact_rounding import (
     grid_for,
 )
 from dpkit.numerics.noise.noise_inputs import LARGEST_MAGNITUDE
+from dpkit.testing.strategies import examples
 
 LAWS = [LAPLACE, GAUSSIAN, HALF_VARIANCE_GAUSSIAN]
 each_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
@@ -138,7 +139,7 @@ def test_the_slow_path_is_rare(law, monkeypatch):
     assert sum(slow) <= 20
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     law=st.sampled_from(LAWS),
     value=st.floats(-1e6, 1e6),
@@ -161,7 +162,7 @@ def test_shift_and_scale_equivariance_and_determinism(law, value, shift, power, 
     assert np.array_equal(np.ldexp(plain, power), release(np.ldexp(vector, power), math.ldexp(scale, power)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(law=st.sampled_from(LAWS), value=st.floats(-1e12, 1e12), seed=st.integers(0, 2**32))
 def test_mirrored_words_and_values_give_mirrored_answers(judges, law, value, seed):
     words = np.random.default_rng(seed).integers(0, 2**64, 5, dtype=np.uint64)

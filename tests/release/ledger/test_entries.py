@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws.ledger_laws import UNIT, times
 
@@ -13,6 +13,7 @@ import dpkit
 from dpkit.numerics.noise.randomness import Simulated
 from dpkit.release.ledger.entries import value_of, value_text
 from dpkit.release.ledger.ledger import Ledger
+from dpkit.testing.strategies import examples
 
 
 def test_entries_say_who_when_and_what(ledger, tmp_path):
@@ -43,7 +44,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(values)
 def test_released_values_come_back_as_they_were(value):
     assert repr(value_of(value_text(value))) == repr(json_order(value))
