@@ -36,6 +36,7 @@ def test_the_attack_succeeds_as_often_as_the_theory_says_and_never_accuses_false
         assert false == 0.0
 
 
+@pytest.mark.slow
 def test_the_table_of_bars_runs_small_and_goes_into_a_page(tmp_path):
     page = tmp_path / "page.md"
     marked = [f"{start}\nold\n{end}\n" for start, end in map(accuracy_tables.marks, accuracy_tables.TABLES)]
