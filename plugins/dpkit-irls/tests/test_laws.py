@@ -13,7 +13,7 @@ FAMILIES = ("irls", "irls-moments", "irls-paper", "logistic", "multinomial", "po
 LONG = [check for check in CHECKS if check.subject in {f"algorithm {name}" for name in FAMILIES}]
 """Hundreds of fits each."""
 OWN_CODE = ("irls", "irls-moments")
-"""The others are `irls` with another score, or as published: in a short run they are tried in two of their settings, one a relation."""
+"""The others are `irls` with another score, or as published: a short run tries two of their settings, one a relation."""
 DEAR = ("the_plan_covers_what_is_charged", "degenerate_data_gives_an_answer", "equal_answers_give_equal_runs")
 """Laws of dozens of fits a setting: in a short run, one setting of each algorithm whose code is its own."""
 BY_SAMPLES = [
