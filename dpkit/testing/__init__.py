@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpkit.testing.run_laws import parametrize_with_laws as parametrize_with_laws
     from dpkit.testing.run_laws import run_check as run_check
     from dpkit.testing.run_laws import run_checks as run_checks
+    from dpkit.testing.strategies import examples as examples
 
 _HOMES = {
     "dpkit.auditing.search.metrics": ("sizes_in",),
@@ -43,6 +44,7 @@ _HOMES = {
     "dpkit.testing.exact_sum_laws": ("EXACT_SUM_LAWS",),
     "dpkit.testing.plugin_laws": ("check_plugin", "laws_of_installed", "laws_of_plugin"),
     "dpkit.testing.excess_search": ("search_excess",),
+    "dpkit.testing.strategies": ("examples",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

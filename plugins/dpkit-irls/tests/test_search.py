@@ -25,8 +25,7 @@ from hypothesis.errors import NoSuchExample
 
 import dpkit
 from dpkit import DeclaredSetting
-from dpkit.testing import sizes_in
-from dpkit.testing.strategies import examples
+from dpkit.testing import examples, sizes_in
 
 ADD, REPLACE = dpkit.Neighbours.ADD_REMOVE, dpkit.Neighbours.REPLACE_ONE
 MOMENTS = {

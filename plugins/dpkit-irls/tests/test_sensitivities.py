@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dpkit import Distance, Neighbours
 from dpkit.authoring.engines import plan_sums
-from dpkit.testing import search_excess, sizes_in
-from dpkit.testing.strategies import examples
+from dpkit.testing import examples, search_excess, sizes_in
 
 MEASURED = ("l1", "l2", "frobenius", "trace", "rank_one")
 NOT_TIGHT = {("irls-moments-triangle", "replace-one", "l1")}

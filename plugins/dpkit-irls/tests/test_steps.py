@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import dpkit
 from dpkit import Neighbours
-from dpkit.testing.strategies import examples
+from dpkit.testing import examples
 
 MIXES = [mixes[kind] for mixes in (FREE, CHEAP) for kind in Carried]
 
