@@ -47,7 +47,7 @@ UPWARDS = {("contracts/guarantee.py", "dpkit.pricing.explain")}
 # The one import upwards, by name: dpkit's own plugin is found as any other is.
 # What notebooks show is drawn by the report, when a notebook asks.
 NOTEBOOKS = "dpkit.report.notebooks"
-BY_NAME = {("hooks", "dpkit.builtins"), ("contracts", NOTEBOOKS), ("release", NOTEBOOKS), ("auditing", NOTEBOOKS)}
+BY_NAME = {("hooks", "dpkit.builtins"), *((layer, NOTEBOOKS) for layer in ("contracts", "release", "analysis", "auditing"))}
 
 
 def modules():

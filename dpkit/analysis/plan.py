@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpkit.accounting import account
@@ -94,7 +95,7 @@ class Plan:
     def _repr_html_(self) -> str:
         from dpkit.analysis.showing.html import plan_html
 
-        return plan_html(self)
+        return plan_html(self) + str(import_module("dpkit.report.notebooks").plan_figures(self))
 
     def as_json(self) -> dict[str, object]:
         """Everything in it, as JSON."""
@@ -103,10 +104,23 @@ class Plan:
         return plan_document(self)
 
     def run(self, *, data: object = None, progress: Callable[[str, int], None] | None = None, again: bool = False) -> Result:
-        """Carry the plan out: charge, read, release. `data` stands for the declared source; `again` pays for a new draw."""
-        from dpkit.analysis.run_plan import run_plan
+        """Carry the plan out: charge, read, release. `data` stands for the declared source; `again` pays for a new draw.
 
-        return run_plan(self, data=data, progress=progress, again=again)
+        `progress` is told the step and how many of its iterations are done; a notebook shows a bar.
+        """
+        from dpkit.analysis.run_plan import run_plan
+        from dpkit.analysis.showing.notebook_bar import notebook_bar
+
+        with notebook_bar() as bar:
+            tell = progress if bar is None or progress is not None else self._told(bar.tell)
+            return run_plan(self, data=data, progress=tell, again=again)
+
+    def _told(self, tell: Telling) -> Callable[[str, int], None]:
+        """Steps and iterations as a part of the whole run."""
+        before, sizes, total = {}, {step.id: max(step.iterations or 1, 1) for step in self.steps}, 0
+        for name, size in sizes.items():
+            before[name], total = total, total + size
+        return lambda name, done: tell(f"step {name}", before[name] + min(done, sizes[name]), total)
 
     def simulate(self, *, seed: int = 0) -> Result:
         """Carry the plan out on made-up data of the declared columns, with seeded noise. Costs nothing; stamped throughout."""

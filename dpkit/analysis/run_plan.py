@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,7 @@ class Result:
     def _repr_html_(self) -> str:
         from dpkit.analysis.showing.html import result_html
 
-        return result_html(self)
+        return result_html(self) + str(import_module("dpkit.report.notebooks").result_figures(self))
 
 
 def run_plan(

@@ -221,6 +221,11 @@ def _table(plan: Plan) -> list[Point]:
     return [(epsilon, guarantee.delta(epsilon=epsilon)) for epsilon in at]
 
 
+def tradeoff_picture(plan: Plan) -> Markup:
+    """The trade-off curve of a plan, on its own."""
+    return _tradeoff(_table(plan), plan)
+
+
 def _profile(table: Sequence[Point]) -> Markup:
     """delta against epsilon, for the plan."""
     points = [(epsilon, math.log10(delta)) for epsilon, delta in table if delta > 0.0]

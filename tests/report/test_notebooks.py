@@ -3,7 +3,7 @@
 import pytest
 from report.balance import Balance
 
-from dpkit import ApproxDP, ApproxEvent, Gaussian, GaussianEvent, Ledger, PureEvent, account, l2
+from dpkit import ApproxDP, ApproxEvent, Gaussian, GaussianEvent, Ledger, PureDP, PureEvent, account, l2
 from dpkit.auditing.audit import audit
 
 HOSTILE = "<script>alert(1)</script>"
@@ -35,6 +35,24 @@ def test_a_guarantee_shows_itself(event, accountant):
 def test_a_certificate_shows_itself():
     shown = balanced(audit(Gaussian(scale=2.0), samples=2000, rng=3, at=l2(1.0))[0]._repr_html_())
     assert "NOT REFUTED" in shown
+    assert "refutes from" in shown
+    assert "<svg" in shown
+
+
+def test_a_refutation_shows_what_was_claimed_beside_what_was_shown():
+    def careless(value, n, rng):
+        return value + rng.laplace(0.0, 0.5, n)
+
+    certificate = audit(careless, claim=PureDP(epsilon=1.0), pair=(0.0, 1.0), rng=1)[0]
+    shown = balanced(certificate._repr_html_())
+    assert certificate.refuted
+    assert "shown, at least" in shown
+    assert shown.count("<svg") >= 1
+
+
+def test_a_proof_needs_no_bar_of_evidence():
+    certificate = audit(lambda value, n, rng: [value] * n, claim=PureDP(epsilon=1.0), pair=(0.0, 1.0), rng=1)[0]
+    assert balanced(certificate._repr_html_())
 
 
 def test_a_ledger_shows_itself_and_no_value(tmp_path):

@@ -110,7 +110,11 @@ class Spec:
         return self.installed.registry
 
     def plan(self, *, progress: Telling | None = None) -> Plan:
-        """Price the analysis. Reads no data and spends nothing. `progress` is told what is done, how much, and of how much."""
+        """Price the analysis. Reads no data and spends nothing. `progress` is told what is done, how much, and of how much; a
+        notebook shows a bar.
+        """
         from dpkit.analysis.plan import make_plan
+        from dpkit.analysis.showing.notebook_bar import notebook_bar
 
-        return make_plan(self, progress=progress)
+        with notebook_bar() as bar:
+            return make_plan(self, progress=bar.tell if bar is not None and progress is None else progress)
