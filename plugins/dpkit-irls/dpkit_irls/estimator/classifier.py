@@ -49,18 +49,10 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         random_state: object = None,
         ridge: float = 0.0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.fit_intercept = fit_intercept
-        self.bounds = bounds
+        super().__init__(
+            epsilon, delta, neighbours, fit_intercept, bounds, levels, shares, missing, ledger, random_state, ridge
+        )
         self.classes = classes
-        self.levels = levels
-        self.shares = shares
-        self.missing = missing
-        self.ledger = ledger
-        self.random_state = random_state
-        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""

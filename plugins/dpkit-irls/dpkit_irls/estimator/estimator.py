@@ -67,18 +67,10 @@ class PrivateRobustRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[
         ridge: float = 0.0,
         loss: str = "huber",
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
+        super().__init__(
+            epsilon, delta, neighbours, fit_intercept, bounds, levels, shares, missing, ledger, random_state, ridge
+        )
         self.algorithm = algorithm
-        self.neighbours = neighbours
-        self.fit_intercept = fit_intercept
-        self.bounds = bounds
-        self.levels = levels
-        self.shares = shares
-        self.missing = missing
-        self.ledger = ledger
-        self.random_state = random_state
-        self.ridge = ridge
         self.loss = loss
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import InvalidValueError
-from dpkit_irls.estimator.declared_columns import Declared, categories_of, declared
+from dpkit_irls.estimator.declared_columns import DROP, Declared, categories_of, declared
 from dpkit_irls.estimator.inputs import checked_rows, feature_names, shown_names, truth_columns
 from dpkit_irls.estimator.spending_again import warn_of_spending_again
 from dpkit_irls.rows.dummies import widened
@@ -31,21 +31,35 @@ except ImportError:  # its interface without it
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """The parameters `epsilon, delta, neighbours, fit_intercept, ridge, bounds, levels, shares, missing, ledger,
-    random_state`, and how a fit with them is made. An estimator of scikit-learn names them in its own constructor.
+    """The parameters that every estimator has, and how a fit with them is made. One with parameters of its own names them all
+    in its constructor, where scikit-learn looks for them.
     """
 
-    epsilon: float
-    delta: float
-    neighbours: str
-    fit_intercept: bool
-    ridge: float
-    bounds: object
-    levels: object
-    shares: object
-    missing: object
-    ledger: object
-    random_state: object
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        neighbours: str = "replace-one",
+        fit_intercept: bool = True,
+        bounds: object = None,
+        levels: object = None,
+        shares: object = None,
+        missing: object = DROP,
+        ledger: object = None,
+        random_state: object = None,
+        ridge: float = 0.0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbours = neighbours
+        self.fit_intercept = fit_intercept
+        self.bounds = bounds
+        self.levels = levels
+        self.shares = shares
+        self.missing = missing
+        self.ledger = ledger
+        self.random_state = random_state
+        self.ridge = ridge
 
     def _fit(
         self,

@@ -26,32 +26,6 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateEstimator):  # type: ignore
     means.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        neighbours: str = "replace-one",
-        fit_intercept: bool = True,
-        bounds: object = None,
-        levels: object = None,
-        shares: object = None,
-        missing: object = DROP,
-        ledger: object = None,
-        random_state: object = None,
-        ridge: float = 0.0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.fit_intercept = fit_intercept
-        self.bounds = bounds
-        self.levels = levels
-        self.shares = shares
-        self.missing = missing
-        self.ledger = ledger
-        self.random_state = random_state
-        self.ridge = ridge
-
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
         self._fit(X, y, "poisson", targets=lambda count: checked_targets(y, count), lowest=0.0)
@@ -88,18 +62,10 @@ class PrivateQuantileRegressor(RegressorMixin, PrivateEstimator):  # type: ignor
         random_state: object = None,
         ridge: float = 0.0,
     ) -> None:
+        super().__init__(
+            epsilon, delta, neighbours, fit_intercept, bounds, levels, shares, missing, ledger, random_state, ridge
+        )
         self.quantile = quantile
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.fit_intercept = fit_intercept
-        self.bounds = bounds
-        self.levels = levels
-        self.shares = shares
-        self.missing = missing
-        self.ledger = ledger
-        self.random_state = random_state
-        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Plan, check the budget, run; warns (from public facts) where so few rows cannot give a good answer."""
