@@ -46,7 +46,10 @@ def environment() -> Environment:
     """Everything is escaped, in every template; a name that is missing is an error and not an empty place."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    from dpkit.analysis.showing.template_bytecode import TemplateBytecode
+
     found = Environment(
+        bytecode_cache=TemplateBytecode(Path(__file__).parent),
         loader=FileSystemLoader(Path(__file__).parents[2]),
         autoescape=True,
         undefined=StrictUndefined,
