@@ -151,6 +151,7 @@ def test_an_entry_that_stands_apart_is_pulled_by_some_noise_at_most():
     found = np.diag([0.3, 1.0, 1.0, 1.0, 1.0])
     seen = blended(found, base, 0.1, TUNING)
     assert seen.mean[0, 0] <= 0.3 + TUNING.pulled * 0.1 + 1e-9
+    assert blended(found, base, 1.0, TUNING).mean[0, 0] > 0.6, "noise tells nothing of it"
     assert np.diag(seen.mean)[1:] == pytest.approx(1.0)
 
 

@@ -111,8 +111,11 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts:
         rarer = np.minimum.outer(counts, counts) / max(float(np.max(counts)), 1.0)
         prior = np.where(diagonal, prior, np.minimum(prior, tuning.apart**2 * rarer))
     kept = prior / np.maximum(prior + noise, 1e-300)
-    most = np.where(diagonal, tuning.pulled, 2.0 * tuning.pulled) * np.sqrt(noise)
-    kept = np.maximum(kept, 1.0 - most / np.maximum(np.abs(apart), 1e-300))
+    most = (
+        tuning.pulled if counts is None else np.where(diagonal, 2.0 * tuning.pulled, np.inf)
+    )  # entries of rare levels are many
+    least_kept = 1.0 - most * np.sqrt(noise) / np.maximum(np.abs(apart), 1e-300)
+    kept = np.where(noise < tuning.well_known**2, np.maximum(kept, least_kept), kept)
     left = math.sqrt(float(np.mean(kept * kept * noise)))
     least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
     mean = floored(base.mean / products + kept * apart, least)

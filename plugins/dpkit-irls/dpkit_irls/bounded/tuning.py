@@ -60,8 +60,9 @@ class Tuning:
 
     Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
     coordinate at most `few_amplified` or `many_amplified` times; `overlap` is the curvature's share that scatters do not see.
-    Rows of a rare level lie at most `apart` spreads from the others. No entry is pulled towards what is expected by more than
-    `pulled` standard deviations of its noise (Efron and Morris, 1972), twice that off the diagonal.
+    Rows of a rare level lie at most `apart` spreads from the others. An entry whose noise is a part `well_known` of its size or
+    less is pulled towards what is expected by at most `pulled` standard deviations of its noise (Efron and Morris, 1972); of a
+    curvature that is on the diagonal, and twice that.
 
     Ties: `atom` and `tie_share` are how far a share of small residuals may exceed the normal law's, in one probing step with a
     quarter of the threshold, and in `tie_steps` others.
@@ -121,7 +122,8 @@ class Tuning:
     many_amplified: float = 1.25
     overlap: float = 1.05
     apart: float = 3.0
-    pulled: float = 1.5
+    pulled: float = 0.7
+    well_known: float = 0.2
     probe: int = 3
     few_probe: int = 6
     atom: float = 0.15
