@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from dpkit.auditing.outcomes import HUGE, TimedOut, apart, canonical, encode, kind_code, outcome_numbers
+from dpkit.auditing.outcomes import HUGE, TimedOut, apart, canonical, encode, finite, kind_code, outcome_numbers
 
 
 @dataclass
@@ -17,6 +17,7 @@ class Answer:
 
 SAMPLES = [
     None, True, 3, 3.0, np.float32(3.0), np.int16(3), 2**60, 2**200, 1j, "3", b"3", [3], (3,), [3.0], {"a": 3}, {"b": 3}, {3},
+    {"a": 3, "b": 3}, {"b": 3, "a": 3},
     np.zeros(3), np.zeros((3, 1)), np.zeros(3, dtype=np.float32), np.array(["a"]), ValueError("3"), KeyError("3"),
     ValueError("4"),
        TimedOut(), Answer(3.0, "a"), Answer(3.0, "b"), object(), pandas.DataFrame({"a": [3]}), pandas.DataFrame({"a": [3.0]}),
@@ -63,3 +64,11 @@ def test_a_list_in_a_list_in_a_list_ends():
     endless: list[object] = []
     endless.append(endless)
     assert canonical(endless).kind == "list of 1"
+
+
+def test_what_a_nan_carries_is_seen_and_its_sign_is_not():
+    carried = np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001, 0x7FF8000000000002], dtype=np.uint64)
+    plain, signed, one, two = finite(carried.view(np.float64))
+    assert plain == signed == -2.0 * HUGE
+    assert len({plain, one, two}) == 3
+    assert all(-3.0 * HUGE < number < -2.0 * HUGE for number in (one, two))

@@ -53,8 +53,12 @@ class Bet:
 
     def gains(self, first: Array, second: Array) -> Array:
         """What a stake of 1 would win on each pair of outputs: on average nothing, under the claim."""
-        numerator, denominator = (first, second) if self.forward else (second, first)
-        return asfloat(self.hits(numerator) - self.point.ratio * self.hits(denominator) - self.point.delta)
+        return self.worth(self.hits(first), self.hits(second))
+
+    def worth(self, first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Array:
+        """The same, where it is known which outputs lie in the set."""
+        should, should_not = (first, second) if self.forward else (second, first)
+        return asfloat(should - self.point.ratio * should_not - self.point.delta)
 
     def log_factors(self, first: Array, second: Array) -> Array:
         """ln of the factor of each pair of outputs."""

@@ -40,14 +40,17 @@ def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float)
     The shares of all ceilings are those of a fund in which cash is one part (Cover 1984: each step multiplies a share by what
     it would have earned on average).
     """
-    n = past[0].shape[0]
-    codes = np.zeros(n, dtype=np.int64)
+    codes = np.zeros(past[0].shape[0], dtype=np.int64)
     for bet in bets:
-        for side in past:
-            codes = 2 * codes + bet.hits(side)
-    _, places, counts = np.unique(codes, return_index=True, return_counts=True)
-    seen = past[0][places], past[1][places]
-    rows = np.stack([np.ones(places.size), *(1.0 + bet.point.ceiling * bet.gains(*seen) for bet in bets)], axis=1)
+        codes = 4 * codes + 2 * bet.hits(past[0]) + bet.hits(past[1])
+    counts = np.bincount(codes, minlength=4 ** len(bets))
+    seen = np.flatnonzero(counts)
+    counts = counts[seen]
+    columns = [np.ones(seen.size)]
+    for place, bet in enumerate(bets):
+        told = seen // 4 ** (len(bets) - 1 - place) % 4
+        columns.append(1.0 + bet.point.ceiling * bet.worth(told >= 2, told % 2 == 1))
+    rows = np.stack(columns, axis=1)
     idle = np.array([1.0, *(1.0 - bet.point.ceiling * bet.point.delta for bet in bets)])
     lost = np.where(np.eye(len(bets), len(bets) + 1, k=1) > 0.0, 0.0, idle)  # one bet loses all, and the others see nothing
     table = np.concatenate([rows, lost])

@@ -21,6 +21,8 @@ from dpkit.numerics.special import Array
 
 _CAUTIONS = (2.0, 0.5, 0.1)
 """Hits that a bet imagines on the side that should have few: two, half of one, or next to none."""
+_USUAL = 1
+"""The caution of the bets of single columns."""
 _CLEAR = 4.0
 """Nats that an event must have been worth on the past to be called telling."""
 
@@ -119,14 +121,16 @@ class Prequential:
     def choose(self) -> None:
         """Choose the bets on the next batch from everything seen so far."""
         both = bets_each_way(self.bank.pasts(), self._points, cautions=_CAUTIONS).values()
-        leaders = [self._leader([ways[place] for ways in both], caution) for place, caution in enumerate(_CAUTIONS)]
-        self._bettors = [*leaders, *(fastest(ways[0]) for ways in both), *self._opening]
+        past = self.bank.recent()
+        leaders = [_together([ways[place] for ways in both], past, caution) for place, caution in enumerate(_CAUTIONS)]
+        self._bettors = [*leaders, *(_together([ways[_USUAL]], past, _CAUTIONS[_USUAL]) for ways in both), *self._opening]
 
-    def _leader(self, found: Sequence[Ways], caution: float) -> Wager | None:
-        """The fastest bet of each direction, together."""
-        each = [fastest(ways[way] for ways in found) for way in (0, 1)]
-        bets = [bet for bet in each if bet is not None]
-        return joint_bet(bets, self.bank.recent(), caution=caution) if bets else None
+
+def _together(found: Sequence[Ways], past: tuple[Array, Array], caution: float) -> Wager | None:
+    """The fastest bet of each direction, both at once."""
+    each = [fastest(ways[way] for ways in found) for way in (0, 1)]
+    bets = [bet for bet in each if bet is not None]
+    return joint_bet(bets, past, caution=caution) if bets else None
 
 
 class BettingProcess(Process):

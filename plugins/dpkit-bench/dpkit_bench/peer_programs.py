@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from dpkit import InvalidValueError
 from dpkit.auditing.betting.profile import Point
 from dpkit.authoring import Array
 from dpkit_bench.audit_peers import Peer, Run
@@ -264,11 +265,15 @@ class ApartProgram(Peer):
         self._process.shutdown()
 
 
-def find_programs(folder: Path | None) -> tuple[list[ApartProgram], list[str]]:
+def find_programs(folder: Path | None, *, only: Sequence[str] = ()) -> tuple[list[ApartProgram], list[str]]:
     """The programs that can be imported, with the clones in this folder; and of each other what is missing."""
+    known = [program.name for program in PROGRAMS]
+    for name in only:
+        if name not in known:
+            raise InvalidValueError(field="--program", found=name, allowed=", ".join(known), where="dpkit bench audit")
     found: list[ApartProgram] = []
-    left_out: list[str] = []
-    for program in PROGRAMS:
+    left_out: list[str] = [f"{name}: left out, since it was not asked for." for name in known if only and name not in only]
+    for program in PROGRAMS if not only else [one for one in PROGRAMS if one.name in only]:
         apart = ApartProgram(program, folder)
         why = apart.missing()
         if why:

@@ -307,6 +307,7 @@ def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section
         type=click.Path(exists=True, file_okay=False),
         help="A folder with clones of peers' own programs. Alone: only these, on targets that nothing was tuned on.",
     ),
+    click.option("--program", "chosen_programs", multiple=True, help="Only this program of a peer; may be repeated."),
     click.option("--entry", "names", multiple=True, help="Only this entry of the zoo; may be repeated."),
     seeds=Size(20, 1, "Runs of each entry of the zoo."),
     first_seed=Size(0, 0, "The first of them."),
@@ -320,6 +321,7 @@ def bench_audit(
     quick: bool,
     peers: bool = False,
     programs: str | None = None,
+    chosen_programs: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> list[Section]:
     """Samples that the audit needs to refute each broken entry of the zoo, and false alarms on the right ones.
@@ -331,7 +333,9 @@ def bench_audit(
     from dpkit_bench.audit_versus import measure_peers, versus_as_markdown
     from dpkit_bench.tables import Section
 
-    own = [_bench_programs(programs, seeds=seeds, first_seed=first_seed, quick=quick)] if peers or programs else []
+    own = []
+    if peers or programs:
+        own = [_bench_programs(programs, chosen_programs, seeds=seeds, first_seed=first_seed, quick=quick)]
     if programs and not peers:
         return own
     chosen = names or (("laplace", "laplace half") if quick else ())
@@ -344,7 +348,7 @@ def bench_audit(
     return sections + own
 
 
-def _bench_programs(folder: str | None, *, seeds: int, first_seed: int, quick: bool) -> Section:
+def _bench_programs(folder: str | None, chosen: Sequence[str], *, seeds: int, first_seed: int, quick: bool) -> Section:
     """Peers' own programs, those that can be imported."""
     from pathlib import Path
 
@@ -353,7 +357,7 @@ def _bench_programs(folder: str | None, *, seeds: int, first_seed: int, quick: b
     from dpkit_bench.peer_programs import find_programs
     from dpkit_bench.tables import Section
 
-    found, left_out = find_programs(None if folder is None else Path(folder))
+    found, left_out = find_programs(None if folder is None else Path(folder), only=chosen)
     rows = measure_programs(found, seeds=seeds, first_seed=first_seed, targets=HELD_OUT[:1] if quick else HELD_OUT)
     for program in found:
         program.close()

@@ -1,0 +1,125 @@
+"""Parts of the audit with one line changed: each law that its tests state is broken by the mutant, and kept by the part."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpkit import PureDP, audit, record
+from dpkit.auditing import independence, outcomes, single_calls
+from dpkit.auditing.betting import column_scores, lower_bound
+from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, TreeRatio
+from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
+from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.canaries import guesses, one_run_bound
+from dpkit.auditing.recording import record as recording
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_broken_audits import mutated
+
+ONE = PureDP(epsilon=1.0)
+
+
+def allows_what_happens(module):
+    """Answers kept by coins of the claim itself: as many are right as a binomial law says, and that must be allowed."""
+    least = module.least_by_points((Point(epsilon=1.0, delta=0.0),))
+    chance = 1.0 / (1.0 + math.exp(-1.0))
+    return all(
+        module.may_be_right(least, canaries=m, guesses=m, right=right, level=float(binom.sf(right - 1, m, chance)))
+        for m in (1, 2, 5, 30)
+        for right in range(1, m + 1)
+    )
+
+
+def test_a_bound_of_one_run_that_asks_for_too_much_is_caught():
+    assert allows_what_happens(one_run_bound)
+    assert not allows_what_happens(mutated(one_run_bound, "r += k / (guesses - k)", "r += (k + 1) / (guesses - k)"))
+
+
+def shares_add_up(module):
+    return all(sum(one.share for one in module.guessings(m)) <= 1.0 + 1e-12 for m in (1, 2, 3, 10, 40, 999, 20_000))
+
+
+def test_guesses_that_spend_their_error_probability_twice_are_caught():
+    assert shares_add_up(guesses)
+    assert not shares_add_up(mutated(guesses, "_IN_ALONE / len(highest)", "_IN_ALONE"))
+
+
+def covers(module):
+    """The chance that the lower end passes the truth, exactly."""
+    low = [module.proportion_bounds(hits, 40, alpha=0.05)[0] for hits in range(41)]
+    high = [module.proportion_bounds(hits, 40, alpha=0.05)[1] for hits in range(41)]
+    for p in np.linspace(0.01, 0.99, 99):
+        law = binom.pmf(range(41), 40, p)
+        if law @ (np.array(low) > p) > 0.05 or law @ (np.array(high) < p) > 0.05:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("betaincinv(hits, trials - hits + 1, alpha)", "betaincinv(hits + 1, trials - hits, alpha)"),
+     ("betaincinv(hits + 1, trials - hits, 1.0 - alpha)", "betaincinv(hits, trials - hits + 1, 1.0 - alpha)")],
+)  # fmt: skip
+def test_an_interval_that_does_not_cover_is_caught(old, new):
+    assert covers(lower_bound)
+    if "betaincinv(hits, trials - hits + 1, 1.0" in new:
+        new = f"({new} if hits else 0.0)"
+    assert not covers(mutated(lower_bound, old, new))
+
+
+def one_draw_for_all(value, n, rng):
+    """Right, were it asked for one output at a time: a batch shares its noise."""
+    return value + rng.laplace(scale=1.0) + np.zeros(n)
+
+
+def alarms(seeds):
+    return sum(audit(one_draw_for_all, ONE, (0.0, 1.0), 0.999, 1_200, seed)[0].refuted for seed in range(seeds))
+
+
+def test_an_audit_that_does_not_look_for_dependence_is_caught(monkeypatch):
+    assert alarms(4) == 0
+    running = sys.modules["dpkit.auditing.audit"]
+    monkeypatch.setattr(running, "find_dependence", mutated(independence, "_LEVEL = 2e-3", "_LEVEL = 0.0").find_dependence)
+    assert alarms(4) > 0
+
+
+def fails_otherwise(rows, rng):
+    if rng.random() < 0.3:
+        raise (KeyError if len(rows) > 1 else ValueError)
+    return len(rows) + rng.laplace(scale=1.5)
+
+
+def test_outcomes_that_forget_which_exception_it_was_are_caught(monkeypatch):
+    assert audit(fails_otherwise, ONE, ([1], [1, 2]), samples=1_500, rng=1)[0].refuted
+    mutant = mutated(outcomes, 'f"raised {type(value).__name__}"', '"raised"')
+    monkeypatch.setattr(single_calls, "canonical", mutant.canonical)
+    assert not audit(fails_otherwise, ONE, ([1], [1, 2]), samples=1_500, rng=1)[0].refuted
+
+
+def test_an_engine_without_ties_and_repeats_misses_a_rare_value(monkeypatch):
+    def leaking(value, n, rng):
+        return value + rng.laplace(size=n) * (rng.random(n) >= 0.05)
+
+    assert audit(leaking, ONE, (0.0, 1.0), samples=4_000, rng=1)[0].refuted
+    monkeypatch.setattr("dpkit.auditing.falsifiers.black_box.columns_for", without_repeats)
+    assert not audit(leaking, ONE, (0.0, 1.0), samples=4_000, rng=1)[0].refuted
+
+
+def without_repeats(*asked):
+    seeing = (Ties, NarrowCells, CategoryRatio, BinnedRatio, TreeRatio)
+    return tuple(column for column in column_scores.columns_for(*asked) if not isinstance(column, seeing))
+
+
+def spends_twice(rows, rng):
+    return [sum(rows) + rng.laplace(scale=1.0), len(rows) + rng.laplace(scale=1.0)]
+
+
+def test_a_record_that_counts_one_call_is_caught():
+    pair = ([0.5], [0.5, 1.0])
+    assert record(spends_twice, ONE, pair, rng=1).findings
+    mutant = mutated(recording, "for call in tape.calls", "for call in tape.calls[:1]")
+    assert not mutant.record(spends_twice, ONE, pair, rng=1).findings
