@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from importlib import import_module
@@ -109,11 +110,13 @@ class Plan:
         `progress` is told the step and how many of its iterations are done; a notebook shows a bar.
         """
         from dpkit.analysis.run_plan import run_plan
+
+        if progress is not None or "IPython" not in sys.modules:
+            return run_plan(self, data=data, progress=progress, again=again)
         from dpkit.analysis.showing.notebook_bar import notebook_bar
 
         with notebook_bar() as bar:
-            tell = progress if bar is None or progress is not None else self._told(bar.tell)
-            return run_plan(self, data=data, progress=tell, again=again)
+            return run_plan(self, data=data, progress=None if bar is None else self._told(bar.tell), again=again)
 
     def _told(self, tell: Telling) -> Callable[[str, int], None]:
         """Steps and iterations as a part of the whole run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -114,7 +115,10 @@ class Spec:
         notebook shows a bar.
         """
         from dpkit.analysis.plan import make_plan
+
+        if progress is not None or "IPython" not in sys.modules:
+            return make_plan(self, progress=progress)
         from dpkit.analysis.showing.notebook_bar import notebook_bar
 
         with notebook_bar() as bar:
-            return make_plan(self, progress=bar.tell if bar is not None and progress is None else progress)
+            return make_plan(self, progress=None if bar is None else bar.tell)
