@@ -21,9 +21,10 @@ from dpkit_bench.statistic_draws import draw_answers, solved
 
 QUARTILES = (0.25, 0.5, 0.75)
 IN_RANK = ("median", "quantiles")
-SHARED = 5.0
-"""Where one value is that of more rows than so many times the stated error, a rank is not to be had between values: there the
-error is that up to the resolution, which may be none at all, and what is asked is whether it is within what was stated."""
+SHARED = 0.5
+"""Where a value beside a quantile is that of more rows than so many times the stated error, ranks between values are not to be
+had: there the error is that up to the resolution, which may be none at all, and what is asked is whether it is within what was
+stated."""
 REAL = (
     # package, data set, two columns of numbers with public bounds, a category
     ("AER", "CPS1988", ("wage", 0.0, 5000.0), ("experience", 0.0, 70.0), "region"),
@@ -188,11 +189,18 @@ def _ratio(data: DataSet, name: str, parameters: dict[str, object], error_of: Ca
     stated = algorithm.accuracy(noise)
     stated = next(iter(stated.values())) if isinstance(stated, Mapping) else stated
     answers = draw_answers(algorithm, data.table, setting, noise=noise, runs=runs)
-    if name in IN_RANK and np.max(np.unique(data.table["x"], return_counts=True)[1]) > SHARED * stated:
-        asked = parameters.get("probabilities", (0.5,))
+    asked = np.atleast_1d(np.array(parameters.get("probabilities", 0.5), dtype=np.float64))
+    if name in IN_RANK and _shared(data.table["x"], asked, stated) > SHARED * stated:
         found = np.quantile([_up_to_resolution(data.table["x"], answer, asked) for answer in answers], 0.95)
         return -float(stated / found) if found else -np.inf
     return float(stated / np.quantile([error_of(answer) for answer in answers], 0.95))
+
+
+def _shared(values: Array, asked: Array, stated: float) -> int:
+    """How many rows share a value, at most, of those whose rank may be chosen for one of these probabilities."""
+    ordered = np.sort(values)
+    near = [ordered[max(0, int(one * ordered.size - stated)) : int(one * ordered.size + stated) + 1] for one in asked]
+    return max(int(np.sum(values == one)) for part in near for one in np.unique(part))
 
 
 def _up_to_resolution(values: Array, answer: Any, probabilities: Any) -> float:

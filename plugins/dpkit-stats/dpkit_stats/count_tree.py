@@ -102,6 +102,21 @@ def rank_norm(depth: int) -> float:
     return math.sqrt(float(np.max(squares))) * (1.0 + 1e-9)
 
 
+@lru_cache(maxsize=32)
+def rank_coefficients(depth: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """The sizes of these coefficients at the edge where their norm is largest, and how many nodes have each.
+
+    Of deep trees those of a smaller one, larger by the ratio of the norms.
+    """
+    known = min(depth, _MEASURED)
+    edges = np.arange(1, 2**known)
+    kinds = [found for level in range(1, known + 1) for found in _prefixes(known, level, edges)]
+    worst = int(np.argmax(sum(count * np.square(prefixes) for count, prefixes in kinds)))
+    larger = rank_norm(depth) / rank_norm(known)
+    listed = [(count, larger * abs(float(prefixes[worst]))) for count, prefixes in kinds]
+    return tuple(size for _, size in listed if size), tuple(count for count, size in listed if size)
+
+
 def _prefixes(depth: int, level: int, edges: npt.NDArray[np.int64]) -> Iterator[tuple[int, Array]]:
     """How many nodes of a level do the same to (the prefixes up to these edges less their shares of the whole), and what.
 

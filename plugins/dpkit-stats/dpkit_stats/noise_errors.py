@@ -71,19 +71,19 @@ def _combined(noise: dpkit.Mechanism, sizes: tuple[float, ...], cells: int, conf
     return min(known)
 
 
-def laplace_combination(scales: Sequence[float], times: int, confidence: float) -> float:
+def laplace_combination(scales: Sequence[float], times: int | Sequence[int], confidence: float) -> float:
     """t with P(|Y| > t) = 1 - confidence for a sum Y of Laplace noises, `times` of each of these scales, a little rounded up.
 
     By Gil-Pelaez from the characteristic function, the product of (1 + s^2 w^2)^-times. Its step makes an error of the tail
     beyond 20 scales, its cut one of 1e-7. Rare tails by Chernoff's bound, at its best exponent.
     """
     miss, largest = 1.0 - confidence, max(scales)
-    relative = np.array(scales) / largest
+    relative, counts = np.array(scales) / largest, np.broadcast_to(np.array(times, dtype=np.float64), (len(scales),))
     if miss >= _RARE:
-        spread = math.sqrt(2.0 * times * float(np.sum(relative**2)))
+        spread = math.sqrt(2.0 * float(counts @ relative**2))
         step = 2.0 * math.pi / (40.0 + 12.0 * spread)
         w = (np.arange(int(1000.0 / step)) + 0.5) * step
-        law = np.exp(-times * np.sum(np.log1p(np.square(np.outer(relative, w))), axis=0)) / w
+        law = np.exp(-(counts @ np.log1p(np.square(np.outer(relative, w))))) / w
         low, high, place = 0.0, 20.0 * spread, spread
         while high - low > 1e-10 * high:  # Newton's steps, and halves where one leads out
             beyond = 1.0 - 2.0 / math.pi * step * float(np.sin(w * place) @ law)
@@ -94,5 +94,5 @@ def laplace_combination(scales: Sequence[float], times: int, confidence: float) 
             place = nearer if low < nearer < high else 0.5 * (low + high)
         return largest * high * (1.0 + _RELATIVE)
     s = np.linspace(0.0, 1.0, 2002)[1:-1]
-    exponents = math.log(2.0 / miss) - times * np.sum(np.log1p(-np.square(np.outer(relative, s))), axis=0)
+    exponents = math.log(2.0 / miss) - counts @ np.log1p(-np.square(np.outer(relative, s)))
     return largest * float(np.min(exponents / s)) * (1.0 + 1e-12)

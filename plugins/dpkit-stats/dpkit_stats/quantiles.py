@@ -13,9 +13,9 @@ import dpkit
 from dpkit.authoring import AnyAlgorithm, dataclass
 from dpkit_stats.chosen_quantiles import ChoiceNoise, ChosenQuantiles, cells_of, cells_query
 from dpkit_stats.columns import number_range, public_count
-from dpkit_stats.count_tree import consistent_leaves, rank_norm, rising, tree_query, worst_prefix
+from dpkit_stats.count_tree import consistent_leaves, rank_coefficients, rank_norm, rising, tree_query, worst_prefix
 from dpkit_stats.grouping import released
-from dpkit_stats.noise_errors import NoiseErrors
+from dpkit_stats.noise_errors import NoiseErrors, each_of, laplace_combination
 from dpkit_stats.one_release import CONFIDENCE, IN_RANK, OneRelease
 from dpkit_stats.results import MiddleValue, Quantiles
 from dpkit_stats.scaling import Array, Interval
@@ -73,12 +73,25 @@ class QuantilesOfTree:
         mechanism says; of one that does not, only that no node is off by more than its `accuracy`.
         """
         entries, noise = 2 ** (self.depth + 1) - 2, errors.noise
+        if isinstance(noise, dpkit.Laplace | dpkit.DiscreteLaplace) and errors.cells:
+            sizes, counts = rank_coefficients(self.depth)
+            scales = tuple(noise.scale * size for size in sizes)
+            times = tuple(errors.cells * count for count in counts)
+            return laplace_combination(scales, times, each_of(len(self.probabilities), confidence)) + _rounding(
+                noise, sizes, times
+            )
         if isinstance(noise, dpkit.CombinedAccurate):
             norm = rank_norm(self.depth) * math.sqrt(errors.cells)
             return noise.combined_accuracy(norm, len(self.probabilities), confidence, entries=entries * errors.cells)
         return (
             2.0 * worst_prefix(self.depth) * errors.cells * dpkit.expected_error(noise, (entries * errors.cells,), confidence)
         )
+
+
+def _rounding(noise: dpkit.Laplace | dpkit.DiscreteLaplace, sizes: tuple[float, ...], times: tuple[int, ...]) -> float:
+    """What rounding to a grid adds to such a combination, several deviations of it: half a step an entry, independently."""
+    step = 1.0 if isinstance(noise, dpkit.DiscreteLaplace) else noise.grid
+    return 2.0 * step * math.sqrt(sum(count * size * size for size, count in zip(sizes, times, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dpkit_stats import count_tree
 from dpkit_stats.chosen_quantiles import interval_reach
-from dpkit_stats.noise_errors import NoiseErrors
+from dpkit_stats.noise_errors import NoiseErrors, laplace_combination
 
 import dpkit
 from dpkit import solve_noise
@@ -91,6 +91,17 @@ def test_an_interval_reaches_as_far_as_it_must(own, end, miss):
     kept = noise >= -reach  # the end does not pass the estimate
     missed = 2.0 * np.mean((reach + noise < rank)[kept])
     assert abs(missed - miss) < 6.0 * np.sqrt(2.0 * miss / draws) + 1e-4
+
+
+def test_the_coefficients_of_a_rank_have_its_norm_and_laplace_noise_of_a_tree_is_off_by_as_much_as_is_said():
+    for depth in (1, 4, 10, 12):
+        sizes, counts = count_tree.rank_coefficients(depth)
+        norm = np.sqrt(np.sum(np.array(counts) * np.square(sizes)))
+        assert norm == pytest.approx(count_tree.rank_norm(depth), rel=1e-6)
+    sizes, counts = count_tree.rank_coefficients(6)
+    drawn = np.random.default_rng(2).laplace(0.0, np.repeat(sizes, counts), (20_000, sum(counts))).sum(axis=1)
+    stated = laplace_combination(sizes, counts, 0.95)
+    assert abs(np.mean(np.abs(drawn) > stated) - 0.05) < 6.0 * np.sqrt(0.05 / 20_000)
 
 
 def test_few_declared_rows_beyond_a_quantile_make_its_interval_the_whole_range():
