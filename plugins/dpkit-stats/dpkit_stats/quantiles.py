@@ -5,6 +5,7 @@ reach each probability.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -74,12 +75,9 @@ class QuantilesOfTree:
         """
         entries, noise = 2 ** (self.depth + 1) - 2, errors.noise
         if isinstance(noise, dpkit.Laplace | dpkit.DiscreteLaplace) and errors.cells:
-            sizes, counts = rank_coefficients(self.depth)
-            scales = tuple(noise.scale * size for size in sizes)
-            times = tuple(errors.cells * count for count in counts)
-            return laplace_combination(scales, times, each_of(len(self.probabilities), confidence)) + _rounding(
-                noise, sizes, times
-            )
+            step = 1.0 if isinstance(noise, dpkit.DiscreteLaplace) else noise.grid
+            own, rounding = _laplace_ranks(self.depth, errors.cells, each_of(len(self.probabilities), confidence))
+            return noise.scale * own + step * rounding
         if isinstance(noise, dpkit.CombinedAccurate):
             norm = rank_norm(self.depth) * math.sqrt(errors.cells)
             return noise.combined_accuracy(norm, len(self.probabilities), confidence, entries=entries * errors.cells)
@@ -88,10 +86,15 @@ class QuantilesOfTree:
         )
 
 
-def _rounding(noise: dpkit.Laplace | dpkit.DiscreteLaplace, sizes: tuple[float, ...], times: tuple[int, ...]) -> float:
-    """What rounding to a grid adds to such a combination, several deviations of it: half a step an entry, independently."""
-    step = 1.0 if isinstance(noise, dpkit.DiscreteLaplace) else noise.grid
-    return 2.0 * step * math.sqrt(sum(count * size * size for size, count in zip(sizes, times, strict=True)))
+@lru_cache(maxsize=256)
+def _laplace_ranks(depth: int, cells: int, confidence: float) -> tuple[float, float]:
+    """The error of a rank from Laplace noise of scale 1 in every node of so many trees; and what rounding to whole numbers may
+    add: half a step an entry, independently, of which this is several deviations.
+    """
+    sizes, counts = rank_coefficients(depth)
+    times = tuple(cells * count for count in counts)
+    squares = sum(count * size * size for size, count in zip(sizes, times, strict=True))
+    return laplace_combination(sizes, times, confidence), 2.0 * math.sqrt(squares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
