@@ -6,11 +6,14 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.bounded.estimand import estimand_of
+from dpkit_irls.bounded.link_filter import Predictors, dispersion_error
+from dpkit_irls.count_law import count_law
 from dpkit_irls.family_laws import check_link, check_residual, scored
 from dpkit_irls.loss import BISQUARE, HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
 from dpkit_irls.regressions import prepare
 from dpkit_irls.rows.scores import Scores
 from dpkit_irls.simulated_run import last_state
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 import dpkit
@@ -22,6 +25,23 @@ LINKS = {"logistic": logistic(), "poisson": poisson(), "over-dispersed": poisson
 @pytest.mark.parametrize("name", LINKS)
 def test_a_score_with_a_link_obeys_every_law(name):
     check_link(LINKS[name])
+
+
+@pytest.mark.parametrize("mean", [-1.0, 0.5, 2.0])
+def test_a_wrong_dispersion_moves_the_constant_as_told(mean):
+    """Against the root of the mean score under the law of the next dispersion."""
+    seen = Predictors(mean=mean, variance=0.0, direction=np.zeros(1), constant=np.zeros(1))
+    link = poisson(2.0**1.5, float(round(mean)))
+    counts, shares = count_law(mean, 2.0**1.75)
+
+    def score(eta):
+        middle, width = (float(link.looked_up(values, np.array([eta]))[0]) for values in (link.middles, link.widths))
+        return float(shares @ np.clip((counts - middle) / width, -1.0, 1.0))
+
+    moved = brentq(score, mean - 1.0, mean + 1.0) - mean
+    assert 2.0 * dispersion_error(link, seen) == pytest.approx(abs(moved), rel=0.1)
+    assert dispersion_error(poisson(1.0, 0.0), seen) == 0.0
+    assert dispersion_error(logistic(), seen) == 0.0
 
 
 @pytest.mark.parametrize("quantile", [0.05, 0.5, 0.9])

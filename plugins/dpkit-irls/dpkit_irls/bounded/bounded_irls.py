@@ -22,7 +22,7 @@ from dpkit_irls.bounded.covariance import Covariances, covariances, expected_mid
 from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
-from dpkit_irls.bounded.link_filter import link_shapes
+from dpkit_irls.bounded.link_filter import dispersion_error, link_shapes, predictors_of
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
 from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
@@ -227,6 +227,10 @@ class BoundedIRLS:
         position, found = moderated(now.position, found, of_positions(state.frame, believed))
         found = self._widened(state, found, to_columns, spread)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
+        if state.link is not None and self.intercept:
+            errors[-1] = np.hypot(
+                errors[-1], dispersion_error(state.link, predictors_of(now, state.frame, expected, self.tuning))
+            )
         return Known(
             coefficients=np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0),
             errors=tuple(map(float, errors)),

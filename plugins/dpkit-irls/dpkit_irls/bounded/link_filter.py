@@ -19,6 +19,7 @@ from dpkit_irls.bounded.schedule import Schedule
 from dpkit_irls.bounded.shapes import Shape, blended, roots
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
+from dpkit_irls.count_law import count_law
 from dpkit_irls.fit import Array, solved
 from dpkit_irls.loss import LinkScore
 
@@ -67,6 +68,23 @@ def predictors_at(position: Array, frame: Frame, metric: Array, noise: Array | N
 def predictors_of(now: Filter, frame: Frame, expected: Expected, tuning: Tuning) -> Predictors:
     """Of a filter's position."""
     return predictors_at(now.position, frame, metric_of(scatter_of(now, expected, tuning), expected), _noise_in(now))
+
+
+def dispersion_error(link: LinkScore, seen: Predictors) -> float:
+    """How far the constant may be off because a dispersion above 1 is found in steps of 2^(1/4): what half a step moves it by.
+
+    The score is centred for the law of a dispersion, so another one moves the log-mean at which scores are 0 on average.
+    """
+    if link.nears is None or link.dispersion <= 1.0:
+        return 0.0
+    nodes, weights = _normal_nodes()
+    places = np.clip(seen.mean + math.sqrt(seen.variance) * nodes, link.low, link.low + (link.middles.size - 1) / link.per)
+    middles, widths, slopes = (link.looked_up(values, places) for values in (link.middles, link.widths, link.slopes))
+    scores = []
+    for place, middle, width in zip(places, middles, widths, strict=True):
+        counts, shares = count_law(float(place), link.dispersion * 2.0**0.25)
+        scores.append(float(shares @ np.clip((counts - middle) / width, -1.0, 1.0)))
+    return 0.5 * abs(float(weights @ np.array(scores))) / max(float(weights @ slopes), 1e-300)
 
 
 def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array) -> Shape:
