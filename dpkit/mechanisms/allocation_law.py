@@ -38,12 +38,15 @@ _KEPT = 8
 _FEW = 64
 """Up to so many places no whole law is read."""
 
-_HEAVY = 2.5
-"""Ratios above it are too far apart for lattices of equal steps: the whole law is read from tails."""
+_WIDE, _HEAVY = 1.5, 2.5
+"""Ratios above spread too far for lattices of equal steps: one place is read from tails, and above the second one all."""
 
-_PROBE, _SINGLE, _WHOLE, _WIDE = 2e6, 2e7, 1e8, 1.5
-"""The work of tails: for a few places that are compared; for one; and for a whole law, whose errors add up in compositions, of
-ratios above the last, whose tails count.
+_COARSE = 2e-3
+"""A tenth of a deviation that tails are fine enough for."""
+
+_PROBE, _SINGLE, _WHOLE = 2e6, 2e7, 1e8
+"""The work of tails: for a few places that are compared; for one; and for a whole law of wide ratios, whose errors add up in
+compositions.
 """
 
 _ENOUGH = 4e-6
@@ -228,6 +231,8 @@ class AllocationLaw:
 
     def _single(self, start: float, side: Side) -> _Band | None:
         """A band that holds this sum; None where tails are closer."""
+        if self.ratio > _WIDE and self._apart > _COARSE:
+            return None
         sign = 1.0 if side == "call" else -1.0
         place = math.floor(sign * math.log(start / self.steps) / self._apart)
         if (place, side) not in self._bands:

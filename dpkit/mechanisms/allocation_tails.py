@@ -19,7 +19,7 @@ from dpkit.values import dataclass
 FLOOR = 1e-45
 """What is below this, relatively to the number of steps, is counted and not followed."""
 
-_FEWEST, _MOST = 64, 2048
+_FEWEST, _MOST = 64, 8192
 """Points to a factor of two."""
 
 _NEAR = 1e-12

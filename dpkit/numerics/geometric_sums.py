@@ -201,6 +201,8 @@ def gather(cells: GridCells) -> GeometricLaw:
     """
     step = math.log(2.0) / cells.points
     held = np.flatnonzero(cells.masses)
+    if not held.size:
+        return GeometricLaw(points=cells.points, first=cells.first, masses=cells.masses)
     masses, excess = cells.masses.copy(), cells.excess.copy()
     for end, outward in ((held[0], excess[held[0]] > 0.0), (held[-1], excess[held[-1]] < 0.0)):
         if outward:
