@@ -24,6 +24,7 @@ from dpkit.privacy.gaussian_dp import GaussianPair, gaussian_profile
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Moments
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
+from dpkit.privacy.sampled_pairs import inner_epsilons, sampled_loss
 from dpkit.values import dataclass
 
 _NODES_LIMIT = 8192
@@ -192,7 +193,7 @@ class _Joining(LossDirection):
     ratio: float
 
     def profile(self, epsilons: Array) -> tuple[Array, Array]:
-        inner, possible = _inner(epsilons, self.rate)
+        inner, possible = inner_epsilons(epsilons, self.rate)
         value, error = gaussian_profile(self.ratio, inner)
         # the inner epsilon is rounded relatively to 1 + (e^epsilon - 1)/q, and the slope of the profile passes that on
         wobble = np.where(inner > 0.0, (1.0 + np.abs(inner)) * _steepness(self.ratio, inner), 1.0)
@@ -208,7 +209,7 @@ class _Joining(LossDirection):
     def slope(self, epsilons: Array) -> Array:
         from scipy.special import ndtr
 
-        inner, possible = _inner(epsilons, self.rate)
+        inner, possible = inner_epsilons(epsilons, self.rate)
         with np.errstate(over="ignore"):
             return asfloat(np.where(possible, ndtr(-(inner / self.ratio + self.ratio / 2.0)), 1.0))
 
@@ -237,7 +238,7 @@ class _Leaving(LossDirection):
     ratio: float
 
     def profile(self, epsilons: Array) -> tuple[Array, Array]:
-        inner, possible = _inner(-epsilons, self.rate)
+        inner, possible = inner_epsilons(-epsilons, self.rate)
         value, error = gaussian_profile(self.ratio, -inner)
         with np.errstate(over="ignore"):
             moved = 1.0 + np.abs(inner) + np.exp(np.minimum(-inner, 300.0))
@@ -250,7 +251,7 @@ class _Leaving(LossDirection):
     def slope(self, epsilons: Array) -> Array:
         from scipy.special import ndtr
 
-        inner, possible = _inner(-epsilons, self.rate)
+        inner, possible = inner_epsilons(-epsilons, self.rate)
         with np.errstate(over="ignore"):
             edge = inner / self.ratio + self.ratio / 2.0
         inside = (1.0 - self.rate) * ndtr(edge) + self.rate * ndtr(edge - self.ratio)
@@ -294,11 +295,8 @@ def _total_log_moment(
 
 
 def _loss_at(rate: float, ratio: float, place: float) -> float:
-    """ln(1 - q + q e^(m w - m^2/2)), to the digits that an end of a lattice needs."""
-    exponent = ratio * place - 0.5 * ratio * ratio
-    if exponent < 1.0:
-        return math.log1p(rate * math.expm1(exponent))
-    return float(np.logaddexp(math.log1p(-rate), math.log(rate) + exponent))
+    """ln(1 - q + q e^(m w - m^2/2))."""
+    return sampled_loss(rate, ratio * place - 0.5 * ratio * ratio)
 
 
 def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:
@@ -323,18 +321,6 @@ def _steepness(ratio: float, epsilons: Array) -> Array:
 
     with np.errstate(over="ignore"):
         return asfloat(np.exp(np.minimum(epsilons + log_ndtr(-epsilons / ratio - ratio / 2.0), 0.0)))
-
-
-def _inner(epsilons: Array, rate: float) -> tuple[Array, np.typing.NDArray[np.bool_]]:
-    """ln(1 + (e^epsilon - 1)/q), where that is a logarithm of a positive number; 0 elsewhere, with the places told."""
-    possible = epsilons > math.log1p(-rate)
-    safe = np.where(possible, epsilons, 0.0)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        moderate = np.log1p(np.expm1(np.minimum(safe, 600.0)) / rate)
-        large = safe - math.log(rate)
-    inner = np.where(safe > 600.0, large, moderate)
-    possible = possible & np.isfinite(inner)
-    return asfloat(np.where(possible, inner, 0.0)), possible
 
 
 def _pair(event: Subsample) -> LossPair | None:

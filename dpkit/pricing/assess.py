@@ -41,10 +41,13 @@ from dpkit.privacy.events import (
     under_add_remove,
     without_trivial_sampling,
 )
+from dpkit.privacy.gaussian_dp import GaussianPair
+from dpkit.privacy.loss_pairs import LossPair, PurePair
 from dpkit.privacy.loss_table import EnvelopePair
 from dpkit.privacy.losses import ApproxDP, Loss, PureDP, RenyiCurve
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.privacy.repeat_and_select import SelectedCurve, select_pair, select_pure
+from dpkit.privacy.sampled_pairs import SampledPair
 from dpkit.values import dataclass
 
 _PARALLEL = Citation(key="McS09", locator="Theorem 4, parallel composition")
@@ -52,6 +55,9 @@ _PARALLEL_REPLACE = Citation(
     key="dpkit", locator="docs/proofs/parallel.md: two cells, if each event also covers a record that joins or leaves"
 )
 _AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
+_SAMPLED_PAIR = Citation(
+    key="ZDW22", locator="Theorem 11: pairs of Poisson samples; profiles of BBG18, Theorem 8"
+)
 _AMPLIFIED_BATCH = Citation(key="BBG18", locator="Theorem 9, sampling without replacement under replace-one")
 _CHOSEN_APART = Citation(
     key="dpkit", locator="docs/proofs/sampling.md, theorem 1: as if it were known when a record takes part"
@@ -223,6 +229,19 @@ class _Pricing:
                     rule=f"{name} of {inner.rule}",
                     because=(*inner.because, law),
                 )
+            if isinstance(event, Subsample) and 0.0 < event.rate < 1.0 and self.takes(SampledPair):
+                yield from self.sampled_pairs(event)
+
+    def sampled_pairs(self, event: Subsample) -> Iterator[_Found]:
+        """The pair of a sample, from each that is known of what is done to it once."""
+        inside = flatten(event.event)
+        if sum(inside.values()) != 1:
+            return
+        for found in self.losses(*inside):
+            pair = PurePair(epsilon=found.loss.epsilon) if isinstance(found.loss, PureDP) else found.loss
+            if isinstance(pair, LossPair) and not isinstance(pair, GaussianPair) and not pair.infinity and pair.strength != 0.0:
+                loss = SampledPair(rate=event.rate, pair=pair)
+                yield replace(found, loss=loss, rule=f"poisson-pair of {found.rule}", because=(*found.because, _SAMPLED_PAIR))
 
     def selected(self, event: RepeatAndSelect) -> Iterator[_Found]:
         """What the best of a random number of runs costs, in each notion that the accountant takes."""

@@ -39,6 +39,9 @@ from dpkit.privacy.loss_pairs import LossDirection
 _SINGLES = 64
 """How many single releases are looked at for a lower bound where nothing better is known."""
 
+_BLURRED = 1e-2
+"""A part of delta that rounding must not be, where a lattice can be read instead."""
+
 _LONG = 2.0
 """A period that is longer than needed below by this factor is worth a look at other tilts."""
 
@@ -58,6 +61,8 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
         found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
     if found is None:
         found = smoothed_reader(terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
+        if found is not None and lattice_holds(terms, tail) and _is_blurred(found, delta):
+            found = None
     if found is None and lattice_holds(terms, tail):
         tilt, period = lattice_tilt(moments, saddle=steep, epsilon=epsilon, delta=delta)
         # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
@@ -70,6 +75,13 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
+
+
+def _is_blurred(found: Reader, delta: float) -> bool:
+    """Whether rounding is a large part of what a reader says near its target: moments of samples at steep tilts are."""
+    return any(
+        found.upper(at)[0] < 2.0 * delta and found.upper(at)[1][0][1] > _BLURRED for at in (found.start, 0.98 * found.start)
+    )
 
 
 def _at_most(
