@@ -41,6 +41,9 @@ _FEW = 64
 _WIDE, _HEAVY = 1.5, 2.5
 """Ratios above spread too far for lattices of equal steps: one place is read from tails, and above the second one all."""
 
+_FAR_APART = 1e-5
+"""Where the bounds of a band are farther apart, as an epsilon, tails are read, too."""
+
 _COARSE = 2e-3
 """A tenth of a deviation that tails are fine enough for."""
 
@@ -194,6 +197,17 @@ class SumBounds:
     slope_error: Array
 
 
+def _better(one: SumBounds, other: SumBounds) -> SumBounds:
+    """The closer of two bounds, wherever it is; the slope is that of the lower one."""
+    higher = other.low > one.low
+    return SumBounds(
+        low=asfloat(np.maximum(one.low, other.low)),
+        high=asfloat(np.minimum(one.high, other.high)),
+        slope=asfloat(np.where(higher, other.slope, one.slope)),
+        slope_error=asfloat(np.where(higher, other.slope_error, one.slope_error)),
+    )
+
+
 class AllocationLaw:
     """The sum of `steps` ratios of `ratio`. Bands of s are tuned when they are first read, and kept."""
 
@@ -214,19 +228,21 @@ class AllocationLaw:
         """
         if sums.size == 1:
             start = float(sums[0])
-            return (self._single(start, side) or self._tails(start, side, places=1)).read(sums)
+            band = self._single(start, side)
+            near = None if band is None else band.read(sums)
+            if near is not None and float(near.high[0] - near.low[0]) <= _FAR_APART * start * float(near.slope[0]):
+                return near
+            far = self._tails(start, side, places=1).read(sums)
+            return far if near is None else _better(near, far)
         found = self._tails(0.0, side, places=sums.size).read(sums)
         low, high, slope, error = found.low, found.high, found.slope, found.slope_error
         if sums.size > _FEW and self.ratio <= _HEAVY:
             for band in self._chain(side):
                 some = np.flatnonzero(band.holds(sums))
                 if some.size:
-                    near = band.read(asfloat(sums[some]))
-                    better = near.low > low[some]
-                    low[some] = np.maximum(low[some], near.low)
-                    high[some] = np.minimum(high[some], near.high)
-                    slope[some] = np.where(better, near.slope, slope[some])
-                    error[some] = np.where(better, near.slope_error, error[some])
+                    here = SumBounds(low=low[some], high=high[some], slope=slope[some], slope_error=error[some])
+                    both = _better(here, band.read(asfloat(sums[some])))
+                    low[some], high[some], slope[some], error[some] = both.low, both.high, both.slope, both.slope_error
         return SumBounds(low=low, high=high, slope=slope, slope_error=error)
 
     def _single(self, start: float, side: Side) -> _Band | None:

@@ -30,6 +30,9 @@ _STEEP = 600.0
 _STRIPS = (0.1, 0.25, 0.5, 0.9)
 """Shares of pi/m that are tried as half the strip in which the integrand is continued; to negative powers up to a half."""
 
+_UNKNOWN = math.log(3.0)
+"""The error of a logarithm whose number is only known to be in a disc around 0."""
+
 _CELLS = 200
 """Cells that bound an integral along the edge of a strip."""
 
@@ -75,17 +78,31 @@ def sampled_log_moment(
     modulus = np.abs(1.0 + excess)
     far = np.log(np.where(small, 1.0, 1.0 + excess))
     relative = (bound + 4.0 * UNIT_ROUNDOFF * np.abs(excess)) / np.maximum(modulus - bound, 1e-300)
-    off = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), math.inf)
-    return np.where(small, near, far), asfloat(off + 64.0 * UNIT_ROUNDOFF * np.minimum(np.abs(excess), 1.0 + np.abs(far)))
+    known = relative < 0.5
+    off = np.where(known, -np.log1p(-np.minimum(relative, 0.5)), _UNKNOWN)
+    # where rounding is as large as the moment, it is somewhere in a disc; its edge is said, from which no point is farther than
+    # e^_UNKNOWN - 1 times the radius
+    with np.errstate(divide="ignore"):
+        edge = np.log((modulus + bound) * (1.0 + 1e-9))
+    value = np.where(known, np.where(small, near, far), edge)
+    return value, asfloat(off + 64.0 * UNIT_ROUNDOFF * np.minimum(np.abs(excess), 1.0 + np.abs(far)))
 
 
 def _product_excess(known: _Nodes, heights: Array) -> Complex:
     """E[r^s] - 1 at equally spaced heights: e^(iy ln r) is a product of two short tables."""
-    fine = np.exp(1j * np.multiply.outer(heights[:_ROW], known.logs))
-    coarse = np.exp(1j * np.multiply.outer(heights[::_ROW], known.logs)) * known.whole
+    fine = _turned(np.multiply.outer(heights[:_ROW], known.logs))
+    coarse = _turned(np.multiply.outer(heights[::_ROW], known.logs)) * known.whole
     whole = np.einsum("aw,bw->ab", coarse, fine).reshape(-1)[: heights.size] - 1.0  # BLAS would start threads
     # Re s = power at height 0 without cancellation, so that the rest is relative to it
     return np.asarray(whole - (float(np.sum(known.whole)) - 1.0) + known.flat, dtype=np.complex128)
+
+
+def _turned(angles: Array) -> Complex:
+    """e^(i angle), by two functions of real numbers, which are faster."""
+    found = np.empty(angles.shape, dtype=np.complex128)
+    np.cos(angles, out=found.real)
+    np.sin(angles, out=found.imag)
+    return found
 
 
 def _excess(known: _Nodes, heights: Array) -> Complex:
@@ -206,7 +223,7 @@ def _log_edge(rate: float, ratio: float, power: float, top: float, strip: float)
 def uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array] | None:
     """(masses, lengths) of uniform laws that are, together, below the law of ln r under w ~ phi r^p / E[r^p]."""
     known = sampled_log_moment(rate, ratio, power, np.zeros(1)) if ratio * (18.0 + abs(power) * ratio) < _STEEP else None
-    if known is None or not math.isfinite(float(known[1][0])):
+    if known is None or float(known[1][0]) >= 0.5:
         return None
     log_moment = float(known[0][0].real + known[1][0])
     span = max(power, 0.0) * ratio + 18.0

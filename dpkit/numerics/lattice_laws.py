@@ -110,6 +110,8 @@ def _chords(points: Array, places: Array) -> Array | None:
     function is below all points is below these chords, wherever that stops.
     """
     odds = np.exp(places - places[-1])
+    if not np.all(np.diff(odds) > 0.0):
+        return None  # too far apart for floats: nothing is lowered, and no dent is mended
     slopes = np.diff(points) / np.diff(odds)
     if not np.any(slopes[1:] < slopes[:-1] - _DENT * np.abs(slopes[:-1])):
         return None

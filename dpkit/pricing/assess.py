@@ -55,9 +55,7 @@ _PARALLEL_REPLACE = Citation(
     key="dpkit", locator="docs/proofs/parallel.md: two cells, if each event also covers a record that joins or leaves"
 )
 _AMPLIFIED = Citation(key="BBG18", locator="Theorem 8, Poisson subsampling under add-remove")
-_SAMPLED_PAIR = Citation(
-    key="ZDW22", locator="Theorem 11: pairs of Poisson samples; profiles of BBG18, Theorem 8"
-)
+_SAMPLED_PAIR = Citation(key="ZDW22", locator="Theorem 11: pairs of Poisson samples; profiles of BBG18, Theorem 8")
 _AMPLIFIED_BATCH = Citation(key="BBG18", locator="Theorem 9, sampling without replacement under replace-one")
 _CHOSEN_APART = Citation(
     key="dpkit", locator="docs/proofs/sampling.md, theorem 1: as if it were known when a record takes part"

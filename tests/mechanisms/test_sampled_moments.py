@@ -6,6 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import dpkit
 from dpkit import GaussianEvent, Repeat, Subsample, account
 from dpkit.mechanisms.sampled_moments import sampled_decay, sampled_log_moment
 
@@ -64,3 +65,16 @@ def test_training_runs_are_known_to_a_ten_thousandth(rate, ratio, times):
     guarantee = account(Repeat(event=Subsample(rate=rate, event=GaussianEvent(ratio=ratio)), times=times), "pld")
     lower, upper = guarantee.interval(delta=1e-6)
     assert upper - lower <= 1e-4
+
+
+def test_a_moment_that_rounding_hides_is_known_to_be_small():
+    """Nothing was known of it but that it is at most that on the axis: 20 steps read 0.02330, and are 0.02321869."""
+    heights = 85.5 * np.arange(64)
+    values, errors = sampled_log_moment(0.020413667315695914, 0.07871636163467517, 475.16, heights)
+    assert np.all(np.isfinite(errors))
+    assert float(values[-1].real) < -24.0
+    sampled = dpkit.Subsample(rate=0.020413667315695914, event=dpkit.GaussianEvent(ratio=0.07871636163467517))
+    low, high = dpkit.account(dpkit.Repeat(event=sampled, times=20), "pld").interval(delta=1.7299383784499998e-06)
+    assert low <= 0.02321869359
+    assert high >= 0.02321869350
+    assert high - low < 1e-8

@@ -58,7 +58,7 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
         tilt, period = lattice_tilt(moments, saddle=steep, epsilon=epsilon, delta=delta)
     found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
     if found is None:
-        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=width)
     if found is None:
         found = smoothed_reader(terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
         if found is not None and lattice_holds(terms, tail) and _is_blurred(found, delta):

@@ -32,6 +32,9 @@ _FEWEST = 1 << 16
 _SMOOTHED_WORK = 12_000_000
 """The same where a law is smoothed, which can be done more coarsely."""
 
+_NO_CARE = 1e-6
+"""From this width on, what is left out need not be below rounding."""
+
 _REACHES = 8
 """How many heights are tried as the end of where moments are known to fall."""
 
@@ -119,11 +122,18 @@ def kernel_beyond(height: float, period: float) -> float:
     return 2.0 / period / height * (1.0 / height + period / (2.0 * math.pi)) + 1e-300  # it must not underflow
 
 
-def contour_reader(terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float) -> Reader | None:
-    """A reader by the contour; None outside its domain, or where it would leave out too much or cost too much."""
+def contour_reader(
+    terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float, width: float
+) -> Reader | None:
+    """A reader by the contour; None outside its domain, or where it would leave out too much or cost too much.
+
+    For a larger width more may be left out: a part of delta moves epsilon by that part over the tilt.
+    """
     if not _on_axis(terms, tilt=tilt, period=period):
         return None
-    size, left_out = _contour_size(terms, tilt=tilt, period=period, most=min(_MOST_NODES, _CONTOUR_WORK // len(terms)))
+    most = min(_MOST_NODES, _CONTOUR_WORK // len(terms))
+    least = math.exp(-30.0) if width < _NO_CARE else min(0.1 * CLOSE, 0.01 * width * tilt)
+    size, left_out = _contour_size(terms, tilt=tilt, period=period, most=most, least=least)
     if not left_out * (1.0 + tilt) * (1.0 + tilt * period) < CLOSE:
         return None
     heights = asfloat(2.0 * math.pi / period * np.arange(size))
@@ -229,17 +239,24 @@ def _smoothed_sum(terms: Terms, mu: float, *, tilt: float, period: float, size: 
     return ContourSum(tilt=tilt, period=period, heights=heights, log_moments=total, errors=errors, left_out=left_out, dent=dent)
 
 
-def _contour_size(terms: Terms, *, tilt: float, period: float, most: int) -> tuple[int, float]:
-    """Enough nodes for what is left out to be below rounding, or for more not to help; and a bound on what is left out."""
+def _contour_size(terms: Terms, *, tilt: float, period: float, most: int, least: float) -> tuple[int, float]:
+    """Enough nodes for what is left out to be below `least`, or for more not to help; and a bound on what is left out."""
     falls = _Falls(terms, tilt)
-    goal = math.exp(-30.0) / (1.0 + tilt * period) / (1.0 + tilt)
+    goal = least / (1.0 + tilt * period) / (1.0 + tilt)
     found: list[tuple[int, float]] = []
     size = 64
     while not found or (size <= most and found[-1][1] > goal):
         found.append((size, falls.left_out(size, period)))
         size *= 2
     enough = max(goal, 4.0 * min(left for _, left in found))
-    return next((size, left) for size, left in found if left <= enough)
+    size, left = next((size, left) for size, left in found if left <= enough)
+    if np.any(falls.rates == 0.0):  # moments by quadrature, whose work grows with the square of the nodes
+        low = size // 2
+        while size > 64 and size - low > size // 16:
+            middle = (low + size) // 2
+            fewer = falls.left_out(middle, period)
+            low, size, left = (low, middle, fewer) if fewer <= enough else (middle, size, left)
+    return size, left
 
 
 class _Falls:

@@ -88,7 +88,7 @@ def test_no_lower_end_is_claimed_for_a_pair_that_only_dominates():
         (Repeat(event=BoundedRangeEvent(range=1.0), times=20), Neighbours.ADD_REMOVE),
         (Parallel(events=(LaplaceEvent(ratio=1.0), GaussianEvent(ratio=1.0))), Neighbours.ADD_REMOVE),
         (Parallel(events=(LaplaceEvent(ratio=1.0), LaplaceEvent(ratio=2.0))), Neighbours.REPLACE_ONE),
-        (Subsample(rate=0.1, event=LaplaceEvent(ratio=1.0)), Neighbours.ADD_REMOVE),
+        (Subsample(rate=0.1, event=BoundedRangeEvent(range=1.0)), Neighbours.ADD_REMOVE),
         (Subsample(rate=0.1, event=GaussianEvent(ratio=200.0)), Neighbours.ADD_REMOVE),
         (RandomizedResponseEvent(epsilon=1.0, categories=3), Neighbours.REPLACE_ONE),
         (DiscreteLaplaceEvent(ratio=1.0), Neighbours.ADD_REMOVE),
