@@ -78,13 +78,13 @@ def sampled_log_moment(
     modulus = np.abs(1.0 + excess)
     far = np.log(np.where(small, 1.0, 1.0 + excess))
     relative = (bound + 4.0 * UNIT_ROUNDOFF * np.abs(excess)) / np.maximum(modulus - bound, 1e-300)
-    known = relative < 0.5
-    off = np.where(known, -np.log1p(-np.minimum(relative, 0.5)), _UNKNOWN)
+    clear = relative < 0.5
+    off = np.where(clear, -np.log1p(-np.minimum(relative, 0.5)), _UNKNOWN)
     # where rounding is as large as the moment, it is somewhere in a disc; its edge is said, from which no point is farther than
     # e^_UNKNOWN - 1 times the radius
     with np.errstate(divide="ignore"):
         edge = np.log((modulus + bound) * (1.0 + 1e-9))
-    value = np.where(known, np.where(small, near, far), edge)
+    value = np.where(clear, np.where(small, near, far), edge)
     return value, asfloat(off + 64.0 * UNIT_ROUNDOFF * np.minimum(np.abs(excess), 1.0 + np.abs(far)))
 
 
