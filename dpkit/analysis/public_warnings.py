@@ -35,7 +35,7 @@ def check_files(spec: Spec) -> None:
 
 def public_warnings(spec: Spec) -> tuple[str, ...]:
     """Everything that is allowed and looks like a mistake."""
-    return (*_of_budget(spec), *_of_ledgers(spec), *_of_levels(spec))
+    return (*_of_budget(spec), *_of_ledgers(spec), *_of_levels(spec), *_of_conditions(spec))
 
 
 def _of_budget(spec: Spec) -> Iterator[str]:
@@ -99,6 +99,19 @@ def _of_levels(spec: Spec) -> Iterator[str]:
             if len(levels) > 1:
                 named = " and ".join(map(ascii, levels))
                 yield f"Levels of `{column.name}` can hardly be told apart: {named}. Is it one level, spelt in several ways?"
+
+
+def _of_conditions(spec: Spec) -> Iterator[str]:
+    """Comparisons of a text with what it can never be: no row is meant by them."""
+    schemas = (spec.data.schema, *(step.setting.schema for step in spec.steps))
+    written = {each.sql: each.tree for schema in schemas for each in schema.where}
+    written |= {each.sql: each.tree for schema in schemas for each in schema.let}
+    for sql, tree in written.items():
+        for node in tree.walk():
+            if node.operation == "among" and not node.given:
+                texts = node.inputs[0].fact.texts
+                levels = ", ".join([*map(ascii, texts[:8]), *(["..."] if len(texts) > 8 else [])])
+                yield f"`{sql}` compares a text with none of the values that it can have: no row is meant. They are {levels}."
 
 
 def _as_read(level: str) -> str:

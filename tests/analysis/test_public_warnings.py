@@ -34,6 +34,13 @@ def test_what_looks_like_a_mistake_is_said(loaded, change, said):
     assert said in found
 
 
+def test_a_text_that_no_level_is_like_is_said_once(loaded):
+    (found,) = public_warnings(loaded(("budget:", "  where: sex = 'x' or age > 3\nbudget:")))
+    assert "`sex = 'x' or age > 3`" in found
+    assert "They are 'f', 'm'." in found
+    assert public_warnings(loaded(("budget:", "  where: sex = 'f' or age > 3\nbudget:"))) == ()
+
+
 def test_the_limits_themselves_are_fine(loaded):
     assert public_warnings(loaded(("epsilon: 1.0", "epsilon: 10"), ("delta: 1e-6", "delta: 0.005"))) == ()
 

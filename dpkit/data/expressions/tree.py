@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import field
 
 import numpy as np
@@ -48,6 +49,12 @@ class Node:
     def kind(self) -> ValueKind:
         """What it is."""
         return self.fact.kind
+
+    def walk(self) -> Iterator[Node]:
+        """Itself, and every operation inside."""
+        yield self
+        for inner in self.inputs:
+            yield from inner.walk()
 
 
 NULL = Node(operation="constant", fact=NOTHING, given=(float("nan"),))
