@@ -33,7 +33,7 @@ BUDGET_OF_PAPER = "the paper's budget, which does not hold"
 TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan", "answers")
 
 
-LEAST_FITS = 100
+LEAST_FITS = 40
 """With fewer fits of a design a case is not told."""
 
 
@@ -231,15 +231,17 @@ def _coverage_part(
         lines.append(f"| {name} | {' | '.join(_range(found[name, cell]) for cell in cells)} |")
     three = [f"{min(found[name, cell].within_three for name in names):.3f}" for cell in cells]
     ratios = [_ratios([found[name, cell].ratios for name in names]) for cell in cells]
+    means = [_ratios([(found[name, cell].mean,) * 2 for name in names], digits=3) for cell in cells]
     hidden = [f"{np.mean([found[name, cell].hidden for name in names]):.2f}" for cell in cells]
+    lines.append(f"| mean coverage of coefficients, least and largest of a design | {' | '.join(means)} |")
     lines.append(f"| errors within three stated ones, least of a design | {' | '.join(three)} |")
     lines.append(f"| stated over observed error | {' | '.join(ratios)} |")
     lines.append(f"| coefficients that a note calls hidden | {' | '.join(hidden)} |")
     return "\n".join(lines)
 
 
-def _ratios(found: Sequence[tuple[float, float]]) -> str:
-    return f"{np.nanmin([low for low, _ in found]):.2f} to {np.nanmax([high for _, high in found]):.2f}"
+def _ratios(found: Sequence[tuple[float, float]], *, digits: int = 2) -> str:
+    return f"{np.nanmin([low for low, _ in found]):.{digits}f} to {np.nanmax([high for _, high in found]):.{digits}f}"
 
 
 def levels_table(*, fits: int) -> str:

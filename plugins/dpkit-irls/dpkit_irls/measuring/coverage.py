@@ -209,16 +209,17 @@ def _some_rows(design: str, count: int) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Of one case: how many fits; the least and the largest coverage of a coefficient; how many errors are within three
-    stated ones; stated over observed errors, least and largest; and the share that notes call hidden.
+    """Of one case: how many fits; the least, the largest and the mean coverage of a coefficient; how many errors are within
+    three stated ones; stated over observed errors, least and largest; and the share that notes call hidden.
 
-    What a note calls hidden may cover more: the largest coverage and the ratios are of fits whose notes do not, for
+    What a note calls hidden may cover more: the largest and mean coverage and the ratios are of fits whose notes do not, for
     coefficients that have enough of them.
     """
 
     fits: int
     least: float
     most: float
+    mean: float
     within_three: float
     ratios: tuple[float, float]
     hidden: float
@@ -239,6 +240,7 @@ def summary(rows: Sequence[Row]) -> Summary:
         fits=len(rows),
         least=float(np.min(np.mean(held, axis=0))),
         most=max(most, default=float("nan")),
+        mean=float(np.mean(most)) if most else float("nan"),
         within_three=float(np.mean(np.abs(off) <= 3.0 * stated)),
         ratios=(min(ratios, default=float("nan")), max(ratios, default=float("nan"))),
         hidden=float(np.mean(hidden)),
