@@ -106,9 +106,14 @@ def _init_of(cls: Any) -> Callable[..., None]:
 
 
 class _Signature:
-    """The signature of a class, for `inspect.signature`, which else would see that of an `__init__` still to be made."""
+    """The signature of a class, for `inspect.signature`, which else would see that of an `__init__` still to be made.
+
+    An object has none of its own: one that can be called has that of its `__call__`.
+    """
 
     def __get__(self, instance: object, owner: Any) -> inspect.Signature | None:
+        if instance is not None:
+            return None
         maker = next(base for base in owner.__mro__ if "__init__" in base.__dict__)
         if not isinstance(maker.__dict__.get("__signature__"), _Signature):
             return None

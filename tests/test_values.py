@@ -194,3 +194,17 @@ def test_super_is_found_in_methods_of_classes_with_slots():
 
     assert hash(Derived(value=1.0)) == hash((1.0, ()))
     assert Derived(value=1.0).shown.endswith("value=1.0, many=())")
+
+
+def test_an_object_that_can_be_called_has_the_signature_of_its_call():
+    @values.dataclass(frozen=True, slots=True)
+    class Called:
+        """A function with a value."""
+
+        value: float
+
+        def __call__(self, data, n, rng):
+            return self.value
+
+    assert list(inspect.signature(Called(1.0)).parameters) == ["data", "n", "rng"]
+    assert list(inspect.signature(Called).parameters) == ["value"]
