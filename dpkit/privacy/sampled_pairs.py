@@ -117,7 +117,7 @@ def inner_epsilons(epsilons: Array, rate: float) -> tuple[Array, np.typing.NDArr
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         moderate = np.log1p(np.expm1(np.minimum(safe, _LARGEST)) / rate)
         large = safe - math.log(rate)
-    inner = np.where(safe > _LARGEST, large, moderate)
+    inner = np.where((safe > _LARGEST) | (moderate == np.inf), large, moderate)  # a tiny rate overflows before e^epsilon does
     possible = possible & np.isfinite(inner)
     return asfloat(np.where(possible, inner, 0.0)), possible
 

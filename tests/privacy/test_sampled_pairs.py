@@ -10,6 +10,7 @@ from dpkit import Compose, GaussianEvent, LaplaceEvent, Neighbours, PureEvent, R
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.privacy.gaussian_dp import GaussianPair
+from dpkit.privacy.loss_pairs import PurePair
 from dpkit.privacy.sampled_pairs import SampledPair
 
 EPSILONS = np.array([-0.4, -0.05, 0.0, 0.02, 0.1, 0.3, 0.7])
@@ -92,3 +93,11 @@ def test_a_sample_beside_atoms_is_read_from_a_lattice_where_moments_are_blurred(
     low, high = account(event, "pld").interval(delta=0.0001346978496065615)
     assert 2.740693 < low <= high < 2.741234
     assert high - low < 1e-6
+
+
+def test_a_tiny_rate_is_not_lost_where_its_inverse_overflows() -> None:
+    """A pure loss of 1,000 holds all of q at every epsilon that the sampled loss, 1,000 + ln q, is above."""
+    pair = SampledPair(rate=1e-60, pair=PurePair(epsilon=1000.0))
+    values, _ = pair.forward().profile(np.array([500.0, 580.0, 599.0, 610.0, 800.0]))
+    assert np.allclose(values, 1e-60, rtol=1e-9, atol=0.0)
+    assert pair.forward().profile(np.array([900.0]))[0][0] == 0.0
