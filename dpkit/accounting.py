@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 
 from dpkit.accountants.odometers import PrivacyOdometer, open_odometer
 from dpkit.contracts.accountant import AnyAccountant
@@ -59,14 +60,32 @@ def calibrate(
     `event_of_scale` must lose privacy as the scale falls. The scale returned was priced and is within the budget; it is
     within 1e-9, relatively, of the smallest one.
     """
+    return calibrated(event_of_scale, budget, accountant, neighbours, registry, accept=accept)[0]
+
+
+def calibrated(
+    event_of_scale: Callable[[float], Event | Iterable[Event]],
+    budget: Loss | RiskLimit,
+    accountant: str | AnyAccountant,
+    neighbours: Neighbours,
+    registry: Registry | None,
+    *,
+    accept: Iterable[str],
+) -> tuple[float, Guarantee]:
+    """As `calibrate`, with the guarantee at that scale."""
     known = default_registry() if registry is None else registry
     chosen, accepted = known.accountant(accountant), _names(accept)
 
-    def guarantee(scale: float) -> Guarantee:
-        event = as_event(event_of_scale(scale))
-        return assess(event, accountant=chosen, registry=known, neighbours=neighbours, accept=accepted)
+    @lru_cache(maxsize=1)
+    def event_at(scale: float) -> Event:
+        return as_event(event_of_scale(scale))
 
-    return smallest_scale(guarantee, budget, accountant=chosen.name)
+    def guarantee(scale: float, by: AnyAccountant) -> Guarantee:
+        return assess(event_at(scale), accountant=by, registry=known, neighbours=neighbours, accept=accepted)
+
+    priced = lru_cache(maxsize=8)(partial(guarantee, by=chosen))
+    scale = smallest_scale(priced, budget, accountant=chosen.name, alone=guarantee)
+    return scale, priced(scale)
 
 
 def _names(accept: Iterable[str]) -> frozenset[str]:
@@ -117,11 +136,20 @@ RELATIVE = 1e-10
 """How close to the optimum a calibrated scale is."""
 
 
-def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Loss | RiskLimit, *, accountant: str) -> float:
+def smallest_scale(
+    guarantee_of_scale: Callable[[float], Guarantee],
+    budget: Loss | RiskLimit,
+    *,
+    accountant: str,
+    alone: Callable[[float, AnyAccountant], Guarantee] | None = None,
+) -> float:
     """The smallest scale whose guarantee keeps within the budget.
 
     Promise: the scale returned was itself seen to keep within the budget, and a scale smaller by `RELATIVE` was seen not
     to. Assumes that the loss falls as the scale grows.
+
+    `alone(scale, accountant)` is the guarantee under one accountant: of several side by side, the one that explains the first
+    reading leads the search, and all are asked where it arrives.
     """
     if not isinstance(budget, Loss | RiskLimit):
         allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6), or a limit, such as AdvantageLimit(at_most=0.1)"
@@ -142,14 +170,31 @@ def smallest_scale(guarantee_of_scale: Callable[[float], Guarantee], budget: Los
         seen_within = seen_within or within
         return within
 
-    def excess(scale: float) -> float:
-        """How far the loss is above the budget, as a logarithm; only for budgets in epsilon."""
+    delta = budget.delta if isinstance(budget, ApproxDP) else 0.0
+
+    def above(found: Guarantee) -> float:
+        """How far a loss is above the budget, as a logarithm; only for budgets in epsilon."""
         assert isinstance(budget, PureDP | ApproxDP)
-        delta = budget.delta if isinstance(budget, ApproxDP) else 0.0
-        return math.log(guarantee_of_scale(scale).epsilon(delta=delta) / budget.epsilon)
+        return math.log(found.epsilon(delta=delta) / budget.epsilon)
+
+    leader: list[AnyAccountant] = []
+
+    def guide(scale: float) -> float:
+        """How far above, by the accountant that explains the reading at the first scale."""
+        if not leader:
+            found = guarantee_of_scale(scale)
+            leader.append(found.accountant.explained_by(found.state, delta=delta))
+        if alone is None or leader[0].name == accountant:
+            return above(guarantee_of_scale(scale))
+        return above(alone(scale, leader[0]))
 
     in_epsilon = isinstance(budget, PureDP | ApproxDP) and budget.epsilon > 0.0
-    bracket = first_true(holds, relative=RELATIVE, excess=excess if in_epsilon else None)
+    bracket = first_true(
+        holds,
+        relative=RELATIVE,
+        excess=(lambda scale: above(guarantee_of_scale(scale))) if in_epsilon else None,
+        guide=guide if in_epsilon else None,
+    )
     if bracket is None:
         reason = "however large the scale, the loss stays above it. Is delta too small, or does the loss not depend on it?"
         raise BudgetUnreachableError(budget=budget, accountant=accountant, reason=reason)

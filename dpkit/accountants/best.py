@@ -123,16 +123,16 @@ class BestAccountant(Accountant[BestState]):
         return self.components[index].shares([state.states[index] for state in states], total.states[index], delta=delta)
 
     def within(self, state: BestState, budget: Loss) -> bool:
-        """Whether any component proves it."""
+        """Whether any component proves it; the tightest, which stands last, is asked first."""
         parts, refusals = self._priced(state), []
-        for component, part in parts:
+        for component, part in reversed(parts):
             try:
                 if component.within(part, budget):
                     return True
             except InvalidValueError as refusal:
                 refusals.append(refusal)
         if len(refusals) == len(parts):
-            raise refusals[-1]
+            raise refusals[0]
         return False
 
     def explained_reading(self, state: BestState, *, delta: float) -> Reading:

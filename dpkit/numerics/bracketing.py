@@ -23,6 +23,7 @@ def first_true(
     relative: float = 1e-10,
     factor: float = 4.0,
     excess: Callable[[float], float] | None = None,
+    guide: Callable[[float], float] | None = None,
 ) -> tuple[float, float] | None:
     """The bracket `(fails, holds)` of the smallest positive number at which a monotone predicate holds.
 
@@ -32,9 +33,12 @@ def first_true(
 
     `excess`: a number that falls through 0 where `holds` begins, if one is known. Where it is smooth the same bracket is found
     in a third of the calls: the numbers that are asked are fixed beforehand, and those on one side of a place where it was
-    seen to fail, or to hold, are not asked.
+    seen to fail, or to hold, are not asked. `guide`: a cheaper number that most likely falls through 0 at the same place; it
+    leads there, and what is then seen is seen of `excess`.
     """
-    known = None if excess is None else _crossing(excess, start=start, relative=relative)
+    known = None if excess is None or guide is None else _crossing(guide, excess, start=start, relative=relative)
+    if known is None and excess is not None:
+        known = _crossing(excess, excess, start=start, relative=relative)
     if known is not None:
         asked = cache(holds)
         found = first_true(
@@ -59,15 +63,17 @@ def first_true(
     return low, high
 
 
-def _crossing(excess: Callable[[float], float], *, start: float, relative: float) -> tuple[float, float] | None:
+def _crossing(
+    guide: Callable[[float], float], excess: Callable[[float], float], *, start: float, relative: float
+) -> tuple[float, float] | None:
     """Two numbers, some `relative` apart, where `excess` was seen above 0 and not above; None where it is not smooth there.
 
-    Secants through the last two points, in the logarithm of the number.
+    Secants through the last two points of the guide, in the logarithm of the number.
     """
     place, step, slope = math.log(start), math.inf, -1.0
     points: list[tuple[float, float]] = []
     for _ in range(_SECANTS):
-        value = _excess_at(excess, place)
+        value = _excess_at(guide, place)
         if value is None:
             return None
         points.append((place, value))
@@ -81,7 +87,8 @@ def _crossing(excess: Callable[[float], float], *, start: float, relative: float
         if (
             abs(step) < _NEAR and abs(step * before) < 0.1 * relative
         ):  # the error of the next point is of the order of this product
-            return _seen_around(excess, place, 2.5 * relative, slope)
+            near = _seen_around(excess, place, relative, slope)
+            return _seen_around(excess, place, 2.5 * relative, slope) if near is None else near
     return None
 
 

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-from dpkit.accounting import account, calibrate
+from dpkit.accounting import calibrated
 from dpkit.contracts.accountant import AnyAccountant
 from dpkit.contracts.algorithm import AnyAlgorithm
 from dpkit.contracts.guarantee import Guarantee
@@ -78,13 +78,5 @@ def solve_noise(
         watch(next(tries))
         return combined_plan(algorithms, weights, multiplier)
 
-    noise = calibrate(
-        tried,
-        budget,
-        accountant,
-        neighbours,
-        registry,
-        accept=accept,
-    )
-    priced = account(combined_plan(algorithms, weights, noise), accountant, neighbours, registry, accept=accept)
+    noise, priced = calibrated(tried, budget, accountant, neighbours, registry, accept=accept)
     return tuple(noise * weight for weight in weights), priced

@@ -115,6 +115,20 @@ def test_a_known_excess_leads_to_the_same_bracket(threshold, power, bend, start,
     assert len(asked) - without <= (8 if wobble == 0.0 and abs(threshold - start) > 1e-3 else without + 8)
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-11, 0.5, math.nan])
+def test_a_guide_changes_how_often_excess_is_asked_and_never_what_is_found(off):
+    asked = []
+
+    def excess(x):
+        asked.append(x)
+        return math.log(5.5 / x)
+
+    plain = first_true(lambda x: x >= 5.5, excess=excess)
+    without = len(asked)
+    assert first_true(lambda x: x >= 5.5, excess=excess, guide=lambda x: math.log(5.5 / x) + off) == plain
+    assert off or len(asked) - without == 2
+
+
 @pytest.mark.parametrize("broken", [lambda x: math.nan, lambda x: math.inf, lambda x: 1.0 / 0.0, lambda x: 3.0, lambda x: x])
 def test_an_excess_that_leads_nowhere_is_left(broken):
     assert first_true(lambda x: x >= 5.5, excess=broken) == first_true(lambda x: x >= 5.5)

@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from dpkit.contracts.ledger_store import Row
@@ -96,11 +97,8 @@ class SqliteTransaction:
         A trigger, a view or another kind of table decides what a write does, so a charge could be granted and not be kept.
         """
         version = self.raw.execute("PRAGMA user_version").fetchone()[0]
-        expected = _MADE if version >= VERSION else _MADE - _definitions(BROUGHT_OVER)
         listed = self.raw.execute("SELECT name, sql FROM sqlite_schema").fetchall()
-        found = Counter((name, " ".join(str(sql).split())) for name, sql in listed if not _OF_SQLITE.fullmatch(str(name)))
-        odd = sorted({str(name) for name, _ in (found - expected) + (expected - found)})
-        if odd:
+        if odd := _odd_tables(version, tuple(listed)):
             raise LedgerCorruptError(
                 path=self.path,
                 reason=f"its tables, indices and triggers are not those that dpkit made ({', '.join(odd)}).",
@@ -121,6 +119,14 @@ class SqliteTransaction:
             "was none when that ended: as it should be after a clean close. If it was moved or copied without it after a "
             "process was killed, charges are missing, and only what was kept elsewhere can tell."
         )
+
+
+@lru_cache(maxsize=16)
+def _odd_tables(version: int, listed: tuple[tuple[object, object], ...]) -> tuple[str, ...]:
+    """The names of what is not as dpkit made it. Every step lists what stands there, and it is nearly always the same."""
+    expected = _MADE if version >= VERSION else _MADE - _definitions(BROUGHT_OVER)
+    found = Counter((str(name), " ".join(str(sql).split())) for name, sql in listed if not _OF_SQLITE.fullmatch(str(name)))
+    return tuple(sorted({str(name) for name, _ in (found - expected) + (expected - found)}))
 
 
 def _from_0(raw: sqlite3.Connection, path: Path, with_log: bool) -> None:

@@ -26,6 +26,8 @@ ROWS = 500
 RUNS = 16
 FITTED_ROWS = 8_000
 FITS = 3
+ALIKE = 0.15
+"""How many fits are made up, and how far the first two may differ, relatively and on average, where they are enough."""
 MADE_UP = ", on made-up data"
 PART = 0.15
 """The standard deviations of signal and noise, of half the target's range."""
@@ -102,8 +104,8 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
 def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) -> dict[str, float]:
     """Half-widths of the intervals of a fit, noise and sampling together, on made-up data; empty without a size.
 
-    They are those that a few made-up fits state, each coefficient its own. Levels are as frequent as declared, or alike. With
-    fewer rows than there are, noise is scaled down, and sampling counts as for all rows.
+    They are those that two made-up fits state, or three where two differ much, each coefficient its own. Levels are as frequent
+    as declared, or alike. With fewer rows than there are, noise is scaled down, and sampling counts as for all rows.
     """
     from scipy.special import ndtri
 
@@ -118,8 +120,18 @@ def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) 
         rng = np.random.default_rng([2026, run])
         block = made_up(setting, columns, rows, rng, shares=algorithm.shares, target=algorithm.family.target)
         found.append(small.stated_errors(last_state(small, noise / over, block, rng), rows_over=over))
+        if run == 1 and _differ_by(*found) < ALIKE:
+            break
     per = float(ndtri(0.5 + confidence / 2.0))
     return {f"{name}{MADE_UP}": per * float(np.mean([each[name] for each in found])) for name in found[0]}
+
+
+def _differ_by(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    """How far the errors of two fits are apart, on average over the coefficients, of their mean; infinite where one is."""
+    one, other = np.array(list(first.values())), np.array([second[name] for name in first])
+    with np.errstate(all="ignore"):
+        apart = float(np.mean(2.0 * np.abs(one - other) / (one + other)))
+    return apart if np.isfinite(apart) else float("inf")
 
 
 def made_up(
