@@ -42,7 +42,9 @@ EVENTS = [
 
 @pytest.mark.parametrize("source", EVENTS, ids=lambda event: type(event).__name__)
 def test_the_price_is_near_that_of_dp_accounting_and_not_above_it(source):
-    theirs = PLDAccountant().compose(source).get_epsilon(1e-5)
+    # On its usual grid their accountant takes eight seconds for a mixture.
+    grid = {"value_discretization_interval": 1e-3} if isinstance(source, dp_event.MixtureOfGaussiansDpEvent) else {}
+    theirs = PLDAccountant(**grid).compose(source).get_epsilon(1e-5)
     ours = dpkit.account(read_dp_event(source).event, "best").epsilon(delta=1e-5)
     assert ours <= theirs * (1 + 1e-6) + 1e-9
     assert ours >= theirs * 0.98 - 1e-3  # their PLD rounds up on its grid

@@ -49,7 +49,7 @@ class TwoFlagsTakeTheNoise:
 
 @dpkit.hookimpl
 def dpkit_mechanisms():
-    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
+    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0,))
     return [
         dpkit.MechanismFactory(
             name="two-flags-take-the-noise",
