@@ -184,6 +184,6 @@ def test_an_adaptive_choice_that_is_not_paid_for_shows_in_the_transcripts():
 
 def test_a_claim_of_the_callers_own_is_tested_instead():
     honest = Averaging(SETTING, passes=4)
-    certificate = audited(honest, claim=dpkit.GDP(mu=0.4), samples=1_000)
+    certificate = audited(honest, claim=dpkit.GDP(mu=0.4), samples=300)
     assert certificate.refuted
     assert np.isfinite(certificate.epsilon_lower)
