@@ -191,7 +191,7 @@ NEAREST = {
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "epsilon"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.least"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.most"),
-    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "max(_every(_gaps, last, limits, processes))"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "max(gaps)"),
 }
 # The same of templates; coordinates of pictures are told by their filter.
 NEAREST_IN_TEMPLATES = {

@@ -6,7 +6,9 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.bounded.estimand import estimand_of
-from dpkit_irls.bounded.link_filter import Predictors, dispersion_error
+from dpkit_irls.bounded.link_filter import Predictors, dispersion_error, predictors_at, weighted_shape
+from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.bounded.shapes import Shape
 from dpkit_irls.count_law import count_law
 from dpkit_irls.family_laws import check_link, check_residual, scored
 from dpkit_irls.loss import BISQUARE, HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
@@ -42,6 +44,34 @@ def test_a_wrong_dispersion_moves_the_constant_as_told(mean):
     assert 2.0 * dispersion_error(link, seen) == pytest.approx(abs(moved), rel=0.1)
     assert dispersion_error(poisson(1.0, 0.0), seen) == 0.0
     assert dispersion_error(logistic(), seen) == 0.0
+
+
+@pytest.mark.parametrize("effect", [-2.5, 0.0, 2.5])
+def test_a_rare_level_weighs_as_its_own_rows_do(effect):
+    """Against made-up rows: a level far from the others has less curvature than its share of all rows' says."""
+    rng, shares = np.random.default_rng(0), np.array([0.75, 0.24, 0.01])
+    codes = np.repeat(np.arange(3), np.round(shares * 200_000).astype(int))
+    dummies = (codes[:, None] == [1, 2]).astype(float)
+    units = np.sqrt(shares[1:] * (1.0 - shares[1:]))
+    z = np.column_stack([rng.normal(size=codes.size), (dummies - shares[1:]) / units, np.ones(codes.size)])
+    frame = Frame(
+        columns=("x", "c", "y"),
+        units=(1.0, *units),
+        centres=(0.0, *shares[1:]),
+        intercept=True,
+        preconditioner=np.eye(4),
+        levels=(0, 3),
+        references=(0, 0),
+    )
+    position = np.array([0.7, 0.3 * units[0], effect * units[1], 0.2])
+    link, moments = logistic(), z.T @ z / len(z)
+    parts = link.slopes / link.steepest
+    exact = (z.T * link.looked_up(parts, z @ position)) @ z / len(z)
+    base = Shape(mean=moments, spread=np.zeros_like(moments))
+    told = weighted_shape(base, predictors_at(position, frame, moments), link, parts).mean
+    assert np.diag(told) == pytest.approx(np.diag(exact), rel=0.1)
+    if effect:
+        assert told[2, 2] < 0.6 * told[1, 1]  # as one weight for all rows would not have it
 
 
 @pytest.mark.parametrize("quantile", [0.05, 0.5, 0.9])

@@ -14,6 +14,7 @@ from dpkit.authoring import dataclass
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
+from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule
 from dpkit_irls.bounded.shapes import Shape, blended, roots
@@ -24,22 +25,45 @@ from dpkit_irls.fit import Array, solved
 from dpkit_irls.loss import LinkScore
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelPredictors:
+    """Of rows of the level of one coordinate, a dummy: how far their mean is from that of all rows, their variance, and which
+    part of the dummy's square they make.
+    """
+
+    place: int
+    apart: float
+    variance: float
+    part: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predictors:
     """What is known of the predictors of rows: their mean, their variance, the position without the constant's part, and what
-    a position of the constant alone is (zeros without one).
+    a position of the constant alone is (zeros without one). `levels`: what is known among rows of a level alone.
     """
 
     mean: float
     variance: float
     direction: Array
     constant: Array
+    levels: tuple[LevelPredictors, ...] = ()
 
     def moments(self, link: LinkScore, values: Array) -> tuple[float, float, float]:
         """The mean over normal predictors of one of a link's lists, the same times the deviation, and times its square."""
         nodes, weights = _normal_nodes()
         found = weights * link.looked_up(values, self.mean + math.sqrt(self.variance) * nodes)
         return float(np.sum(found)), float(nodes @ found), float(nodes**2 @ found)
+
+    def of_levels(self, link: LinkScore, values: Array) -> Array:
+        """How many times as much as all rows those of a coordinate's level weigh, by one of a link's lists; 1 for numbers."""
+        nodes, weights = _normal_nodes()
+        found, whole = np.ones(self.direction.size), self.moments(link, values)[0]
+        for level in self.levels:
+            places = self.mean + level.apart + math.sqrt(level.variance) * nodes
+            told = float(weights @ link.looked_up(values, places)) / max(whole, 1e-300)
+            found[level.place] = 1.0 + level.part * (told - 1.0)
+        return found
 
 
 @cache
@@ -62,7 +86,28 @@ def predictors_at(position: Array, frame: Frame, metric: Array, noise: Array | N
     variance = min(max(float(direction @ metric @ direction), 0.0), 400.0)
     if noise is not None:
         variance -= min(max(float(np.sum(metric * noise)), 0.0), 0.75 * variance)
-    return Predictors(mean=min(max(mean, -1e3), 1e3), variance=variance, direction=direction, constant=constant)
+    levels = _levels(coefficients, frame, variance, noise)
+    return Predictors(mean=min(max(mean, -1e3), 1e3), variance=variance, direction=direction, constant=constant, levels=levels)
+
+
+def _levels(coefficients: Array, frame: Frame, variance: float, noise: Array | None) -> tuple[LevelPredictors, ...]:
+    """Of each level's rows: without what levels of that category make predictors vary by, and with what its own effect may be
+    off by.
+    """
+    if not any(frame.levels):
+        return ()
+    centres, units, found = np.array(frame.centres), np.array(frame.units), []
+    unsure = np.zeros(coefficients.size) if noise is None else np.diag(frame.preconditioner @ noise @ frame.preconditioner.T)
+    for category in Layout(levels=frame.levels, intercept=frame.intercept).categories:
+        part = category.part
+        effects, shares = coefficients[part] / units[part], centres[part]
+        apart = np.clip(effects - float(effects @ shares), -1e3, 1e3)
+        between = float(shares @ apart**2) + (1.0 - float(np.sum(shares))) * float(effects @ shares) ** 2
+        within = max(variance - max(between, 0.0), 0.25 * variance)
+        for place, off, share in zip(range(part.start, part.stop), apart, shares, strict=True):
+            own = within + min(max(float(unsure[place]), 0.0) / units[place] ** 2, 4.0)
+            found.append(LevelPredictors(place=place, apart=float(off), variance=own, part=1.0 - float(share)))
+    return tuple(found)
 
 
 def predictors_of(now: Filter, frame: Frame, expected: Expected, tuning: Tuning) -> Predictors:
@@ -88,8 +133,8 @@ def dispersion_error(link: LinkScore, seen: Predictors) -> float:
 
 
 def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array) -> Shape:
-    """A shape with the rows weighted by one of a link's lists, were predictors normal: what they weigh on average, and more or
-    less along the direction in which predictors vary.
+    """A shape with the rows weighted by one of a link's lists, were predictors normal: what they weigh on average, more or
+    less along the direction in which predictors vary, and as much as rows of its level do along a dummy.
     """
     mean, tilt, along = seen.moments(link, values)
     found = mean * base.mean
@@ -99,7 +144,8 @@ def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array
         crossed, size = _with_size(base.mean, seen.constant)
         if size > 0.0:
             found = found + tilt * (np.outer(turned, crossed) + np.outer(crossed, turned))
-    return Shape(mean=found, spread=base.spread * mean)
+    told = np.sqrt(np.maximum(seen.of_levels(link, values), 1e-3))
+    return Shape(mean=found, spread=base.spread * mean).scaled(np.outer(told, told))
 
 
 def _with_size(base: Array, direction: Array) -> tuple[Array, float]:

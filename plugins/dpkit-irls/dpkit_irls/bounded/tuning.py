@@ -177,6 +177,8 @@ LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengt
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
 LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
+COUNT_TUNING = replace(LINK_TUNING, widen=0.6)
+"""For counts, whose curvature grows with the predictor without end."""
 
 
 ABSOLUTE = replace(TUNING, threshold=0.35, threshold_most=0.25)
@@ -204,7 +206,7 @@ def tuning_for(family: Family) -> Tuning:
     far from the middle the scale is found more slowly, in more of the steps.
     """
     if family.link:
-        return LINK_TUNING
+        return COUNT_TUNING if family.target == "count" else LINK_TUNING
     if family.residuals.name == "quantile":
         wide = 2.0 * max(family.residuals.quantile, 1.0 - family.residuals.quantile)
         return replace(TUNING, threshold=0.45 * wide, threshold_most=0.3 * wide, early=0.6, early_share=0.3)

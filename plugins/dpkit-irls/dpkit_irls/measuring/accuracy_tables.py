@@ -15,7 +15,7 @@ import numpy as np
 
 from dpkit import InvalidValueError, Neighbours
 from dpkit.authoring import dataclass
-from dpkit_irls.measuring.answer_coverage import answers_table
+from dpkit_irls.measuring.answer_coverage import AnswerErrors, answers_table
 from dpkit_irls.measuring.coverage import (
     FIRST_SEED,
     Case,
@@ -115,14 +115,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             chosen.into.write_text(between_marks(page, made, name), encoding="utf-8")
 
 
+KEPT = {"needs": "gaps", "answers": "answers"}
+"""The file of each table in the folder that is kept; of the others `fits`."""
+
+
 def _made(name: str, chosen: argparse.Namespace, progress: Callable[[str], None]) -> str:
-    path = None if chosen.keep is None else chosen.keep / f"{'gaps' if name == 'needs' else 'fits'}.json"
+    path = None if chosen.keep is None else chosen.keep / f"{KEPT.get(name, 'fits')}.json"
     if name == "needs":
         datasets = chosen.datasets or (3 if chosen.small else 200 if chosen.full else 20)
         return needs_table(Measurements(path=path, progress=progress), small=chosen.small, datasets=datasets)
     if name == "answers":
         fits = chosen.datasets or (2 if chosen.small else 100)
-        return answers_table(fits=fits, limits=min(fits, 5), small=chosen.small)
+        errors = AnswerErrors(path=path, progress=progress)
+        return answers_table(errors, fits=fits, limits=min(fits, 5), small=chosen.small, as_it_is=chosen.as_it_is)
     kept = Coverage(path=path, progress=progress)
     if name == "levels":
         return levels_table(fits=chosen.datasets or (2 if chosen.small else 40))

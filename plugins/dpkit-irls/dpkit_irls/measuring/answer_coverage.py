@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +16,18 @@ from dpkit import ApproxDP, Boolean, Category, DeclaredSetting, Neighbours, Numb
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import estimand_of
 from dpkit_irls.measuring.answer_designs import AnswerDesign, answer_designs, count_designs
-from dpkit_irls.measuring.coverage import DELTA, FIRST_SEED, Row, summary
+from dpkit_irls.measuring.coverage import DELTA, Row, summary
 from dpkit_irls.measuring.gaps import registry
 from dpkit_irls.rows.fixed_point import Array
 from dpkit_irls.simulated_run import last_state
 
-CASES = tuple((rows, epsilon) for epsilon in (0.5, 1.0, 8.0, 1_000.0) for rows in (3_000, 20_000))
+FIRST_SEED = 400_000
+"""Of the measurements; tuning used others."""
+CASES = (
+    *((3_000, 0.5), (20_000, 1.0), (20_000, 1_000.0), (20_000, 8.0)),
+    *((3_000, 1.0), (20_000, 0.5), (3_000, 8.0), (3_000, 1_000.0)),
+)
+"""Rows and epsilon, in the order in which they are measured."""
 LIMIT = (20_000, 1_000.0)
 AT_ONCE = 10
 
@@ -31,6 +40,11 @@ class AnswerCase:
     design: str
     rows: int
     epsilon: float
+
+    @property
+    def key(self) -> str:
+        """What its errors are kept by."""
+        return f"{self.family}, {self.design}, N = {self.rows}, epsilon {self.epsilon:g}"
 
     @property
     def population(self) -> AnswerDesign:
@@ -105,28 +119,77 @@ def _gaps(task: tuple[AnswerCase, int, int]) -> list[float]:
         return [gap_to_estimand(case, number) for number in range(start, start + count)]
 
 
+@dataclass(slots=True, kw_only=True)
+class AnswerErrors:
+    """Errors of fits, and gaps to their estimands, by case; kept in a JSON file, so that an interrupted run goes on."""
+
+    path: Path | None = None
+    progress: Callable[[str], None] = lambda text: None
+    processes: int = 1
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    gaps: dict[str, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.path.exists():
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            self.rows, self.gaps = kept["rows"], kept["gaps"]
+
+    def measure(self, cases: Iterable[AnswerCase], *, fits: int, limits: int) -> None:
+        """This number of fits of each case, and of gaps where there is hardly any noise; what is kept is not measured again."""
+        for case in cases:
+            if len(self.rows.get(case.key, ())) < fits:
+                self.rows[case.key] = list(_every(_errors, case, fits, self.processes))
+            if (case.rows, case.epsilon) == LIMIT and len(self.gaps.get(case.key, ())) < limits:
+                self.gaps[case.key] = list(_every(_gaps, case, limits, self.processes))
+            self.progress(f"{case.key}: {summary(self.rows[case.key]).least:.2f} at least")
+            if self.path is not None:
+                self.path.write_text(json.dumps({"rows": self.rows, "gaps": self.gaps}), encoding="utf-8")
+
+
 def answers_table(
-    *, fits: int, limits: int, cases: Sequence[tuple[int, float]] = CASES, small: bool = False, processes: int = 1
+    kept: AnswerErrors,
+    *,
+    fits: int,
+    limits: int,
+    cases: Sequence[tuple[int, float]] = CASES,
+    small: bool = False,
+    as_it_is: bool = False,
 ) -> str:
-    """A row a family and design: the least and the largest coverage of a 95% interval in each case, and the largest gap."""
+    """A row a family and design: the least and the largest coverage of a 95% interval in each case, and the largest gap.
+
+    `as_it_is`: of what was kept alone, with a dash for what was not measured.
+    """
     designs = [("logistic", name) for name in answer_designs()] + [("poisson", name) for name in count_designs()]
     cases, designs = (cases[:1], designs[:1]) if small else (cases, designs)
-    heads = [f"epsilon {epsilon:g}, N = {rows:,}" for rows, epsilon in cases]
+    every = {
+        (rows, epsilon): [AnswerCase(family=family, design=name, rows=rows, epsilon=epsilon) for family, name in designs]
+        for rows, epsilon in cases
+    }
+    if not as_it_is:
+        kept.measure((case for found in every.values() for case in found), fits=fits, limits=limits)
+    every = {at: every[at] for at in sorted(every, key=lambda at: at[::-1]) if any(case.key in kept.rows for case in every[at])}
+    heads = [f"epsilon {epsilon:g}, N = {rows:,}" for rows, epsilon in every]
     lines = [
         f"| family, design | {' | '.join(heads)} | from the estimand at epsilon {LIMIT[1]:g} |",
         "|---|" + "---|" * (len(heads) + 1),
     ]
-    for family, name in designs:
-        cells = []
-        for rows, epsilon in cases:
-            case = AnswerCase(family=family, design=name, rows=rows, epsilon=epsilon)
-            found = summary(_every(_errors, case, fits, processes))
-            cells.append(f"{found.least:.2f}" + ("" if np.isnan(found.most) else f" to {found.most:.2f}"))
-        last = AnswerCase(family=family, design=name, rows=LIMIT[0], epsilon=LIMIT[1])
-        cells.append(f"{max(_every(_gaps, last, limits, processes)):.3f}")
-        lines.append(f"| {family}, {name} | {' | '.join(cells)} |")
-    told = f"{fits} fits a case, and {limits} for the last column, in standard errors (bar: 1). Seeds from {FIRST_SEED:,}."
-    return "\n".join([*lines, "", told])
+    for place, (family, name) in enumerate(designs):
+        cells = [_held(kept.rows.get(found[place].key)) for found in every.values()]
+        gaps = kept.gaps.get(AnswerCase(family=family, design=name, rows=LIMIT[0], epsilon=LIMIT[1]).key)
+        lines.append(f"| {family}, {name} | {' | '.join(cells)} | {f'{max(gaps):.3f}' if gaps else '-'} |")
+    whole = [summary(rows) for found in every.values() for case in found if (rows := kept.rows.get(case.key))]
+    counts = sorted({found.fits for found in whole})
+    told = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    limited = max(map(len, kept.gaps.values()), default=0)
+    told += f" fits a case; the last column is of {limited}, in standard errors (bar: 1)."
+    return "\n".join([*lines, "", f"{told} Seeds from {FIRST_SEED:,}, which were not used for tuning."])
+
+
+def _held(rows: Sequence[Row] | None) -> str:
+    if not rows:
+        return "-"
+    found = summary(rows)
+    return f"{found.least:.2f}" + ("" if np.isnan(found.most) else f" to {found.most:.2f}")
 
 
 def _every(measure: Callable[[Any], list[Any]], case: AnswerCase, count: int, processes: int) -> Sequence[Any]:
