@@ -192,6 +192,8 @@ NEAREST = {
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.least"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "found.most"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "max(gaps)"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "self.epsilon"),
+    ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "summary(self.rows[case.key]).least"),
 }
 # The same of templates; coordinates of pictures are told by their filter.
 NEAREST_IN_TEMPLATES = {

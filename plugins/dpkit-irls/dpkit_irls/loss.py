@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -253,7 +253,7 @@ def poisson(dispersion: float = 1.0, middle: float = 0.0) -> LinkScore:
     slopes = np.maximum(np.interp(fine, places, centred), 0.0)
     return LinkScore(
         name="poisson", low=low, per=per, middles=middles, widths=h, slopes=slopes, squares=squares, nears=nears,
-        dispersion=dispersion, law=lambda predictor: count_law(predictor, dispersion),
+        dispersion=dispersion, law=partial(count_law, dispersion=dispersion),
     )  # fmt: skip
 
 
