@@ -26,6 +26,7 @@ from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
 from dpkit.errors import InvalidValueError
 from dpkit.hooks.manager import default_registry
+from dpkit.numerics.special import Array
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.losses import Loss
@@ -251,10 +252,12 @@ def _independent(plan: AuditPlan, deadline: float | None) -> tuple[AuditPlan, in
     stream = np.random.SeedSequence([plan.seed, _INDEPENDENCE_STREAM])
     began = clock.monotonic()
     until = None if deadline is None else began + 0.1 * (deadline - began)
-    found, drawn = find_dependence(subject.sampler, subject.pair, size, stream, until=until)
+    found, drawn, outputs = find_dependence(subject.sampler, subject.pair, size, stream, until=until)
     if found == UNFINISHED:
         return plan, drawn, NO_TIME
     if not found:
+        if outputs is not None and deadline is None and plan.stop is None:  # else a replay might learn from other samples
+            plan = replace(plan, subjects=tuple(_after_pilot(one, subject.pair, outputs) for one in plan.subjects))
         return plan, drawn, ""
     singly = SingleCalls(subject.sampler)
     return (
@@ -262,6 +265,11 @@ def _independent(plan: AuditPlan, deadline: float | None) -> tuple[AuditPlan, in
         drawn,
         f"{found}: drawn one a call",
     )
+
+
+def _after_pilot(subject: ClaimAtPair, pair: tuple[object, object], outputs: tuple[Array, Array]) -> ClaimAtPair:
+    """The subject, with the outputs that were drawn at its pair before."""
+    return replace(subject, pilot=outputs) if subject.pair is pair else subject
 
 
 def _ask_auditors(

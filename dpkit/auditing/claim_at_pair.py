@@ -27,6 +27,8 @@ class ClaimAtPair:
     at: Distance | None = None
     relation: str = ""
     """How the datasets of the pair differ, in words."""
+    pilot: tuple[Array, Array] | None = None
+    """Outputs of either side that were drawn before, one row each: bets may learn from them, and none was made on them."""
     _memory: list[tuple[Array, int, Array]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property

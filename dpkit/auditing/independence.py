@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,17 @@ _LEVEL = 2e-3
 """How often independent outputs are called dependent. Then they are drawn one by one, which costs time and nothing else."""
 _ENTRIES = 2
 UNFINISHED = "unfinished"
+
+
+class Pilot(NamedTuple):
+    """How outputs of one call depend on each other, in words; the samples that it took; and these, of either side.
+
+    Nothing is kept where some were no numbers of one form.
+    """
+
+    found: str
+    drawn: int
+    outputs: tuple[Array, Array] | None = None
 
 
 class KnownIndependent:
@@ -58,8 +70,8 @@ def pilot_size(samples: int) -> int:
 
 def find_dependence(
     fn: Sampler, pair: tuple[object, object], size: int, seed: np.random.SeedSequence, *, until: float | None = None
-) -> tuple[str, int]:
-    """How outputs of one call depend on each other, in words; nothing where none is seen. And how many samples that took.
+) -> Pilot:
+    """How outputs of one call depend on each other; nothing where no dependence is seen.
 
     `size` calls for `size` outputs each are held against as many calls for one output. Outputs that share something within a
     call lie nearer to each other than to those of other calls (a permutation test of the variance within calls); and their
@@ -68,21 +80,23 @@ def find_dependence(
     """
     rng = np.random.default_rng(seed)
     found, drawn = "", 0
+    kept: list[Array] = []
     for dataset in pair:
         try:
             calls: list[Array] = []
             singles: list[Array] = []
-            for asked, kept in ((size, calls), (1, singles)):
+            for asked, part in ((size, calls), (1, singles)):
                 for _ in range(size * size // asked):
                     if until is not None and time.monotonic() > until:
-                        return UNFINISHED, drawn + sum(len(call) for call in calls) + len(singles)
-                    kept.append(flat(_numbers(fn(copied(dataset), asked, rng))))
+                        return Pilot(UNFINISHED, drawn + sum(len(call) for call in calls) + len(singles))
+                    part.append(flat(_numbers(fn(copied(dataset), asked, rng))))
         except Exception:  # noqa: BLE001 - what a function raises is for the audit that follows to see
-            return "", drawn
+            return Pilot("", drawn)
         drawn += 2 * size * size
-        if any(part.shape != calls[0].shape for part in calls) or any(one.shape != calls[0][:1].shape for one in singles):
-            return "", drawn
+        if any(call.shape != calls[0].shape for call in calls) or any(one.shape != calls[0][:1].shape for one in singles):
+            return Pilot("", drawn)
         batch, alone = np.stack(calls), np.concatenate(singles)
+        kept.append(np.concatenate([*calls, alone]))
         entries = min(batch.shape[2], _ENTRIES)
         for entry in range(entries):
             level = _LEVEL / (4.0 * entries)
@@ -90,7 +104,7 @@ def find_dependence(
                 found = found or "outputs of one call depend on each other"
             elif _differ(batch[:, :, entry].ravel(), alone[:, entry], rng) <= level:
                 found = found or "the outputs of one call of n are distributed otherwise than those of n calls of one"
-    return found, drawn
+    return Pilot(found, drawn, (kept[0], kept[1]) if kept[0].shape == kept[1].shape else None)
 
 
 def _numbers(outputs: object) -> Array:

@@ -34,7 +34,7 @@ def coins(value, n, rng):
     [(shared, "depend on each other"), (shared_in_part, "depend on each other"), (spends_by_number, "distributed otherwise")],
 )
 def test_what_outputs_of_a_call_share_is_seen(fn, words):
-    found, drawn = find_dependence(fn, PAIR, 4, np.random.SeedSequence(1))
+    found, drawn, _ = find_dependence(fn, PAIR, 4, np.random.SeedSequence(1))
     assert words in found
     assert drawn == 64
 
@@ -48,7 +48,7 @@ def test_outputs_that_are_no_numbers_and_errors_are_for_the_audit_to_see():
     def raises(value, n, rng):
         raise RuntimeError
 
-    assert find_dependence(raises, PAIR, 8, np.random.SeedSequence(1)) == ("", 0)
+    assert find_dependence(raises, PAIR, 8, np.random.SeedSequence(1)) == ("", 0, None)
     assert find_dependence(lambda value, n, rng: ["a"] * n, PAIR, 8, np.random.SeedSequence(1))[0] == ""
 
 

@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 from dpkit import PureDP, audit, record
 from dpkit.auditing import independence, outcomes, single_calls
-from dpkit.auditing.betting import column_scores, lower_bound
+from dpkit.auditing.betting import column_scores, joint_bets, lower_bound
+from dpkit.auditing.betting.bets import Bet
 from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, TreeRatio
 from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
 from dpkit.auditing.betting.profile import Point
@@ -46,6 +47,32 @@ def shares_add_up(module):
 def test_guesses_that_spend_their_error_probability_twice_are_caught():
     assert shares_add_up(guesses)
     assert not shares_add_up(mutated(guesses, "_IN_ALONE / len(highest)", "_IN_ALONE"))
+
+
+def pays_more_than_it_may(module):
+    """The mean of a factor of two bets at random laws that keep a claim with a delta."""
+    point = Point(epsilon=0.7, delta=0.05)
+    ways = [Bet(column=0, upper=up, cut=cut, forward=up, point=point, growth=0.1) for up, cut in ((True, 2.0), (False, 0.0))]
+    cells = np.array([[0.0], [1.0], [2.0]])
+    past = cells[[0, 1, 2, 2, 2, 2]], cells[[0, 0, 0, 0, 1, 2]]
+    together = module.joint_bet(ways, past, caution=0.5)
+    factors = np.exp([[together.log_factors(cells[[x]], cells[[y]])[0] for y in range(3)] for x in range(3)])
+    laws = np.random.default_rng(2).dirichlet(np.ones(3), size=(2_000, 2))
+    excess = np.maximum(laws - point.ratio * laws[:, ::-1], 0.0).sum(axis=2).max(axis=1)
+    return any(p @ factors @ q > 1.0 for p, q in laws[excess <= point.delta])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("within = outside / bet.point.ratio", "within = outside"),
+        ("outside = 2.0 * bet.point.ratio / (bet.point.ratio + bet.point.delta)", "outside = 2.0"),
+        ("shares = CAUTION * shares / shares.sum()", "shares = 1.1 * shares / shares.sum()"),
+    ],
+)
+def test_a_bet_that_pays_more_than_it_may_is_caught(old, new):
+    assert not pays_more_than_it_may(joint_bets)
+    assert pays_more_than_it_may(mutated(joint_bets, old, new))
 
 
 def covers(module):

@@ -188,8 +188,14 @@ def cuts_of(first: Array, second: Array) -> Array:
     if pooled.size == 0:
         return pooled
     if pooled.size > 4 * _CUTS:
-        pooled = pooled[_ladder(pooled.size)]
+        pooled = np.concatenate([pooled[_ladder(pooled.size)], *(_beyond(pooled, side) for side in (first, second))])
     return np.unique(pooled)
+
+
+def _beyond(pooled: Array, side: Array) -> Array:
+    """The values next to the ends of a side, where the other goes on: tails which that side never reached."""
+    below, above = np.searchsorted(pooled, side.min(), "left") - 1, np.searchsorted(pooled, side.max(), "right")
+    return pooled[[place for place in (below, above) if 0 <= place < pooled.size]]
 
 
 @lru_cache(maxsize=512)

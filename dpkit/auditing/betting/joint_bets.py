@@ -1,7 +1,10 @@
-"""Two bets at once, one in each direction: where both sides of a pair tell, half of the samples suffice.
+"""Two bets at once, one in each direction, as a product of what either side pays: it grows as fast as any test can.
 
-Under the claim, the gains G and H of two bets have means at most 0, so 1 + a G + b H has mean at most 1. It is never below 0
-where a and b together stay within the ceiling, since G and H are never below -(e^epsilon + delta).
+Let F pay for the output X of the first side and G for Y of the second. Where E F + E G <= 2 under the claim, E F * E G <= 1,
+as a product is at most the square of the mean: so F(X) G(Y) is a fair factor for independent X and Y. Such pairs (F, G) are
+(2, 0), (0, 2) and, for an event S with P(S) <= r Q(S) + delta, (g 1[S], h 1[not S]) with h = 2r/(r + delta) and g = h/r; and
+with them all their averages. Where the events hold what is likelier than the claim allows, the best average is the ratio of
+likelihoods to those of the nearest laws that keep the claim: its logarithm grows as fast as that of any test.
 """
 
 from __future__ import annotations
@@ -10,19 +13,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.auditing.betting.bets import CAUTION, Bet
 from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
 _STEPS = 60
+_DOWN = 1.0 - 2.0**-48
+"""Payments are rounded down, so that a claim at its boundary is not broken by arithmetic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointBet:
-    """Bets whose stakes, as shares of their ceilings, add up to less than 1."""
+    """Bets whose stakes are shares of a fund; the rest of it is on the first side and on the second, whatever comes."""
 
     bets: tuple[Bet, ...]
+    on_first: float
+    on_second: float
 
     @property
     def growth(self) -> float:
@@ -31,34 +39,44 @@ class JointBet:
 
     def log_factors(self, first: Array, second: Array) -> Array:
         """ln of the factor of each pair of outputs."""
-        return asfloat(np.log1p(sum(bet.stake * bet.gains(first, second) for bet in self.bets)))
+        one, two = np.full(first.shape[0], 2.0 * self.on_first), np.full(second.shape[0], 2.0 * self.on_second)
+        for bet in self.bets:
+            paid = _pays(bet, bet.hits(first), bet.hits(second))
+            one, two = one + bet.stake * paid[0], two + bet.stake * paid[1]
+        return asfloat(np.log(_DOWN * one) + np.log(_DOWN * two))
 
 
 def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float) -> JointBet:
-    """These bets at the stakes which would have grown fastest together on the past, with `caution` losses of each imagined.
+    """These bets at the shares which would have grown fastest together on the past, with `caution` losses of each imagined.
 
-    The shares of all ceilings are those of a fund in which cash is one part (Cover 1984: each step multiplies a share by what
-    it would have earned on average).
+    Each step multiplies a share by what it would have earned on average (Cover 1984).
     """
-    codes = np.zeros(past[0].shape[0], dtype=np.int64)
-    for bet in bets:
-        codes = 4 * codes + 2 * bet.hits(past[0]) + bet.hits(past[1])
-    counts = np.bincount(codes, minlength=4 ** len(bets))
-    seen = np.flatnonzero(counts)
-    counts = counts[seen]
-    columns = [np.ones(seen.size)]
+    cells = np.arange(2 ** len(bets))
+    inside = [(cells >> place) % 2 == 1 for place in range(len(bets))]
+    table = np.zeros((2, cells.size, 2 + len(bets)))
+    table[0, :, 0] = table[1, :, 1] = 2.0
+    counts = np.zeros((2, cells.size))
+    codes = [np.zeros(side.shape[0], dtype=np.int64) for side in past]
     for place, bet in enumerate(bets):
-        told = seen // 4 ** (len(bets) - 1 - place) % 4
-        columns.append(1.0 + bet.point.ceiling * bet.worth(told >= 2, told % 2 == 1))
-    rows = np.stack(columns, axis=1)
-    idle = np.array([1.0, *(1.0 - bet.point.ceiling * bet.point.delta for bet in bets)])
-    lost = np.where(np.eye(len(bets), len(bets) + 1, k=1) > 0.0, 0.0, idle)  # one bet loses all, and the others see nothing
-    table = np.concatenate([rows, lost])
-    weights = np.concatenate([counts.astype(np.float64), np.full(len(bets), caution)])
-    weights /= weights.sum()
-    shares = np.full(len(bets) + 1, 1.0 / (len(bets) + 1))
+        table[0, :, 2 + place], table[1, :, 2 + place] = _pays(bet, inside[place], inside[place])
+        for side in (0, 1):
+            codes[side] += bet.hits(past[side]).astype(np.int64) << place
+        counts[1 if bet.forward else 0, 1 << place] += caution
+    counts += [np.bincount(side, minlength=cells.size) for side in codes]
+    weights = 0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    shares = np.full(2 + len(bets), 1.0 / (2 + len(bets)))
     for _ in range(_STEPS):
-        shares = shares * ((weights / (table @ shares)) @ table)
-    shares[1:] *= CAUTION / max(float(shares[1:].sum()), CAUTION)
-    staked = (replace(bet, stake=float(share * bet.point.ceiling)) for bet, share in zip(bets, shares[1:], strict=True))
-    return JointBet(bets=tuple(staked))
+        shares = shares * np.einsum("sc,scj->j", weights / (table @ shares), table)
+    shares = CAUTION * shares / shares.sum()
+    kept = 0.5 * (1.0 - CAUTION)  # half on each side is cash
+    staked = (replace(bet, stake=float(share)) for bet, share in zip(bets, shares[2:], strict=True))
+    return JointBet(bets=tuple(staked), on_first=float(shares[0]) + kept, on_second=float(shares[1]) + kept)
+
+
+def _pays(bet: Bet, first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """What a bet pays for outputs of either side, where it is known which lie in its set."""
+    outside = 2.0 * bet.point.ratio / (bet.point.ratio + bet.point.delta)
+    within = outside / bet.point.ratio
+    if bet.forward:
+        return asfloat(within * first), asfloat(outside * ~second)
+    return asfloat(outside * ~first), asfloat(within * second)

@@ -31,7 +31,8 @@ class Ties(Columns):
         first, second = (_numbers_of(dataset) for dataset in pair)
         spread = float(np.median(np.abs(flat(outputs) - np.median(flat(outputs), axis=0))))
         self._close = _CLOSE * spread if 0.0 < spread < 1e200 else 0.0
-        self._only = [_without(first, second, self._close), _without(second, first, self._close)]
+        one, two = (_told(*sides, self._close) for sides in ((first, second), (second, first)))
+        self._only = [_without(one, two, self._close), _without(two, one, self._close)]
 
     def scores(self, outputs: Array) -> Array:
         rows = flat(outputs)
@@ -117,17 +118,24 @@ def _best_interval(rich: Array, poor: Array, points: Sequence[Point]) -> tuple[f
     return best
 
 
-def _numbers_of(dataset: object) -> Array:
-    """Numbers that a release might be by mistake, ascending: entries, and what is made of all or of a column."""
+def _numbers_of(dataset: object) -> tuple[Array, Array]:
+    """Numbers that a release might be by mistake: entries and averages of them; and counts and spreads, often small numbers."""
     table = _as_table(dataset)
     columns = [table[np.isfinite(table)], *(column[np.isfinite(column)] for column in table.T[:_ENTRIES])]
-    made = [columns[0][:_MOST_PARTS]]
+    levels, sizes = [columns[0][:_MOST_PARTS]], [np.zeros(0)]
     for column in columns:
         if column.size:
             column = np.clip(column, -1e150, 1e150)  # squares are finite
-            made.append(np.array([column.size, column.sum(), column.mean(), column.min(), column.max(), np.median(column)]))
-            made.append(np.array([column.std(), column.var(), *([column.std(ddof=1)] if column.size > 1 else [])]))
-    return np.unique(np.concatenate(made))
+            levels.append(np.array([column.sum(), column.mean(), column.min(), column.max(), np.median(column)]))
+            spreads = [column.std(), column.var(), *([column.std(ddof=1)] if column.size > 1 else [])]
+            sizes.append(np.array([column.size, *spreads]))
+    return np.unique(np.concatenate(levels)), np.unique(np.concatenate(sizes))
+
+
+def _told(mine: tuple[Array, Array], others: tuple[Array, Array], close: float) -> Array:
+    """The numbers of one dataset alone. An entry of it stays one though it is a count or a spread of the other."""
+    anything = np.unique(np.concatenate(others))
+    return np.unique(np.concatenate([_without(mine[0], others[0], close), _without(mine[1], anything, close)]))
 
 
 def _as_table(dataset: object) -> Array:

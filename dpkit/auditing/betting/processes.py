@@ -150,16 +150,29 @@ class BettingProcess(Process):
 
     def step(self, first: Array, second: Array) -> Array:
         """Bet, then learn."""
-        one, two = (first, second) if self.rounder is None else (self.rounder(first), self.rounder(second))
         if self._inner is None:
-            self._inner = self.open(one)
             self._shape = first.shape[1:]
+            self._inner = self._opened(first)
             self.freezer = Freezer(self._inner.bank, self._frozen, delta=self._subject.delta)
+        one, two = (first, second) if self.rounder is None else (self.rounder(first), self.rounder(second))
         self._whole = self._whole and all(bool((side == np.round(side)).all()) for side in (first, second))
         path = self._inner.step(one, two)
         if self.freezer is not None:
             self.freezer.count(one, two, (first, second))
         return path
+
+    def _opened(self, first: Array) -> Prequential:
+        """Bets that learned from a pilot, of outputs of this form, or that know the form alone and make no bet on these."""
+        pilot = self._subject.pilot
+        size = int(np.prod(first.shape[1:]))
+        if pilot is None or pilot[0].shape[1] != size:
+            return self.open(first if self.rounder is None else self.rounder(first))
+        sides = tuple(side.reshape(-1, *first.shape[1:]) for side in pilot)
+        one, two = sides if self.rounder is None else tuple(self.rounder(side) for side in sides)
+        inner = self.open(one)
+        inner.bank.take((one, two), (inner.bank.scores(one), inner.bank.scores(two)))
+        inner.choose()
+        return inner
 
     def prepare(self) -> None:
         if self._inner is not None:

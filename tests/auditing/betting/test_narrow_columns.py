@@ -47,6 +47,9 @@ def test_ties_are_with_numbers_of_one_dataset_alone():
     outputs = np.array([[1.0], [6.0], [9.0], [2.0], [3.0], [0.5], [6.0 + 1e-10], [6.0 + 1e-6]])
     # 3 is the mean of the first, too, and 6 the sum of the second; 9 is the sum of the first alone
     assert ties.scores(outputs)[:, 0].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    # of two numbers, each tells, though 1 is the count of both and 0 the spread of both
+    one_number = Ties((0.0, 1.0), np.array([[-1.0], [0.0], [1.0], [2.0]]))
+    assert one_number.scores(np.array([[0.0], [1.0], [2.0]]))[:, 0].tolist() == [1.0, -1.0, 0.0]
     code = ties.expression(0, OutputForm((1,)))
     assert eval(f"lambda y: {code}", {"np": np})(outputs[:, 0]).tolist() == ties.scores(outputs)[:, 0].tolist()
     assert Ties(("a", None), np.zeros((3, 2))).scores(np.zeros((3, 2))).shape == (3, 1)
