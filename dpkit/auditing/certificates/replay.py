@@ -304,6 +304,6 @@ def _pairs(recipe: Mapping[str, object], certificate: AuditCertificate) -> tuple
             found=None,
             allowed="the two datasets, which the certificate does not hold",
             where="replay",
-            fix="Pass pair=(d1, d2), on the command line --pair.",
+            fix="Pass pair=(d1, d2), on the command line --pair or --data.",
         ) from None
     return ((one, two),)
