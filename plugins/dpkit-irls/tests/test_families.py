@@ -12,6 +12,7 @@ from dpkit_irls.bounded.shapes import Shape
 from dpkit_irls.count_law import count_law
 from dpkit_irls.family_laws import check_link, check_residual, scored
 from dpkit_irls.loss import BISQUARE, HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
+from dpkit_irls.measuring.answer_coverage import AnswerCase, gap_to_estimand
 from dpkit_irls.regressions import prepare
 from dpkit_irls.rows.scores import Scores
 from dpkit_irls.simulated_run import last_state
@@ -72,6 +73,13 @@ def test_a_rare_level_weighs_as_its_own_rows_do(effect):
     assert np.diag(told) == pytest.approx(np.diag(exact), rel=0.1)
     if effect:
         assert told[2, 2] < 0.6 * told[1, 1]  # as one weight for all rows would not have it
+
+
+def test_without_noise_a_rare_level_is_found_where_rows_say():
+    """Steps that trusted what predictors tell of a level beyond the released curvature went ever further out."""
+    case = AnswerCase(family="logistic", design="rare levels", rows=20_000, epsilon=1_000.0)
+    with np.errstate(all="ignore"):
+        assert max(gap_to_estimand(case, number) for number in range(5)) < 0.5
 
 
 @pytest.mark.parametrize("quantile", [0.05, 0.5, 0.9])

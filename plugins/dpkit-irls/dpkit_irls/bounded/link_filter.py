@@ -168,12 +168,22 @@ def link_shapes(
     """The sum of w w', the curvature over the steepest slope (with the pull of a ridge), and the middle as the law tells it."""
     scatter = scatter_of(now, expected, tuning)
     seen = predictors_at(now.position, frame, metric_of(scatter, expected), _noise_in(now))
+    seen = replace(seen, levels=_unseen(seen.levels, now, expected, from_scatter(scatter, expected, tuning).mean))
     shape = weighted_shape(from_scatter(scatter, expected, tuning), seen, link, link.slopes / link.steepest)
     if now.curvature.precision > 0.0:
         found, spread = now.curvature.mean * expected.far, now.curvature.spread * expected.far
         shape = blended(found, shape, spread, tuning, counts=expected.counts)
     shape = Shape(mean=shape.mean + pull, spread=shape.spread)
     return scatter, shape, weighted_shape(scatter, seen, link, link.squares)
+
+
+def _unseen(levels: tuple[LevelPredictors, ...], now: Filter, expected: Expected, base: Array) -> tuple[LevelPredictors, ...]:
+    """Levels whose released curvature the noise hides; where it is seen, it tells more than predictors do, and none before."""
+    if now.curvature.precision == 0.0:
+        return ()
+    noise = (now.curvature.spread * expected.far) ** 2
+    parts = [noise / max(noise + 0.01 * float(base[level.place, level.place]) ** 2, 1e-300) for level in levels]
+    return tuple(replace(level, part=level.part * part) for level, part in zip(levels, parts, strict=True) if part > 0.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -242,7 +252,7 @@ def _moved_shape(
     base, metric = from_scatter(scatter, known.expected, known.tuning), metric_of(scatter, known.expected)
     parts = known.link.slopes / known.link.steepest
     before, after = (
-        weighted_shape(base, predictors_at(at, known.frame, metric, noise), known.link, parts).mean
+        weighted_shape(base, replace(predictors_at(at, known.frame, metric, noise), levels=()), known.link, parts).mean
         + known.pull / known.link.steepest
         for at, noise in (here, there)
     )
