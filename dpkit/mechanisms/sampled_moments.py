@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
-from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log1p_near
+from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log1p_near, log_sum_exp
 from dpkit.values import dataclass
 
 _MOST_NODES = 8192
@@ -27,7 +27,7 @@ _ROW = 32
 _STEEP = 600.0
 """Exponents above it are not raised: such a moment is not given."""
 
-_STRIPS = (0.1, 0.25, 0.5, 0.9)
+_STRIPS = np.array([0.1, 0.25, 0.5, 0.9])
 """Shares of pi/m that are tried as half the strip in which the integrand is continued; to negative powers up to a half."""
 
 _UNKNOWN = math.log(3.0)
@@ -35,6 +35,15 @@ _UNKNOWN = math.log(3.0)
 
 _CELLS = 200
 """Cells that bound an integral along the edge of a strip."""
+
+_SPARE_DIGITS = 6.0
+"""How much farther than a harmless error, in logarithms, truncation and discretisation go."""
+
+_ROUGH_NODES = 3000
+"""Nodes beyond which a rough moment is not cheaper than one that is certified."""
+
+_MOSTLY = 8.0
+"""The logarithm of a ratio beside which 1 does not matter, roughly."""
 
 _LEVELS = 12
 """Heights at which a density is cut into uniform laws."""
@@ -59,10 +68,11 @@ def sampled_log_moment(
 ) -> tuple[Complex, Array] | None:
     """ln E[r^(power + iy)] at these y >= 0, and bounds on the absolute errors; None where it would take too many nodes.
 
-    An absolute `error` that does no harm lets equally spaced heights be summed as a product of matrices.
+    An absolute `error` that does no harm asks for fewer nodes, and lets equally spaced heights be summed as a product of
+    matrices.
     """
     top = float(np.max(heights, initial=0.0))
-    known = quadrature_nodes(rate, ratio, power, top)
+    known = quadrature_nodes(rate, ratio, power, top, error)
     if known is None or known.logs.size * heights.size > _MOST_WORK:
         return None
     plain = 4.0 * UNIT_ROUNDOFF * (known.logs.size + 16.0) * float(np.sum(known.whole))
@@ -128,10 +138,12 @@ def _sine_less(angles: Array, sines: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def quadrature_nodes(rate: float, ratio: float, power: float, top: float) -> _Nodes | None:
-    """Nodes that serve every |Im s| <= top."""
+def quadrature_nodes(rate: float, ratio: float, power: float, top: float, error: float = 0.0) -> _Nodes | None:
+    """Nodes that serve every |Im s| <= top; fewer where some absolute error does no harm."""
     size = abs(power) + top
     digits = 44.0 - 2.0 * math.log(rate) - 2.0 * min(0.0, math.log(ratio)) + math.log1p(size)
+    if error > 0.0 and top > 0.0:  # on the axis one set of nodes serves everybody
+        digits = min(digits, _SPARE_DIGITS - math.log(error) + math.log1p(size))
     floor = max(0.0, power * math.log1p(-rate))  # ln of the largest r^p for p < 0
     low = -math.sqrt(2.0 * (digits + floor))
     high = max(power, 1.0) * ratio + math.sqrt(2.0 * digits)
@@ -186,37 +198,59 @@ def quadrature_nodes(rate: float, ratio: float, power: float, top: float) -> _No
 
 def _best_step(rate: float, ratio: float, power: float, top: float, digits: float) -> tuple[float, float]:
     """The largest step found whose discretisation error is at most e^-digits, and that error."""
-    best = 0.0
-    for share in _STRIPS if power >= 0.0 else _STRIPS[:-1]:
-        strip = min(share * math.pi / ratio, math.sqrt(2.0 * digits))
-        edge = _log_edge(rate, ratio, power, top, strip)
-        best = max(best, 2.0 * math.pi * strip / (digits + edge + math.log(4.0)))
-    return best, math.exp(-digits)
+    strips = np.minimum(_STRIPS * math.pi / ratio, math.sqrt(2.0 * digits))
+    usable = strips if power >= 0.0 else strips[:-1]
+    edges = _log_edges(rate, ratio, power, top, usable)
+    return float(np.max(2.0 * math.pi * usable / (digits + edges + math.log(4.0)), initial=0.0)), math.exp(-digits)
 
 
-def _log_edge(rate: float, ratio: float, power: float, top: float, strip: float) -> float:
+def _log_edges(rate: float, ratio: float, power: float, top: float, strips: Array) -> Array:
     """ln of a bound on the integral of |integrand| along Im w = +-strip: right or left ends of cells, where it is larger."""
-    angle = ratio * strip
-    far = math.sqrt(2.0 * (top * angle + 40.0))
+    angles = ratio * strips
+    far = np.sqrt(2.0 * (top * angles + 40.0))
     low = -math.sqrt(2.0 * (40.0 + max(0.0, power * math.log1p(-rate))))
-    high = max(power, 1.0) * ratio + far
-    cells = low + (high - low) / _CELLS * np.arange(_CELLS + 1)
-    nearest = np.where(cells[:-1] * cells[1:] <= 0.0, 0.0, np.minimum(np.abs(cells[:-1]), np.abs(cells[1:])))
+    lengths = (max(power, 1.0) * ratio + far - low) / _CELLS
+    cells = low + np.multiply.outer(lengths, np.arange(_CELLS + 1))
+    left, right = cells[:, :-1], cells[:, 1:]
+    nearest = np.where(left * right <= 0.0, 0.0, np.minimum(np.abs(left), np.abs(right)))
     with np.errstate(over="ignore"):
         odds = rate * np.exp(np.minimum(ratio * cells - 0.5 * ratio * ratio, _STEEP))
-    turned = np.arctan2(odds * math.sin(angle), 1.0 - rate + odds * math.cos(angle))[1:]
+    sines, cosines = np.sin(angles)[:, None], np.cos(angles)[:, None]
+    turned = np.arctan2(odds[:, 1:] * sines, 1.0 - rate + odds[:, 1:] * cosines)
     if power >= 0.0:
-        size = power * np.log(1.0 - rate + odds[1:])
+        size = power * np.log(1.0 - rate + odds[:, 1:])
     else:
-        size = power * np.log(1.0 - rate + odds[:-1] * max(0.0, math.cos(angle)))
-    logs = -0.5 * nearest * nearest + size + top * turned + math.log((high - low) / _CELLS)
-    largest = float(np.max(logs))
-    inner = largest + math.log(float(np.sum(np.exp(logs - largest))))
+        size = power * np.log(1.0 - rate + odds[:, :-1] * np.maximum(0.0, cosines))
+    logs = -0.5 * nearest * nearest + size + top * turned + np.log(lengths)[:, None]
     # below the lowest cell r^p is at most what it is there, or e^40; above the highest less than 1 or than the sum is left;
     # 1 and s(r - 1) have the integrals 1 and at most 2|s|
-    left = top * float(turned[0]) - 40.0
+    beyond = np.maximum(top * turned[:, 0] - 40.0, 0.0)
     rest = math.log(8.0 + 2.0 * (abs(power) + top))
-    return 0.5 * strip * strip + max(inner, left, 0.0) + rest
+    return asfloat(0.5 * strips * strips + np.maximum(log_sum_exp(logs), beyond) + rest)
+
+
+def rough_log_moment(rate: float, ratio: float, powers: Array) -> Array | None:
+    """ln E[r^power] at these powers up to a percent or so, without any bound on its error; None where it takes long."""
+    # r is hardly more than its larger part where a moment of a power beyond `last` lies
+    last = (_MOSTLY - math.log(rate)) / (ratio * ratio) + 0.5
+    closed = np.logaddexp(0.0, powers * (math.log(rate) + 0.5 * (powers - 1.0) * ratio * ratio))
+    some = powers < last
+    if not np.any(some):
+        return asfloat(closed)
+    near = powers[some]
+    low, high, step = -7.0, float(np.max(near)) * ratio + 7.0, min(0.7, 0.7 / ratio)
+    if not high - low < step * _ROUGH_NODES:
+        return None
+    places = np.arange(low, high, step)
+    growth = rate * np.expm1(ratio * places - 0.5 * ratio * ratio)
+    log_weight = -0.5 * places * places + math.log(step / math.sqrt(2.0 * math.pi))
+    rises = np.multiply.outer(near, np.log1p(growth))
+    top = np.maximum(np.max(log_weight + rises, axis=1, keepdims=True), 0.0)
+    # E[r] = 1, so that powers of r - 1 may be taken off; where r^power is large they do not matter
+    parts = np.exp(log_weight - top) * (np.expm1(np.minimum(rises, _STEEP)) - np.multiply.outer(near, growth))
+    found = np.maximum(np.sum(np.where(rises < _STEEP, parts, np.exp(log_weight + rises - top)), axis=1), 1e-300)
+    closed[some] = np.where(top[:, 0] > 0.0, top[:, 0] + np.log(found + np.exp(-top[:, 0])), np.log1p(found))
+    return asfloat(closed)
 
 
 @lru_cache(maxsize=256)

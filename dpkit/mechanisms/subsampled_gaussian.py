@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from dpkit.mechanisms.gaussian import merged_gaussian
-from dpkit.mechanisms.sampled_moments import sampled_decay, sampled_log_moment
+from dpkit.mechanisms.sampled_moments import rough_log_moment, sampled_decay, sampled_log_moment
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log_sum_exp
 from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, sampling_rate
@@ -223,6 +223,9 @@ class _Joining(LossDirection):
     def real_log_moment(self, tilts: Array) -> Array:
         return _moment_bound(self.rate, self.ratio, tilts)
 
+    def rough_log_moment(self, tilts: Array) -> Array | None:
+        return _rough_moment(self.rate, self.ratio, tilts)
+
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
@@ -266,6 +269,9 @@ class _Leaving(LossDirection):
 
     def real_log_moment(self, tilts: Array) -> Array:
         return _moment_bound(self.rate, self.ratio, tilts)  # the smaller direction (MTZ19, Theorem 5)
+
+    def rough_log_moment(self, tilts: Array) -> Array | None:
+        return _rough_moment(self.rate, self.ratio, tilts)
 
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
@@ -313,6 +319,17 @@ def moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tupl
     divergences = SubsampledGaussianCurve(rate=rate, ratio=ratio).at(1.0 + np.array(usable))
     found = dict(zip(usable, (np.array(usable) * divergences).tolist(), strict=True))
     return tuple(found.get(tilt, math.inf) for tilt in tilts)
+
+
+def _rough_moment(rate: float, ratio: float, tilts: Array) -> Array | None:
+    """The same roughly, to search by."""
+    return rough_moment_at(rate, ratio, tuple(tilts.tolist()))
+
+
+@lru_cache(maxsize=64)
+def rough_moment_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> Array | None:
+    """The same for hashable tilts, remembered."""
+    return rough_log_moment(rate, ratio, 1.0 + asfloat(tilts))
 
 
 def _steepness(ratio: float, epsilons: Array) -> Array:

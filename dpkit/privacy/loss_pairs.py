@@ -104,6 +104,10 @@ class LossDirection(ABC):
         known = self.log_moment(tilts.astype(np.complex128))
         return None if known is None else asfloat(known.real)
 
+    def rough_log_moment(self, tilts: Array) -> Array | None:
+        """The same up to a percent or so, and cheaper: to search by, never to bound by; None where there is none."""
+        return None
+
     def mean_and_variance(self) -> tuple[float, float] | None:
         """The mean of the loss, rounded down, and its variance, rounded up; None if not known."""
         return None

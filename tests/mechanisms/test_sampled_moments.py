@@ -8,7 +8,8 @@ import pytest
 
 import dpkit
 from dpkit import GaussianEvent, Repeat, Subsample, account
-from dpkit.mechanisms.sampled_moments import sampled_decay, sampled_log_moment
+from dpkit.mechanisms.sampled_moments import rough_log_moment, sampled_decay, sampled_log_moment
+from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
 
 
 def exact_excess(rate, ratio, power):
@@ -45,6 +46,23 @@ def test_equally_spaced_heights_are_summed_faster_within_the_error_that_is_allow
     assert np.all(np.abs(np.expm1(fast - slow)) <= error + blur)
     assert np.all(error < 1e-10)
     assert np.any(fast != slow)
+
+
+@pytest.mark.parametrize(("rate", "ratio", "power"), CASES)
+def test_fewer_nodes_stay_within_the_error_that_is_allowed(rate, ratio, power):
+    heights = np.array([0.0, 0.5, 2.0]) * min(1.0 / (rate * math.sqrt(math.expm1(ratio * ratio))), 30.0)
+    values, errors = sampled_log_moment(rate, ratio, power, heights, error=1e-9)
+    for height, value, error in zip(heights, values, errors, strict=True):
+        exact = exact_excess(rate, ratio, complex(power, height))
+        assert abs(mp.expm1(mp.mpc(value)) - exact) <= mp.expm1(error) * abs(1 + exact)
+        assert error < 1e-9
+
+
+@pytest.mark.parametrize(("rate", "ratio"), [(0.001, 1.0), (0.3, 0.001), (0.9, 1.0), (1e-8, 3.0), (1e-3, 1.7)])
+def test_rough_moments_are_near_enough_to_search_by(rate, ratio):
+    tilts = np.geomspace(1e-2, 1e3, 21)
+    certified = tilts * SubsampledGaussianCurve(rate=rate, ratio=ratio).at(1.0 + tilts)
+    assert rough_log_moment(rate, ratio, 1.0 + tilts) == pytest.approx(certified, rel=0.01)
 
 
 @pytest.mark.parametrize(("rate", "ratio", "power"), CASES)

@@ -20,11 +20,14 @@ from dpkit.accountants.pld.moments import (
     RealMoments,
     Terms,
     alias_period,
+    chernoff_epsilons,
     lattice_tilt,
     log_kernel_peak,
     real_moments,
+    rough_moments,
     saddle_at_delta,
     shortest_period,
+    tolerated,
 )
 from dpkit.accountants.pld.pure_contour import pure_contour_reader
 from dpkit.accountants.pld.where_bounds_hold import (
@@ -53,9 +56,10 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     if not math.isfinite(epsilon):
         return _chernoff(terms, moments, delta=delta)
     bound = _chernoff_at(moments, tilt)
-    steep, period = tilt, alias_period(moments, tilt=tilt, epsilon=epsilon, delta=delta)
-    if not period <= _LONG * shortest_period(tilt=tilt, delta=delta):
-        tilt, period = lattice_tilt(moments, saddle=steep, epsilon=epsilon, delta=delta)
+    rough, alias = rough_moments(terms, moments), tolerated(width, tilt)
+    steep, period = tilt, alias_period(rough, tilt=tilt, epsilon=epsilon, delta=delta, alias=alias)
+    if not period <= _LONG * shortest_period(tilt=tilt, delta=delta, alias=alias):
+        tilt, period = lattice_tilt(rough, saddle=steep, epsilon=epsilon, delta=delta, alias=alias)
     found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
     if found is None:
         found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=width)
@@ -101,7 +105,8 @@ def _at_most(
 def tuned(terms: tuple[tuple[LossDirection, int], ...], delta: float) -> tuple[RealMoments, float, float]:
     """Moments, tilt and the epsilon they give: the same for a first, wide look and for the close one after it."""
     moments = real_moments(terms, tail=_tail(terms, delta))
-    return (moments, *saddle_at_delta(moments, delta))
+    tilt, _ = saddle_at_delta(rough_moments(terms, moments), delta)
+    return moments, tilt, float(chernoff_epsilons(moments, delta, np.array([tilt]))[0])
 
 
 def _tail(terms: Terms, delta: float) -> float:

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 
 import numpy as np
 
-from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound, alias_period, complex_log_moment
+from dpkit.accountants.pld.moments import NO_CARE, RealMoments, Terms, alias_bound, alias_period, complex_log_moment, tolerated
 from dpkit.accountants.pld.where_bounds_hold import CLOSE, ErrorTerms, Reader, contour_holds, scaled, wanted_width
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat
@@ -31,9 +31,6 @@ _FEWEST = 1 << 16
 
 _SMOOTHED_WORK = 12_000_000
 """The same where a law is smoothed, which can be done more coarsely."""
-
-_NO_CARE = 1e-6
-"""From this width on, what is left out need not be below rounding."""
 
 _REACHES = 8
 """How many heights are tried as the end of where moments are known to fall."""
@@ -132,9 +129,10 @@ def contour_reader(
     if not _on_axis(terms, tilt=tilt, period=period):
         return None
     most = min(_MOST_NODES, _CONTOUR_WORK // len(terms))
-    least = math.exp(-30.0) if width < _NO_CARE else min(0.1 * CLOSE, 0.01 * width * tilt)
+    spared = tolerated(width, tilt)
+    least = math.exp(-30.0) if width < NO_CARE else 0.1 * spared
     size, left_out = _contour_size(terms, tilt=tilt, period=period, most=most, least=least)
-    if not left_out * (1.0 + tilt) * (1.0 + tilt * period) < CLOSE:
+    if not left_out * (1.0 + tilt) * (1.0 + tilt * period) < max(CLOSE, spared):
         return None
     heights = asfloat(2.0 * math.pi / period * np.arange(size))
     found = complex_log_moment(terms, np.asarray(tilt + 1j * heights, dtype=np.complex128))

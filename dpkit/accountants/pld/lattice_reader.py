@@ -27,6 +27,15 @@ _LOWER_WORK = 1 << 20
 _LATTICE_WORK = 1 << 26
 """Distinct mechanisms times transform length: half a gigabyte of transforms."""
 
+_COARSER, _SHIFTS = (4.0, 2.0, 1.0), (1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.82)
+"""Multiples of a step, the cheaper ones first, at which lower laws are tried."""
+
+_NEAR = 1e-5
+"""No other steps are tried where a lower end is at most about so far off."""
+
+_SOME_TERMS = 4
+"""Of more than so many mechanisms no other step would suit all."""
+
 
 def lattice_reader(
     terms: Terms, *, tilt: float, period: float, epsilon: float, tail: float, wanted: float, width: float
@@ -45,7 +54,7 @@ def lattice_reader(
     finest = max(period / (_LOWER_WORK // len(terms) + 1), widest / _LATTICE_SIZE)
     fine = _lower_step(terms, step=step, finest=finest, width=width)
     grids = (step, size), (fine, size if fine == step else fast_length(math.ceil(period / fine)))
-    return _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note)
+    return _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note, width=width)
 
 
 def _lattice_bounds(
@@ -56,14 +65,16 @@ def _lattice_bounds(
     tilt: float,
     start: float,
     note: str,
+    width: float,
 ) -> Reader:
-    """Bounds on two lattices, each a step and a size: the upper one on the first, the lower one on the second."""
+    """Bounds on two lattices, each a step and a size: the upper one on the first, the lower one on the second or near it."""
     (step, size), (fine, fine_size) = grids
     laws = [(_upper_law(direction.above(), reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
     spent = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start)
     lost = sum(count * _beyond(direction, law, step) for (direction, count), (law, _) in zip(terms, laws, strict=True))
+    moment = _law_moment(laws, step, tilt)
     del laws
-    cache: list[tuple[LatticeSum, RealMoments] | None] = []
+    cache: list[tuple[LatticeSum, RealMoments, float] | None] = []
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
         if not spent.readable(at):
@@ -75,24 +86,57 @@ def _lattice_bounds(
 
     def lower(at: float) -> float:
         if not cache:
-            cache.append(_lower_sum(terms, reaches, step=fine, tilt=tilt, size=fine_size, start=start))
+            near, below = _lower_laws(terms, reaches, step=fine, tilt=tilt, enough=moment - tilt * max(width, _NEAR))
+            length = fine_size if near == fine else fast_length(math.ceil(fine_size * fine / near))
+            cache.append(_lower_sum(below, step=near, tilt=tilt, size=length, start=start))
         if cache[0] is None:
             return 0.0
-        total, moments = cache[0]
+        total, moments, period = cache[0]
         if not total.readable(at):
             return 0.0
         value, error, log_scale = total.scaled_delta(at)
-        alias = alias_bound(moments, tilt=tilt, epsilon=at, period=fine_size * fine)
+        alias = alias_bound(moments, tilt=tilt, epsilon=at, period=period)
         return scaled(value - error, log_scale - total.log_error, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
 
     return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
 
 
+def _lower_laws(
+    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, enough: float
+) -> tuple[float, list[tuple[LatticeLaw, int]]]:
+    """Lower laws at this step, or at one near it or coarser where those lose less; and the step.
+
+    Almost all of a sampled loss may lie closer together than a step. Whether tangents see its edge is then chance: of the
+    steps, each of which is valid, the one is taken whose laws have the largest moment.
+    """
+
+    def made(at: float) -> list[tuple[LatticeLaw, int]]:
+        return [(_lower_law(direction.below(), reach, at), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
+
+    best, laws = step, made(step)
+    largest = _law_moment(laws, step, tilt)
+    if len(terms) > _SOME_TERMS or any(direction.atoms() for direction, _ in terms):
+        return best, laws
+    for times in _COARSER:
+        for share in _SHIFTS:
+            if largest >= enough:
+                return best, laws
+            others = made(times * share * step)
+            moment = _law_moment(others, times * share * step, tilt)
+            if moment > largest:
+                best, laws, largest = times * share * step, others, moment
+    return best, laws
+
+
+def _law_moment(laws: list[tuple[LatticeLaw, int]], step: float, tilt: float) -> float:
+    at = np.array([tilt])
+    return sum(n * float(log_moments(law, step, at)[0]) if np.any(law.masses) else -math.inf for law, n in laws)
+
+
 def _lower_sum(
-    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, size: int, start: float
-) -> tuple[LatticeSum, RealMoments] | None:
-    """The lower laws composed, and their moments; None where the lattice is too coarse for every release."""
-    below = [(_lower_law(direction.below(), reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
+    below: list[tuple[LatticeLaw, int]], *, step: float, tilt: float, size: int, start: float
+) -> tuple[LatticeSum, RealMoments, float] | None:
+    """The lower laws composed, their moments, and the period; None where the lattice is too coarse for every release."""
     # where the lattice is too coarse for a release, leaving that release out is the better lower bound
     below = [(law, n) for law, n in below if np.any(law.masses) and float(log_moments(law, step, np.array([tilt]))[0]) > 0.0]
     if not below:
@@ -108,7 +152,7 @@ def _lower_sum(
             steeper.update(zip(new.tolist(), found.tolist(), strict=True))
         return np.array([steeper[one] for one in tilts.tolist()])
 
-    return LatticeSum(below, step=step, tilt=tilt, size=size, near=start), log_moment
+    return LatticeSum(below, step=step, tilt=tilt, size=size, near=start), log_moment, size * step
 
 
 def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:

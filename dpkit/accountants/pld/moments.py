@@ -20,6 +20,12 @@ RealMoments = Callable[[Array], Array]
 ALIAS = 3e-9
 """What an alias may add, relatively to delta."""
 
+NO_CARE = 1e-6
+"""From this width on, what is left out or added need not be below rounding."""
+
+_MOST_ADDED = 1e-3
+"""More is never added on purpose, however wide an answer may be."""
+
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
 _TRIED = np.geomspace(1.0 / 32.0, 8.0, 41)
 """Multiples of the saddle that are tried as tilts of a lattice."""
@@ -90,6 +96,26 @@ def real_moments(terms: Terms, *, tail: float) -> RealMoments:
     return log_moment
 
 
+def rough_moments(terms: Terms, certified: RealMoments) -> RealMoments:
+    """Log moments to search tilts and periods by, which are valid whatever they are; the certified ones where none are cheaper.
+
+    A period that is too short makes the upper sum larger, and the lower one is less by aliases that are bounded by certified
+    moments.
+    """
+    if any(direction.rough_log_moment(np.ones(1)) is None for direction, _ in terms):
+        return certified
+
+    def log_moment(tilts: Array) -> Array:
+        total = np.zeros(tilts.shape)
+        with np.errstate(all="ignore"):
+            for direction, count in terms:
+                part = direction.rough_log_moment(tilts)
+                total = total + (math.inf if part is None else count * part)
+        return np.where(np.isnan(total), np.inf, total)
+
+    return log_moment
+
+
 def _law_error(law: LatticeLaw, step: float, tilts: Array) -> Array:
     """How far `log_moments` may be off: a sum of this number of positive terms, each an exponential."""
     span = step * (abs(law.first) + law.masses.size)
@@ -111,12 +137,17 @@ def saddle_at_delta(log_moment: RealMoments, delta: float, *, relative: float = 
     """The tilt at which the Chernoff bound at this delta is smallest, and the epsilon that it gives (CKS20, Prop 12)."""
 
     def bound(tilts: Array) -> Array:
-        with np.errstate(all="ignore"):
-            value = (log_moment(tilts) - math.log(delta) + log_kernel_peak(tilts)) / tilts
-        return np.where(np.isnan(value), np.inf, value)
+        return chernoff_epsilons(log_moment, delta, tilts)
 
     tilt = minimise(bound, low=1e-2, high=1e3, relative=relative, coarse=13, zoom=7)  # any tilt is valid
     return tilt, float(bound(np.array([tilt]))[0])
+
+
+def chernoff_epsilons(log_moment: RealMoments, delta: float, tilts: Array) -> Array:
+    """The epsilon at this delta that the Chernoff bound at each tilt gives."""
+    with np.errstate(all="ignore"):
+        value = (log_moment(tilts) - math.log(delta) + log_kernel_peak(tilts)) / tilts
+    return np.where(np.isnan(value), np.inf, value)
 
 
 def chernoff_delta(log_moment: RealMoments, epsilon: float) -> float:
@@ -140,28 +171,35 @@ def log_kernel_peak(tilts: Array) -> Array:
     return np.asarray(-np.log1p(tilts) - tilts * np.log1p(1.0 / tilts), dtype=np.float64)
 
 
-def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float) -> float:
-    """A period at which every alias is below `ALIAS` of delta: from below by delta <= 1, from above by Chernoff."""
-    wanted = -math.log(delta) - math.log(ALIAS)
-    below = shortest_period(tilt=tilt, delta=delta)
+def tolerated(width: float, tilt: float) -> float:
+    """What may be added to delta, relatively, for this width of epsilon: it moves epsilon by about that over the tilt."""
+    return ALIAS if width < NO_CARE else max(ALIAS, min(_MOST_ADDED, 0.01 * width * tilt))
+
+
+def alias_period(log_moment: RealMoments, *, tilt: float, epsilon: float, delta: float, alias: float = ALIAS) -> float:
+    """A period at which aliases are below this part of delta: from below by delta <= 1, from above by Chernoff."""
+    wanted = -math.log(delta) - math.log(alias)
+    below = shortest_period(tilt=tilt, delta=delta, alias=alias)
     with np.errstate(all="ignore"):
         above = (log_moment(tilt * _STEEPER) - tilt * _STEEPER * epsilon + wanted) / (tilt * (_STEEPER - 1.0))
     return max(below, float(np.min(np.where(np.isfinite(above), above, np.inf))))
 
 
-def shortest_period(*, tilt: float, delta: float) -> float:
+def shortest_period(*, tilt: float, delta: float, alias: float = ALIAS) -> float:
     """What the aliases below ask for, of which nothing is known but delta <= 1."""
-    return max((-math.log(delta) - math.log(ALIAS)) / tilt, 1e-9)
+    return max((-math.log(delta) - math.log(alias)) / tilt, 1e-9)
 
 
-def lattice_tilt(log_moment: RealMoments, *, saddle: float, epsilon: float, delta: float) -> tuple[float, float]:
+def lattice_tilt(
+    log_moment: RealMoments, *, saddle: float, epsilon: float, delta: float, alias: float = ALIAS
+) -> tuple[float, float]:
     """The tilt, and its period, that make the shortest lattice: any tilt is valid.
 
     Where large losses are rare, almost all that is summed at the saddle are several of them at once, and periods must be long
     to keep these apart. A smaller tilt costs digits, which there are enough of.
     """
     tilts = saddle * _TRIED
-    wanted = -math.log(delta) - math.log(ALIAS)
+    wanted = -math.log(delta) - math.log(alias)
     with np.errstate(all="ignore"):
         bounds = log_moment(tilts) - tilts * epsilon
         steeper = np.subtract.outer(tilts, tilts).T  # [i, j]: tilt j less tilt i
@@ -174,7 +212,7 @@ def lattice_tilt(log_moment: RealMoments, *, saddle: float, epsilon: float, delt
         cost = np.where((over < _DIGITS) & np.isfinite(periods), periods, np.inf)
     best = int(np.argmin(cost))
     if not math.isfinite(float(cost[best])):
-        return saddle, alias_period(log_moment, tilt=saddle, epsilon=epsilon, delta=delta)
+        return saddle, alias_period(log_moment, tilt=saddle, epsilon=epsilon, delta=delta, alias=alias)
     return float(tilts[best]), float(periods[best])
 
 

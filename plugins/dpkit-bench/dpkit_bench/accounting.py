@@ -10,7 +10,7 @@ from dpkit import Compose, Event, GaussianEvent, LaplaceEvent, PureEvent, Repeat
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 from dpkit.accountants.pld.composition import tuned
 from dpkit.mechanisms.sampled_moments import quadrature_nodes, uniform_parts
-from dpkit.mechanisms.subsampled_gaussian import moment_bound_at
+from dpkit.mechanisms.subsampled_gaussian import moment_bound_at, rough_moment_at
 from dpkit_bench.accounting_peers import (
     DELTA,
     GAUSSIAN,
@@ -127,5 +127,5 @@ def _ours(event: Event, accountant: str | LossDistributionAccountant) -> float:
 
 def forget() -> None:
     """Empty the caches: a repeat of the same question must not be answered by the run before it, since peers keep none."""
-    for cached in (tuned, moment_bound_at, quadrature_nodes, uniform_parts):
+    for cached in (tuned, moment_bound_at, rough_moment_at, quadrature_nodes, uniform_parts):
         cached.cache_clear()

@@ -2,8 +2,10 @@
 
 import math
 
+import pytest
+
 import dpkit
-from dpkit import PLD, LaplaceEvent, Repeat
+from dpkit import PLD, GaussianEvent, LaplaceEvent, Repeat, Subsample
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
 
 
@@ -30,3 +32,15 @@ def test_more_releases_than_a_contour_can_hold_are_bounded_all_the_same():
     guarantee = dpkit.account(Repeat(event=LaplaceEvent(ratio=1e-8), times=10**14), "pld")
     # the loss has variance k x^2 = 0.01 or less: never below what its Gaussian limit costs
     assert 0.3 < guarantee.epsilon(delta=1e-6) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "width", "wide"),
+    [(0.001, 0.6, 1000, 5e-7, 1e-5), (0.001, 0.6, 1000, 3e-5, 1e-4), (0.0001, 0.6, 10_000, 3e-5, 1e-4)],
+)
+def test_lower_ends_of_rarely_sampled_losses_are_near_at_every_width(rate, sigma, steps, width, wide):
+    event = Repeat(event=Subsample(rate=rate, event=GaussianEvent(ratio=1.0 / sigma)), times=steps)
+    lower, upper = dpkit.account(event, LossDistributionAccountant(width=width)).interval(delta=1e-6)
+    assert upper - wide < lower < upper
+    others = [dpkit.account(event, LossDistributionAccountant(width=other)).epsilon(delta=1e-6) for other in (1e-5, 1e-4)]
+    assert lower <= min(others)
