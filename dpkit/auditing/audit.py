@@ -89,7 +89,7 @@ def audit(
     where it is not given. `search` draws pairs of neighbours (a function of a generator, a list, or a hypothesis strategy that
     dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
-    again, where the target itself does not tell. `stop` ends after so many samples of the budget, as time once did.
+    again, where the target itself does not tell. `stop` ends after that number of samples of the budget, as time once did.
     A function of one release, `fn(data)` or `fn(data, rng)`, is called once for every output. `jobs` processes draw the outputs
     of a function; what they draw does not depend on how many there are.
 

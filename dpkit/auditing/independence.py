@@ -14,7 +14,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array, asfloat
 
 _MOST, _LEAST, _SHARE = 4, 3, 40
-"""Calls, and outputs of each; fewer where the budget is small: one in so many samples is spent on looking."""
+"""Calls, and outputs of each; fewer where the budget is small: of every 40 samples, one is spent on looking."""
 _SHUFFLES = 8_000
 _LEVEL = 2e-3
 """How often independent outputs are called dependent. Then they are drawn one by one, which costs time and nothing else."""

@@ -39,7 +39,7 @@ def call_once(call: Callable[[], object], timeout: float | None) -> object:
 
 @contextmanager
 def _interrupted_after(timeout: float | None) -> Iterator[None]:
-    """Interrupts pure Python after so many seconds, in the main thread of a system that has timers."""
+    """Interrupts pure Python after `timeout` seconds, in the main thread of a system that has timers."""
     if timeout is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

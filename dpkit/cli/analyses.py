@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dpkit.cli.errors import answers_in_json, file_argument, outside_option
-from dpkit.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from dpkit.analysis.plan import Plan
-    from dpkit.analysis.reading.spec import Spec
+from dpkit.cli.progress import price_plan, progress_bar
 
 
 @click.command()
@@ -52,12 +47,6 @@ def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
     else:
         click.echo("".join(f"WARNING {one_line(text)}\n" for text in warnings), nl=False)
         click.echo(f"{file}: fine. {counted(len(spec.steps), 'step')}, {counted(len(spec.data.schema.columns), 'column')}.")
-
-
-def price_plan(spec: Spec, *, quiet: bool) -> Plan:
-    """The plan of an analysis; a long one shows how far it is."""
-    with progress_bar("planning", quiet=quiet) as bar:
-        return spec.plan(progress=None if bar is None else bar.tell)
 
 
 @click.command()

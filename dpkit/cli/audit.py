@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from dpkit.cli.analyses import price_plan
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_record import record
 from dpkit.cli.audit_target import audited, claim_of, claim_options, pair_options, read_pair, target_options
 from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
-from dpkit.cli.progress import audit_watch, progress_bar
+from dpkit.cli.progress import audit_watch, price_plan, progress_bar
 
 if TYPE_CHECKING:
     from dpkit.auditing.certificates.certificate import AuditCertificate

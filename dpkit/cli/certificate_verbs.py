@@ -74,7 +74,7 @@ def replay(
 @_pair
 @program_options
 @click.option("--confidence", default=0.999, show_default=True, help="With which fresh draws alone must break the claim.")
-@click.option("--samples", default=200_000, show_default=True, help="At most so many fresh draws, of both datasets together.")
+@click.option("--samples", default=200_000, show_default=True, help="The most fresh draws, of both datasets together.")
 @click.option("--seed", type=int, help="Of the fresh draws; drawn when not given.")
 @_json
 def confirm(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from dpkit.cli.analyses import price_plan
 from dpkit.cli.errors import answers_in_json, outside_option
+from dpkit.cli.progress import price_plan
 
 
 @click.command()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from dpkit.analysis.plan import Plan
+    from dpkit.analysis.reading.spec import Spec
     from dpkit.data.tables.source import DataSource
 
 PATIENCE = 1.0
@@ -37,6 +38,12 @@ def progress_bar(words: str, *, quiet: bool = False, ticking: bool = True) -> It
         yield bar
     finally:
         bar.end()
+
+
+def price_plan(spec: Spec, *, quiet: bool) -> Plan:
+    """The plan of an analysis; a long one shows how far it is."""
+    with progress_bar("planning", quiet=quiet) as bar:
+        return spec.plan(progress=None if bar is None else bar.tell)
 
 
 class Bar:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpkit.cli.analyses import price_plan
 from dpkit.cli.errors import DEBUG, answers_in_json, file_argument, outside_option
-from dpkit.cli.progress import RunProgress, progress_bar
+from dpkit.cli.progress import RunProgress, price_plan, progress_bar
 
 if TYPE_CHECKING:
     from dpkit.analysis.plan import Plan

@@ -21,7 +21,7 @@ _SEGMENT = "(noise multiplier, rate, steps), with a multiplier > 0, a rate in [0
 
 
 def training_event(noise_multiplier: object, rate: object, steps: object) -> Event:
-    """So many steps of Gaussian noise on Poisson samples."""
+    """`steps` steps of Gaussian noise on Poisson samples."""
     if isinstance(steps, bool) or not isinstance(steps, numbers.Integral) or steps < 0:
         raise not_readable("steps", steps, _SEGMENT)
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real) or not 0.0 <= float(rate) <= 1.0:

@@ -30,13 +30,13 @@ _WIDTH = 4e-7
 """How far apart the two bounds may be, as an epsilon, where the size allows."""
 
 _BANDS = 6
-"""So many bands a side are tuned by one reading, the nearest to the mean; what is farther away is read from tails."""
+"""The bands a side, the nearest to the mean, that one reading tunes; what is farther away is read from tails."""
 
 _KEPT = 8
-"""So many bands of single readings are kept: each holds some megabytes."""
+"""How many bands of single readings are kept: each holds some megabytes."""
 
 _FEW = 64
-"""Up to so many places no whole law is read."""
+"""Up to this number of places no whole law is read."""
 
 _WIDE, _HEAVY = 1.5, 2.5
 """Ratios above spread too far for lattices of equal steps: one place is read from tails, and above the second one all."""
@@ -74,7 +74,7 @@ _NARROW = 0.02
 """No band of a call is narrower, relatively to how far it is from the mean: there would be thousands of them."""
 
 _FAR = 16.0
-"""So many deviations below the mean a ratio is cut off; it is counted."""
+"""A ratio is cut off at this number of deviations below the mean; what is cut off is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,10 +26,10 @@ _NEAR = 1e-12
 """Points are off by so little, relatively: readings are moved by it."""
 
 _NARROW, _NODES = 0.25, 12
-"""Of a density that is this flat, Gauss's rule with so many nodes is exact but for rounding."""
+"""For a density this flat, Gauss's rule with this number of nodes is exact but for rounding."""
 
 _DEVIATIONS = 14.6
-"""Beyond so many deviations a ratio is below the floor."""
+"""Beyond this number of deviations a ratio is below the floor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ BECAUSE = Citation(key="dpkit", locator="docs/proofs/quantiles.md")
 _FAR = 32
 """How much likelier an interval without any rows goes to its far end than anywhere else."""
 _MOST = 2**42
-"""Rows times places within a cell: with so many, all scores fit into 64 bits."""
+"""The most rows times places within a cell with which all scores fit into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,7 @@ def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: i
 def _away(
     known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, steps: int, scale: float
 ) -> tuple[IntArray, tuple[IntArray]]:
-    """The far edges of cells, up to halfway to the next quantile: how far each cell is from where so many rows are reached.
+    """The far edges of cells, up to halfway to the next quantile: how far each cell is from where these rows are reached.
 
     The last edge stands there once more, with a score that grows with all rows up to it: where there are too few, an interval
     goes as far as it can.

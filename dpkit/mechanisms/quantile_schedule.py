@@ -17,11 +17,11 @@ PARTS = 2**20
 _UNITS = 2**10
 """Weights of levels are multiples of 1 over this."""
 _CHOICES = 4 * _UNITS // 5
-"""So many of them are for quantiles; the others for the ends of intervals."""
+"""The units that are for quantiles; the others are for the ends of intervals."""
 _MANY = 12
-"""Up to so many probabilities every first choice is tried; of more, only evenly spread ones."""
+"""The most probabilities of which every first choice is tried; of more, only evenly spread ones."""
 _VERY_MANY = 64
-"""From so many on, halves of halves with equal weights: nothing else is tried."""
+"""From this number of probabilities on, halves of halves with equal weights: nothing else is tried."""
 _FACTORS = (0.7, 0.85, 1.2, 1.4)
 
 
@@ -110,7 +110,7 @@ def _split(probabilities: tuple[float, ...], first: tuple[int, ...], levels: int
 
 
 def _spread(left: int, right: int, size: int) -> tuple[int, ...]:
-    """So many between these two, evenly."""
+    """`size` places between these two, evenly."""
     return tuple(left + ((place + 1) * (right - left)) // (size + 1) for place in range(size))
 
 

@@ -38,7 +38,7 @@ _SMALLEST_TAIL = 1e-14
 """Beyond it, what a record that leaves or joins costs is not asked for."""
 
 _TOLD, _TOLD_REACH, _LARGEST_LOSS = 200, 36.0, 690.0
-"""Points of a step that is told, up to so many deviations of its loss, and to so large a loss."""
+"""Points of a step that is told; how many deviations of its loss they reach, and the largest loss."""
 
 MOST_STEPS = 10**9
 """With more, rounding errors a step would be all that is left."""

@@ -27,7 +27,7 @@ _NEAR = 1e-6
 """A place that is off by less than this has the densities of the best one, nearly."""
 
 _BEYOND = 45.0
-"""So many deviations above the larger mean nothing is left that a float could hold."""
+"""Deviations above the larger mean beyond which nothing is left that a float could hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

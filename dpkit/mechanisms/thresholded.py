@@ -140,7 +140,7 @@ class ThresholdedGaussian:
 
     @staticmethod
     def weight(keys: int) -> float:
-        """What a person with so many keys gives each: 1 over the root, cut to 2**-20, downwards."""
+        """What a person with this number of keys gives each: 1 over the root, cut to 2**-20, downwards."""
         return math.floor(2.0**20 / math.sqrt(keys)) * 2.0**-20
 
     @property

@@ -24,7 +24,7 @@ _TOGETHER = 32
 """Windows that are summed before they are added to the others."""
 
 _TURNS = 40
-"""So often what is below nothing is taken from its neighbours; what is left then is given up."""
+"""How often what is below zero is taken from its neighbours; what is left after that is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from dpkit.numerics.special import Array, asfloat
 
 _REACH = 45
-"""Beyond so many scales from every point, a Laplace density is below the rounding of 1."""
+"""Beyond this number of scales from every point, a Laplace density is below the rounding of 1."""
 _NODES = 24
 
 

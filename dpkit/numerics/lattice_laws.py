@@ -22,10 +22,10 @@ _STEP_UP = 1e-3
 """A line that is above its neighbour's point by less than this part of what it falls by is no dent."""
 
 _AROUND, _MOST_DENTS = 300, 400
-"""So many lines on either side of a dent are compared, at no more than so many dents."""
+"""How many lines on either side of a dent are compared, and at how many dents at the most."""
 
 _TURNS = 2000
-"""So often points above the chords of their neighbours are taken out."""
+"""How often points above the chords of their neighbours are taken out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -171,7 +171,7 @@ def _coefficients(line: LinearCurve) -> tuple[float, float]:
 
 @lru_cache(maxsize=16)
 def _summed_coefficients(lines: tuple[LinearCurve, ...], counts: tuple[int, ...]) -> tuple[float, float]:
-    """The same of a sum of lines, each so many times."""
+    """The same for a sum of lines, each counted as often as `counts` says."""
     intercept = exact_sum((line.intercept, n) for line, n in zip(lines, counts, strict=True))
     slope = exact_sum((line.slope, n) for line, n in zip(lines, counts, strict=True))
     return round_up(intercept + slope), round_up(slope)

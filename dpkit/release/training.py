@@ -146,7 +146,7 @@ class Training:
         return None if pricer is None else pricer.gauge.spent(self._total(pricer))
 
     def fits(self, *, noise_multiplier: float, rate: float, steps: int = 1) -> bool:
-        """Whether so many such steps could be paid now. Nothing is paid."""
+        """Whether this number of such steps could be paid now. Nothing is paid."""
         event = self._asked(noise_multiplier, rate, steps)
         with self._lock:
             self._read_paid()

@@ -1,6 +1,6 @@
 """The laws of ledgers over any store: what is granted is in the log, once, in order, and nothing beyond the budget is.
 
-Each takes the class of ledgers and a function that makes a ledger with room for so many releases and says where it lies.
+Each takes the class of ledgers and a function that makes a ledger with room for a number of releases and says where it lies.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _REACHES = 8
 """How many heights are tried as the end of where moments are known to fall."""
 
 _BLOCKS = (9, 65, 513, 4097)
-"""After so many mechanisms, nodes whose moments have fallen far enough are given up: all others can only make them smaller."""
+"""After these numbers of mechanisms, nodes whose moments have fallen far enough are given up: others only make them smaller."""
 
 _FALLEN = 34.0
 """By how much, in logarithms, what is given up has fallen below what is summed."""

@@ -34,7 +34,7 @@ _NEAR = 1e-5
 """No other steps are tried where a lower end is at most about so far off."""
 
 _SOME_TERMS = 4
-"""Of more than so many mechanisms no other step would suit all."""
+"""For more mechanisms than this no other step would suit all."""
 
 
 def lattice_reader(

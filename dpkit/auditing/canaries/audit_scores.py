@@ -42,7 +42,7 @@ class ScoreCertificate:
     """What the scores of canaries say about a claim, with this confidence over all guesses that were tried.
 
     `epsilon_lower` (at `delta`) is below the epsilon of the run: of any run where `family` is "any", else of one with a
-    Gaussian curve. `ceiling` is the largest that so many canaries can show: a larger epsilon is not excluded.
+    Gaussian curve. `ceiling` is the largest that this number of canaries can show: a larger epsilon is not excluded.
     """
 
     claim: str

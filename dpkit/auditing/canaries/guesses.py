@@ -13,7 +13,7 @@ from dpkit.values import dataclass
 _FEWEST, _STEP, _IN_ALONE = 10.0, 1.35, 0.49
 """Guesses "in" alone: the fewest, how much more each next size is, and their share of the error probability."""
 _MAIN, _AT = 0.25, 1_000
-"""The share of canaries that is guessed first, where there are so many: fewer where there are more, to be surer of each."""
+"""The share that is guessed first, and of how many canaries; of more, a smaller share, to be surer of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Guessing:
 
 
 def guessings(canaries: int) -> tuple[Guessing, ...]:
-    """The sizes that are tried for so many canaries.
+    """The sizes that are tried for this number of canaries.
 
     Half of the error probability is for guesses of both kinds, at a few sizes, which tell most where all scores move; half is
     for guesses "in" alone, at sizes so near to each other that one is near the best where a few canaries are remembered.

@@ -76,7 +76,7 @@ class Tape:
         return first
 
     def _inside(self, draw: Callable[[], object]) -> object:
-        """What a primitive draws itself is its own affair, and is not on the tape."""
+        """What a primitive draws by itself is not on the tape."""
         self.depth += 1
         try:
             return draw()

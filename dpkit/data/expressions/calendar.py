@@ -58,7 +58,7 @@ def truncated(codes: Codes, unit: str) -> Codes:
 
 
 def months_later(codes: Codes, months: Codes) -> Codes:
-    """The day so many months later; the last day of that month where it has no such day."""
+    """The day `months` later; the last day of that month where it has no such day."""
     count = np.where(np.isnan(months), 0.0, np.clip(months, -120_000.0, 120_000.0))
     found = _with_nan(codes, lambda days: _months_later(days, np.asarray(count).astype(np.int64)))
     return np.where(np.isnan(months), np.nan, np.clip(found, FIRST, LAST))

@@ -23,7 +23,7 @@ Rows = Mapping[str, Codes]
 """The codes of columns by name, all equally long."""
 
 _FEW = 4
-"""Up to so many levels are compared one by one; more are looked up."""
+"""Up to this number of levels are compared one by one; more are looked up."""
 
 
 def values(node: Node, rows: Rows) -> Codes:
@@ -186,7 +186,7 @@ def _remainder(node: Node, one: Codes, other: Codes) -> Codes:
 
 
 def rounded(number: Codes, digits: float = 0.0) -> Codes:
-    """To so many digits after the point, halves away from zero."""
+    """Rounded to `digits` digits after the point, halves away from zero."""
     scale = 10.0 ** abs(digits)
     scaled = number * scale if digits >= 0.0 else number / scale
     whole = np.trunc(scaled)

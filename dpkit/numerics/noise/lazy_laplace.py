@@ -82,7 +82,7 @@ def lazy(centers: FloatArray, scale: float, words: Words) -> list[LazyLaplace]:
 
 
 def largest_places(centers: FloatArray, scale: float, draws: int, rng: np.random.Generator) -> IntArray:
-    """In each of so many draws, the place of the largest of these numbers with fresh noise, exactly."""
+    """For each draw, the place of the largest of these numbers with fresh noise, exactly."""
     words = draw_words(rng, draws, centers.size)
     low, high = bounds(centers, scale, words)
     rows, best = np.arange(draws), np.argmax(low, axis=1)

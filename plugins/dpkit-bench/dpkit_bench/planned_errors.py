@@ -22,9 +22,8 @@ from dpkit_bench.statistic_draws import draw_answers, solved
 QUARTILES = (0.25, 0.5, 0.75)
 IN_RANK = ("median", "quantiles")
 SHARED = 0.5
-"""Where a value beside a quantile is that of more rows than so many times the stated error, ranks between values are not to be
-had: there the error is that up to the resolution, which may be none at all, and what is asked is whether it is within what was
-stated."""
+"""Where more rows than this multiple of the stated error share a value beside a quantile, no rank between values exists: there
+the error is that up to the resolution, which may be zero, and what is asked is whether it is within what was stated."""
 REAL = (
     # package, data set, two columns of numbers with public bounds, a category
     ("AER", "CPS1988", ("wage", 0.0, 5000.0), ("experience", 0.0, 70.0), "region"),

@@ -97,7 +97,7 @@ def _slope(score: LinkScore, predictor: float, targets: Array, shares: Array) ->
 
 
 def check_classes(scores: type[ClassScores], *, classes: int) -> None:
-    """All laws of a score of classes: of norm at most 1 exactly, 0 on average at the truth, a row's own affair."""
+    """All laws of a score of classes: of norm at most 1 exactly, 0 on average at the truth, and of its row alone."""
     rng = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         for scale in (1.0, 1e-300, 1e200, 0.0):

@@ -229,7 +229,7 @@ def logistic() -> LinkScore:
 
 
 CUT = 2.0
-"""Counts further from their mean than so many standard deviations count as if they were there."""
+"""Counts further from their mean than this number of standard deviations count as if they were at that distance."""
 _ABOVE = 1.5
 """Beyond so much above the middle, on the logarithm, counts weigh as proportions: the slope grows no more."""
 

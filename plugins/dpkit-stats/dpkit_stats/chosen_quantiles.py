@@ -50,14 +50,14 @@ class RangeCells:
         return np.clip(place, 0, self.count - 1).astype(np.int64)
 
     def value(self, cells: float) -> float:
-        """The value so many cells from the left, within the bounds."""
+        """The value that lies this number of cells from the left, within the bounds."""
         if self.whole:
             return float(np.clip(self.bounds.lower + math.ceil(cells - 1.0), self.bounds.lower, self.bounds.upper))
         return self.bounds.value(2.0 * cells / self.count - 1.0)
 
 
 def cells_of(setting: dpkit.Setting, column: str, bounds: Interval, depth: int | None, groups: int) -> RangeCells:
-    """As fine as `depth` says, or as a table of so many groups allows; few whole numbers have a cell each."""
+    """As fine as `depth` says, or as a table of that number of groups allows; few whole numbers have a cell each."""
     finest = max(_COARSEST, min(_FINEST, int(math.log2(_ENTRIES / groups)))) if depth is None else depth
     schema = getattr(setting, "schema", None)
     whole = schema is not None and getattr(schema.select((column,))[0], "whole", False)

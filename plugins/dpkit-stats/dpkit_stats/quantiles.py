@@ -88,8 +88,8 @@ class QuantilesOfTree:
 
 @lru_cache(maxsize=256)
 def _laplace_ranks(depth: int, cells: int, confidence: float) -> tuple[float, float]:
-    """The error of a rank from Laplace noise of scale 1 in every node of so many trees; and what rounding to whole numbers may
-    add: half a step an entry, independently, of which this is several deviations.
+    """The error of a rank from Laplace noise of scale 1 in every node of one tree for each cell; and what rounding to whole
+    numbers may add: half a step an entry, independently, of which this is several deviations.
     """
     sizes, counts = rank_coefficients(depth)
     times = tuple(cells * count for count in counts)

@@ -135,7 +135,7 @@ class Quantiles:
     """A value for each probability, in the order in which they were asked for.
 
     `lower` and `upper` are in the units of the column, and hold for all probabilities at once. `rank_error` says the same in
-    rank, and is what a plan states: up to `resolution`, the rows below an estimate are by at most so many more or fewer than
+    rank, and is what a plan states: up to `resolution`, the rows below an estimate differ by at most this number from what
     the probability says. `count` is known where counts were released.
     """
 

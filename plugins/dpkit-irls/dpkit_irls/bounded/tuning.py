@@ -198,7 +198,7 @@ def link_steps(rows: int | None, width: int) -> int:
 
 
 ABUNDANT = 200.0
-"""So many times the needed rows: directions are known after one look, and frames need not be renewed."""
+"""From this multiple of the needed rows on, directions are known after one look, and frames need not be renewed."""
 
 
 def tuning_for(family: Family) -> Tuning:

@@ -33,7 +33,7 @@ DELTA = 1e-6
 FIRST_SEED = 300_000
 """Seeds of measurements start here; those below were used while tuning, or looked at before the last change."""
 SEEN = 0.25
-"""In so many fits a coefficient must not be hidden for its largest coverage, and its ratio of errors, to be told."""
+"""A coefficient's largest coverage and ratio of errors are told where at least this share of the fits do not hide it."""
 BETWEEN_WRITES = 20.0
 """Seconds after which what was measured is written again."""
 AT_ONCE = 10
