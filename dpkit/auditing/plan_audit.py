@@ -7,14 +7,13 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 
 import numpy as np
 
 from dpkit._version import __version__
 from dpkit.auditing.betting.campaign import Finding, Watch
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
-from dpkit.auditing.certificates.pins import pins_of, place_of
+from dpkit.auditing.certificates.pins import installed_version, pins_of, place_of
 from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Sampler
@@ -118,7 +117,7 @@ class AuditPlan:
             software=(
                 ("dpkit", __version__),
                 ("numpy", np.__version__),
-                ("scipy", version("scipy")),
+                ("scipy", installed_version("scipy")),
                 ("python", platform.python_version()),
             ),
         )

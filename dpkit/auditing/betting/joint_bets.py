@@ -63,10 +63,11 @@ def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float)
             codes[side] += bet.hits(past[side]).astype(np.int64) << place
         counts[1 if bet.forward else 0, 1 << place] += caution
     counts += [np.bincount(side, minlength=cells.size) for side in codes]
-    weights = 0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    shares = np.full(2 + len(bets), 1.0 / (2 + len(bets)))
+    weights = (0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)).ravel()
+    rows = table.reshape(weights.size, -1)  # what each share earns in each cell of either side
+    shares = np.full(rows.shape[1], 1.0 / rows.shape[1])
     for _ in range(_STEPS):
-        shares = shares * np.einsum("sc,scj->j", weights / (table @ shares), table)
+        shares = shares * np.dot(weights / np.dot(rows, shares), rows)
     shares = CAUTION * shares / shares.sum()
     kept = 0.5 * (1.0 - CAUTION)  # half on each side is cash
     staked = (replace(bet, stake=float(share)) for bet, share in zip(bets, shares[2:], strict=True))

@@ -39,7 +39,7 @@ def pins_of(target: object) -> Pins:
         for distribution in _distributions().get(name, ()):
             if distribution not in _ALWAYS:
                 try:
-                    found[distribution] = version(distribution)
+                    found[distribution] = installed_version(distribution)
                 except PackageNotFoundError:
                     continue
     return found
@@ -99,6 +99,12 @@ def _packages_named_by(module: ModuleType | None) -> Iterator[str]:
         named = item.__name__ if isinstance(item, ModuleType) else getattr(item, "__module__", None)
         if isinstance(named, str):
             yield named.partition(".")[0]
+
+
+@lru_cache(maxsize=256)
+def installed_version(distribution: str) -> str:
+    """The version of an installed distribution, whose metadata is read once a process."""
+    return version(distribution)
 
 
 @lru_cache(maxsize=1)
