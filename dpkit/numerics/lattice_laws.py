@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
@@ -117,13 +118,30 @@ def _chords(points: Array, places: Array) -> Array | None:
         return None
     bent = np.abs(np.diff(slopes)) > 1e-9 * np.abs(slopes[:-1])  # points on a straight line are not needed
     kept = np.flatnonzero(np.concatenate(([True], bent, [True])))
-    for _ in range(_TURNS):
-        slopes = np.diff(points[kept]) / np.diff(odds[kept])
-        convex = np.concatenate(([True], slopes[1:] > slopes[:-1], [True]))
-        if np.all(convex):
-            break
-        kept = kept[convex]
+    kept = kept[_convex(points[kept], odds[kept])]
     return asfloat(np.interp(odds, odds[kept], points[kept]))
+
+
+def _convex(values: Array, at: Array) -> npt.NDArray[np.bool_]:
+    """Which points stay when, turn by turn, all that are not below the chord of their neighbours are taken out.
+
+    After the first turn only the neighbours of what was taken out need a look.
+    """
+    stays = np.ones(values.size, dtype=bool)
+    before, after = np.arange(-1, values.size - 1), np.arange(1, values.size + 1)
+    looked_at = np.arange(1, values.size - 1)
+    for _ in range(_TURNS):
+        left, right = before[looked_at], after[looked_at]
+        rises = (values[right] - values[looked_at]) / (at[right] - at[looked_at])
+        out = looked_at[~(rises > (values[looked_at] - values[left]) / (at[looked_at] - at[left]))]
+        if not out.size:
+            break
+        stays[out] = False
+        for place in out.tolist():  # in ascending order, so that runs are joined
+            after[before[place]], before[after[place]] = after[place], before[place]
+        near = np.unique(np.concatenate([before[out], after[out]]))
+        looked_at = near[stays[near] & (near > 0) & (near < values.size - 1)]
+    return stays
 
 
 def _highest_tangents(values: Array, slopes: Array, errors: Array, odds: Array) -> tuple[Array, Array, Array]:

@@ -73,3 +73,23 @@ def test_fifty_different_losses_are_enclosed_to_a_few_thousandths():
     for event in (many, mixed):
         lower, upper = account(event, "pld").interval(delta=1e-6)
         assert 0.0 < upper - lower < 1e-2
+
+
+def turn_by_turn(values, at):
+    """What stays where every point is looked at in every turn."""
+    kept = np.arange(values.size)
+    while True:
+        slopes = np.diff(values[kept]) / np.diff(at[kept])
+        convex = np.concatenate(([True], slopes[1:] > slopes[:-1], [True]))
+        if convex.all():
+            return kept
+        kept = kept[convex]
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_points_above_chords_are_taken_out_as_if_all_were_looked_at_in_every_turn(seed):
+    rng = np.random.default_rng(seed)
+    at = np.cumsum(rng.random(60))
+    noise = rng.normal(size=60) * 0.01 ** (seed % 3)
+    for values in (noise, noise + at**2, np.round(noise, 1)):
+        assert np.array_equal(np.flatnonzero(lattice_laws._convex(values, at)), turn_by_turn(values, at))
