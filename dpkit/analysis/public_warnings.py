@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,8 @@ from dpkit.analysis.given_data import made_source
 from dpkit.analysis.reading.spec import Spec
 from dpkit.contracts.factories import SourceFactory
 from dpkit.data.columns.kinds import Category
+from dpkit.data.expressions.facts import ValueKind
+from dpkit.data.expressions.tree import Node
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down, format_up, in_full
@@ -102,16 +105,53 @@ def _of_levels(spec: Spec) -> Iterator[str]:
 
 
 def _of_conditions(spec: Spec) -> Iterator[str]:
-    """Comparisons of a text with what it can never be: no row is meant by them."""
+    """Comparisons with what a value can never be: no row is meant by them."""
     schemas = (spec.data.schema, *(step.setting.schema for step in spec.steps))
     written = {each.sql: each.tree for schema in schemas for each in schema.where}
     written |= {each.sql: each.tree for schema in schemas for each in schema.let}
     for sql, tree in written.items():
         for node in tree.walk():
-            if node.operation == "among" and not node.given:
-                texts = node.inputs[0].fact.texts
-                levels = ", ".join([*map(ascii, texts[:8]), *(["..."] if len(texts) > 8 else [])])
-                yield f"`{sql}` compares a text with none of the values that it can have: no row is meant. They are {levels}."
+            if node.unmatched:
+                levels, wrong = _listed(node.inputs[0].fact.texts), _listed(node.unmatched)
+                yield f"`{sql}` compares a text with {wrong}, which it can never be. It can be {levels}."
+            elif (never := _never_true(node)) is not None:
+                yield f"`{sql}` holds a comparison that is never true: {never}."
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+def _never_true(node: Node) -> str | None:
+    """Why a comparison of a number with constants is never true: none of them lies where it can be."""
+    if node.operation == "one of":
+        word, (value,), constants = "=", node.inputs, [float(code) for code in node.given]
+    elif node.operation in _TURNED:
+        word, (value, other) = node.operation, node.inputs
+        if other.value is None:
+            word, value, other = _TURNED[word], other, value
+        if other.value is None or value.value is not None:
+            return None
+        constants = [other.value]
+    else:
+        return None
+    fact = value.fact
+    if fact.kind is not ValueKind.NUMBER or any(math.isnan(one) for one in constants):
+        return None
+    low, high = fact.lower, fact.upper
+    possible: dict[str, Callable[[float], bool]] = {
+        "=": lambda one: low <= one <= high and (one.is_integer() or not fact.whole),
+        "<": lambda one: low < one,
+        "<=": lambda one: low <= one,
+        ">": lambda one: high > one,
+        ">=": lambda one: high >= one,
+    }
+    wrong = [in_full(one) for one in constants if not possible[word](one)]
+    kind = "a whole number" if fact.whole else "a number"
+    return f"{kind} from {in_full(low)} to {in_full(high)} {word} {', '.join(wrong[:8])}" if wrong else None
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join([*map(ascii, texts[:8]), *(["..."] if len(texts) > 8 else [])])
 
 
 def _as_read(level: str) -> str:

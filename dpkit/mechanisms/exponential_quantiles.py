@@ -35,6 +35,12 @@ IntArray = npt.NDArray[np.int64]
 BECAUSE = Citation(key="dpkit", locator="docs/proofs/quantiles.md")
 _FAR = 32
 """How much likelier an interval without any rows goes to its far end than anywhere else."""
+_EXCESS = Fraction(3, 8)
+"""What a row too many counts in the score of an end, where one too few counts 1."""
+_END = 1 + _EXCESS
+"""By how much the loss of an end varies where one row comes or goes, times the scale of its scores."""
+_OFFSETS = np.array([*range(4), *((4 + quarter) << octave for octave in range(40) for quarter in range(4))], dtype=np.int64)
+"""How many cells away the end of an interval may be: four to each doubling, so that gaps hold few, however wide they are."""
 _MOST = 2**42
 """The most rows times places within a cell with which all scores fit into 64 bits."""
 
@@ -46,7 +52,8 @@ class ExponentialQuantiles:
     What comes out, for each probability: where the quantile is, and where an interval around it begins and ends, counted in
     steps of 1/`steps` of a cell from the left. Rows of a cell count as spread evenly over it. At an L1 distance D all
     choices together lose at most D / scale. `reach` is how many scales of rows an interval goes to either side, for each
-    probability; where fewer are left there, it goes to the end.
+    probability, and some more for every doubling of the cells that it might have to pass; where fewer are left there, it goes
+    to the end.
     """
 
     scale: float
@@ -114,7 +121,12 @@ class ExponentialQuantiles:
     @property
     def end_scale(self) -> float:
         """The scale of the error, in rows, of how far the end of an interval is from its quantile."""
-        return float(2 * Fraction(self.scale) / self.schedule.weights[-1])
+        return float(_END * Fraction(self.scale) / self.schedule.weights[-1])
+
+    def aimed_at(self, place: int, cells: int) -> float:
+        """How many rows, at most, an end of the interval of this probability aims at, of a value with so many cells."""
+        edges = int(np.searchsorted(_OFFSETS, cells)) + 1
+        return self.reach[place] * self.scale + math.log(edges) * self.end_scale
 
     def _drawn(self, value: npt.ArrayLike, n: int | None, rng: np.random.Generator | None) -> IntArray:
         groups, is_one = self._groups(value)
@@ -158,7 +170,7 @@ class ExponentialQuantiles:
                 scale=round_up(batch.moved * Fraction(self.scale) * self.steps / schedule.weights[batch.level]),
                 scores=partial(_between, batch=batch, count=count),
             )
-        scale = round_up(2 * Fraction(self.scale) * self.steps / schedule.weights[-1])
+        scale = round_up(_END * Fraction(self.scale) * self.steps / schedule.weights[-1])
         for place in range(count):
             rows = int(min(self.reach[place] * self.scale * self.steps * PARTS, 2.0**61))
             for side, near in ((1, (place - 1, place)), (2, (place, place + 1))):
@@ -224,22 +236,30 @@ def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: i
 def _away(
     known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, steps: int, scale: float
 ) -> tuple[IntArray, tuple[IntArray]]:
-    """The far edges of cells, up to halfway to the next quantile: how far each cell is from where these rows are reached.
+    """Edges of cells further and further away, up to halfway to the next quantile: how far each is from where these rows,
+    and as many more as make up for the number of edges, are reached. Too few count in full, too many for less.
 
     The last edge stands there once more, with a score that grows with all rows up to it: where there are too few, an interval
     goes as far as it can.
     """
-    first, last = int(known[0]), int(known[-1])
+    first, last, offsets = int(known[0]), int(known[-1]), np.minimum(_OFFSETS, ranks.size)
     if is_left:
-        here, low = last, 0 if known.size == 1 else (first + last + 1) // 2
-        far = np.maximum(np.arange(max(here - 1, low) // steps, low // steps - 1, -1) * steps, low)
+        here, end = last, 0 if known.size == 1 else (first + last + 1) // 2
+        far = np.maximum(max(here - 1, end) // steps * steps - offsets * steps, end)
     else:
-        here, high = first, ranks.size - 1 if known.size == 1 else (first + last) // 2
-        far = np.minimum(np.arange(here // steps, max(high - 1, here) // steps + 1) * steps + steps, high)
+        here, end = first, ranks.size - 1 if known.size == 1 else (first + last) // 2
+        far = np.minimum(here // steps * steps + steps + offsets * steps, end)
+    far = far[: int(np.argmax(far == end)) + 1]
+    needed = rows + int(min(math.log(far.size) * scale * PARTS, 2.0**60))
     reached = PARTS * np.abs(ranks[far] - ranks[here])
-    scores = np.maximum(np.maximum(np.concatenate([[0], reached[:-1]]) - rows, rows - reached), 0)
-    farthest = int(reached[-1]) + rows - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
+    scores = np.maximum(np.maximum(_excess(np.concatenate([[0], reached[:-1]]) - needed), needed - reached), 0)
+    farthest = int(_excess(reached[-1])) + needed - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
     return np.append(far, far[-1]), (np.append(scores, farthest),)
+
+
+def _excess(rows: IntArray) -> IntArray:
+    """Their part of the score: one row more is `PARTS` more here, a multiple of 8, and so always the same more there."""
+    return rows // _EXCESS.denominator * _EXCESS.numerator
 
 
 def _ordered_choices(scores: tuple[IntArray, ...], scale: float, n: int, source: np.random.Generator) -> IntArray:

@@ -16,8 +16,9 @@ PARTS = 2**20
 """Shares of the rows of a part are multiples of 1 over this."""
 _UNITS = 2**10
 """Weights of levels are multiples of 1 over this."""
-_CHOICES = 4 * _UNITS // 5
-"""The units that are for quantiles; the others are for the ends of intervals."""
+_CHOICES = {1: 3 * _UNITS // 5, 2: 7 * _UNITS // 10}
+"""The units that are for one or two quantiles; the others are for the ends of intervals."""
+_CHOICES_OF_MORE = 4 * _UNITS // 5
 _MANY = 12
 """The most probabilities of which every first choice is tried; of more, only evenly spread ones."""
 _VERY_MANY = 64
@@ -140,8 +141,8 @@ def _weighted(batches: tuple[QuantileBatch, ...], count: int) -> tuple[float, Qu
 
 
 def _with(batches: tuple[QuantileBatch, ...], shares: Sequence[float], count: int) -> tuple[float, QuantileSchedule]:
-    """With weights in proportion to these. The ends of intervals have what is left over: a fifth, or a little more."""
-    total = sum(shares)
-    weights = [Fraction(max(1, int(_CHOICES * share / total)), _UNITS) for share in shares]
+    """With weights in proportion to these. The ends of intervals have what is left over."""
+    total, choices = sum(shares), _CHOICES.get(count, _CHOICES_OF_MORE)
+    weights = [Fraction(max(1, int(choices * share / total)), _UNITS) for share in shares]
     found = QuantileSchedule(batches=batches, weights=(*weights, 1 - sum(weights, Fraction(0))))
     return max(math.sqrt(sum(size * size for size in sizes)) for sizes in found.scales(count)), found

@@ -37,8 +37,34 @@ def test_what_looks_like_a_mistake_is_said(loaded, change, said):
 def test_a_text_that_no_level_is_like_is_said_once(loaded):
     (found,) = public_warnings(loaded(("budget:", "  where: sex = 'x' or age > 3\nbudget:")))
     assert "`sex = 'x' or age > 3`" in found
-    assert "They are 'f', 'm'." in found
+    assert "with 'x', which it can never be. It can be 'f', 'm'." in found
     assert public_warnings(loaded(("budget:", "  where: sex = 'f' or age > 3\nbudget:"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("sex in ('f', 'x')", "with 'x', which"),
+        ("sex not in ('x', 'f', 'y')", "with 'x', 'y', which"),
+        ("sex <> 'x'", "with 'x', which"),
+        ("not sex = 'x'", "with 'x', which"),
+        ("case sex when 'x' then age > 3 else true end", "with 'x', which"),
+        ("case when sex = 'f' then age > 3 when sex in ('x', 'm') then false end", "with 'x', which"),
+        ("nullif(sex, 'x') is null", "with 'x', which"),
+        ("upper(sex) = 'f'", "with 'f', which it can never be. It can be 'F', 'M'"),
+        ("sex like 'x%'", "with 'x%', which"),
+        ("age > 100", "a number from 0 to 100 > 100"),
+        ("130 <= age", "a number from 0 to 100 >= 130"),
+        ("age in (20, 130)", "a number from 0 to 100 = 130"),
+        ("age between 130 and 140", "a number from 0 to 100 >= 130"),
+        ("year(date '2020-01-01') = age", None),
+        ("age >= 100 or age in (0, 7.5) or not age < 0.5", None),
+        ("sex in ('f', 'm') or sex like '%m%' or age is null", None),
+    ],
+)
+def test_a_comparison_that_can_never_be_true_is_said(loaded, where, said):
+    found = public_warnings(loaded(("budget:", f'  where: "{where}"\nbudget:')))
+    assert [said is not None and said in one for one in found] == ([] if said is None else [True])
 
 
 def test_the_limits_themselves_are_fine(loaded):

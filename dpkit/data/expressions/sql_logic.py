@@ -92,7 +92,8 @@ def _in(reader: SqlReader, node: Expression) -> Node:
     each = [compared(reader, "=", (node.this, item), [value, reader.read(item)]) for item in listed]
     if all(one.operation == "among" for one in each):  # of texts: one look for all of them
         places = tuple(dict.fromkeys(place for one in each for place in one.given))
-        return Node(operation="among", fact=each[0].fact, inputs=(value,), given=places)
+        unmatched = tuple(dict.fromkeys(text for one in each for text in one.unmatched))
+        return Node(operation="among", fact=each[0].fact, inputs=(value,), given=places, unmatched=unmatched)
     constants = [one.inputs[1].value for one in each if one.operation == "=" and one.inputs[0] is value]
     numbers = tuple(code for code in constants if code is not None and not math.isnan(code))
     if len(numbers) == len(each):

@@ -266,14 +266,15 @@ def _level_compared(found: Sequence[Node]) -> tuple[Node, bool] | None:
     ]
     for one, other in (values, values[::-1]):
         if one.kind is ValueKind.TEXT and one.value is None and other.kind is ValueKind.TEXT and other.value is not None:
-            return among(one, other.fact.texts[int(other.value) : int(other.value) + 1]), one.fact.nullable
+            text = other.fact.texts[int(other.value)]
+            return among(one, [text], unmatched=() if text in one.fact.texts else (text,)), one.fact.nullable
     return None
 
 
-def among(node: Node, texts: Sequence[str]) -> Node:
+def among(node: Node, texts: Sequence[str], *, unmatched: tuple[str, ...] = ()) -> Node:
     """Whether a text is one of these."""
     given = tuple(float(place) for place, text in enumerate(node.fact.texts) if text in texts)
-    return Node(operation="among", fact=truth(nullable=node.fact.nullable), inputs=(node,), given=given)
+    return Node(operation="among", fact=truth(nullable=node.fact.nullable), inputs=(node,), given=given, unmatched=unmatched)
 
 
 def case(reader: SqlReader, conditions: Sequence[Node], nodes: Sequence[Expression], otherwise: Expression | None) -> Node:

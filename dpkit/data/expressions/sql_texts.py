@@ -133,7 +133,7 @@ def _like(*, same_case: bool) -> Reader:
         if parts.count(".*") > _MOST_WILD:
             raise reader.error(node.expression, f"more than {_MOST_WILD} times %", "fewer")
         matches = re.compile("".join(parts), re.DOTALL if same_case else re.DOTALL | re.IGNORECASE)
-        return among(inner, [one for one in inner.fact.texts if matches.fullmatch(one)])
+        return _matching(inner, [one for one in inner.fact.texts if matches.fullmatch(one)], written)
 
     return read
 
@@ -146,7 +146,12 @@ def _starts(reader: SqlReader, node: Expression) -> Node:
     begin = _text(reader, node.expression, what="what it begins with")
     if ValueKind.NULL in (inner.kind, begin.kind) or begin.value is None:
         raise reader.error(node.expression, "what it begins with depends on the row", "a text in quotes")
-    return among(inner, [one for one in inner.fact.texts if one.startswith(begin.fact.texts[int(begin.value)])])
+    written = begin.fact.texts[int(begin.value)]
+    return _matching(inner, [one for one in inner.fact.texts if one.startswith(written)], written)
+
+
+def _matching(inner: Node, texts: Sequence[str], written: str) -> Node:
+    return among(inner, texts, unmatched=() if texts else (written,))
 
 
 def _cast(reader: SqlReader, node: Expression) -> Node:

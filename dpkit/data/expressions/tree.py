@@ -17,7 +17,8 @@ from dpkit.values import dataclass
 class Node:
     """`operation` is a name that `evaluate` knows; `given` are its constants: numbers, or the name of a column.
 
-    `table` is what texts are looked up in. `columns` are those that are read, `depth` is how deep it is nested, `size` how many
+    `unmatched` are texts that were compared, and that the value can never be: whoever wrote them should hear of it. `table` is
+    what texts are looked up in. `columns` are those that are read, `depth` is how deep it is nested, `size` how many
     operations it holds.
     """
 
@@ -25,6 +26,7 @@ class Node:
     fact: Fact
     inputs: tuple[Node, ...] = ()
     given: tuple[float | str, ...] = ()
+    unmatched: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     table: npt.NDArray[np.float64] | None = field(init=False, repr=False, compare=False)
     columns: frozenset[str] = field(init=False, repr=False, compare=False)

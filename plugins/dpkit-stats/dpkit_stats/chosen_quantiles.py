@@ -123,17 +123,14 @@ def _reach(probabilities: tuple[float, ...], groups: int) -> tuple[tuple[float, 
 def interval_reach(own: float, end: float, miss: float) -> float:
     """How many rows an interval must go to either side, so that a quantile is outside with this probability, and no more.
 
-    The quantile's rank is off by Laplace noise of scale `own` (several noises count as one of their variance), and the end of
-    the interval by one of scale `end` that never passes the estimate: so an end misses only where the rank is off towards it.
+    The rank of the estimate is off by Laplace noise of scale `own` (several noises count as one of their variance). An end
+    stays short of so many rows with a probability that falls by the scale `end`: so both together are at most a sum of two
+    exponential laws, on the side to which the rank is off (docs/proofs/quantiles.md).
     """
-
     own = own if own != end else own * (1.0 + 1e-9)  # where the formula has a limit only
 
     def missed(reach: float) -> float:
-        near, far = math.exp(-reach / end), math.exp(-reach / own)
-        within = 0.25 * near * (end / (end - own) * (1.0 - far / near) - (1.0 - far))
-        beyond = 0.5 * far * (1.0 - 0.5 * end / (own + end) - 0.5 * near)
-        return 2.0 * (within + beyond) / (1.0 - 0.5 * near)
+        return (own * math.exp(-reach / own) - end * math.exp(-reach / end)) / (own - end)
 
     low, high = 0.0, 1.0
     while missed(high) > miss:
@@ -148,8 +145,8 @@ def interval_reach(own: float, end: float, miss: float) -> float:
 class ChosenQuantiles:
     """Quantiles as they were chosen, in the units of the column, in the order in which they were asked for.
 
-    `rows` is how many were declared, if that was: where fewer lie beyond a quantile than its interval reaches, the interval is
-    the whole range.
+    `rows` is how many were declared, if that was: where fewer lie beyond a quantile than its interval reaches, the interval
+    goes to the end of the range.
     """
 
     query: dpkit.Query
@@ -188,8 +185,10 @@ class ChosenQuantiles:
         noise = errors.noise
         assert isinstance(noise, dpkit.ExponentialQuantiles)
         for place, one in enumerate(self.increasing):
-            if self.rows is not None and self.rows * min(one, 1.0 - one) < noise.reach[place] * noise.scale:
-                lower[place], upper[place] = 0, most
+            rows = math.inf if self.rows is None else self.rows
+            aimed_at = noise.aimed_at(place, self.cells.count)
+            lower[place] = 0 if rows * one < aimed_at else lower[place]
+            upper[place] = most if rows * (1.0 - one) < aimed_at else upper[place]
         order = [self.increasing.index(one) for one in self.probabilities]
         low, high = np.floor(np.minimum(lower, chosen) / steps), np.ceil(np.maximum(upper, chosen) / steps)
         if self.cells.whole:
