@@ -28,6 +28,9 @@ _NEAR = 1e-12
 _NARROW, _NODES = 0.25, 12
 """For a density this flat, Gauss's rule with this number of nodes is exact but for rounding."""
 
+_OFF_CENTRE = 0.37
+"""How far from the middle of its cell the mean of a cell may be, in steps."""
+
 _DEVIATIONS = 14.6
 """Beyond this number of deviations a ratio is below the floor."""
 
@@ -136,10 +139,14 @@ def ratio_law(ratio: float, *, points: int, edge: Edge, lowest: int | None = Non
     low, high = (edge_at / ratio + 0.5 * ratio for edge_at in (float(edges[0]), float(edges[-1])))
     if edge == "above":
         law = replace(spread(cells), lost=float(ndtr(-high)) * (1.0 + 1e-9), lost_mean=float(ndtr(ratio - high)) * (1.0 + 1e-9))
+        if lowest is None:  # what is below the first point is spread to 0 and to it
+            raised = float(ndtr(low - ratio)) / float(law.values()[0]) * (1.0 + 1e-9)
+            law.masses[0] += raised
+            return replace(law, dust=float(ndtr(low)) * (1.0 + 1e-9))
     else:
         law = gather(cells)
-    if lowest is None:
-        return law
+        if lowest is None:
+            return law
     off = 64.0 * UNIT_ROUNDOFF * (1.0 + abs(low) + ratio) ** 2
     wide = 1.0 + off if edge == "above" else 1.0 - off
     return replace(law, dust=float(ndtr(low)) * wide, dust_mean=float(ndtr(low - ratio)) * wide)
@@ -184,8 +191,10 @@ def _ratio_cells(ratio: float, edges: Array, logs: Array, *, upper: bool) -> Gri
     slack = off + 2.0 * off_excess / step
     if upper:
         return GridCells(points=0, first=0, masses=asfloat(masses + 2.0 * slack), excess=asfloat(excess + off_excess))
-    # a part of each cell, with its own mean but for rounding
+    # a part of each cell, with its own mean but for rounding: the rest of it has its mean in the cell, too, where that of the
+    # whole is at most 3/8 of a step from the middle; other cells are given up
     kept = np.clip(1.0 - 4.0 * slack / np.maximum(masses, 1e-300), 0.0, 1.0)
+    kept = np.where(np.abs(excess) <= _OFF_CENTRE * step * masses, kept, 0.0)
     return GridCells(points=0, first=0, masses=asfloat(masses * kept), excess=asfloat(excess * kept))
 
 

@@ -12,7 +12,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dpkit.mechanisms.allocation_law import AllocationLaw, Side, SumBounds
+from dpkit.mechanisms.allocation_bands import SumBounds
+from dpkit.mechanisms.allocation_cells import Side
+from dpkit.mechanisms.allocation_law import AllocationLaw
 from dpkit.mechanisms.gaussian import GaussianEvent, merged_gaussian
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat

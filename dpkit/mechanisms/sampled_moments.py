@@ -33,7 +33,7 @@ _STRIPS = np.array([0.1, 0.25, 0.5, 0.9])
 _UNKNOWN = math.log(3.0)
 """The error of a logarithm whose number is only known to be in a disc around 0."""
 
-_CELLS = 200
+_CELLS = 100
 """Cells that bound an integral along the edge of a strip."""
 
 _SPARE_DIGITS = 6.0
@@ -273,16 +273,14 @@ def uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array
     lowest = np.minimum(log_density[:-1], log_density[1:]) - bend - log_moment - 0.5 * math.log(2.0 * math.pi)
     density = np.exp(np.minimum(lowest, _STEEP)) * (1.0 - 1e-9)
     peak = int(np.argmax(density))
-    masses, lengths = [], []
     height = float(density[peak]) / _LEVELS
-    for level in range(1, _LEVELS + 1):
-        under = density < level * height
-        left = peak - np.argmax(under[peak::-1]) + 1 if np.any(under[: peak + 1]) else 0
-        right = peak + np.argmax(under[peak:]) if np.any(under[peak:]) else density.size
-        length = max(0.0, float(logs[right] - logs[left])) * (1.0 - 1e-9) if right > left else 0.0
-        masses.append(height * length)
-        lengths.append(length)
-    return (asfloat(masses), asfloat(lengths)) if math.fsum(masses) <= 1.0 + 1e-6 else None
+    under = density < height * np.arange(1, _LEVELS + 1)[:, None]
+    before, after = under[:, peak::-1], under[:, peak:]
+    left = np.where(np.any(before, axis=1), peak - np.argmax(before, axis=1) + 1, 0)
+    right = np.where(np.any(after, axis=1), peak + np.argmax(after, axis=1), density.size)
+    lengths = np.where(right > left, np.maximum(0.0, (logs[right] - logs[left]) * (1.0 - 1e-9)), 0.0)
+    masses = height * lengths
+    return (asfloat(masses), asfloat(lengths)) if math.fsum(masses.tolist()) <= 1.0 + 1e-6 else None
 
 
 def sampled_decay(rate: float, ratio: float, power: float, height: float) -> float:

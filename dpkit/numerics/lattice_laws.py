@@ -51,7 +51,7 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
     survival = profile[1:] + (profile[:-1] - profile[1:]) / shrink
     survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
     survival[0] = 1.0
-    survival = np.minimum(np.maximum.accumulate(survival[::-1])[::-1], 1.0)
+    survival = np.clip(np.maximum.accumulate(survival[::-1])[::-1], 0.0, 1.0)  # bounds may rise where nothing is left
     return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF))
 
 

@@ -7,6 +7,7 @@ are those of docs/proofs/pld.md, theorems 5 and 6, with (S - s)_+ in the place o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,13 +30,18 @@ class Bracket:
 
 
 class TiltedSum:
-    """S = step * (I_1 + ... + I_count), I having the mass masses[i] at i; read where s = step * (first + place), place >= 0."""
+    """S = step * (I_1 + ... + I_count), I having the mass masses[i] at i; read where s = step * (first + place), place >= 0.
 
-    def __init__(self, masses: Array, *, step: float, count: int, tilt: float, size: int, first: int) -> None:
+    Of the transform only what is read is kept: the places up to `reach`.
+    """
+
+    def __init__(
+        self, masses: Array, *, step: float, count: int, tilt: float, size: int, first: int, reach: int | None = None
+    ) -> None:
         self.step, self.tilt, self.period, self.count = step, tilt, size * step, count
-        self.masses, self.indices = masses, np.arange(masses.size, dtype=np.float64)
-        self.middle = float(self.indices @ masses) / float(np.sum(masses))
-        weights = masses * np.exp(tilt * step * (self.indices - self.middle))
+        indices = np.arange(masses.size, dtype=np.float64)
+        self.middle = float(indices @ masses) / float(np.sum(masses))
+        weights = masses * np.exp(tilt * step * (indices - self.middle))
         total = float(np.sum(weights))
         folded = np.zeros(size)
         for start in range(0, weights.size, size):
@@ -56,13 +62,18 @@ class TiltedSum:
         excess = np.zeros(size)
         excess[:-1] = step * np.cumsum(survival[:0:-1])[::-1]
         self.size = size
+        self.readable = min(size // 4, size if reach is None else reach)
         near = self.readable + 2  # the rest is never read, and large
         self._survival, self._excess, self._fall = (part[:near].copy() for part in (survival, excess, fall))
+        self._steeper = tuple(self._moments(masses, indices))
+        self._largest = count * (masses.size - 1 - self.middle) * step
 
-    @property
-    def readable(self) -> int:
-        """Up to which place, in steps, a reading is near."""
-        return self.size // 4
+    def _moments(self, masses: Array, indices: Array) -> Iterator[tuple[float, float]]:
+        """Steeper tilts, and bounds on the log moments of the sum there."""
+        for steeper in (self.tilt * _STEEPER).tolist():
+            exponents = steeper * self.step * (indices - self.middle)
+            if exponents[-1] <= 600.0 and exponents[0] >= -1e6:
+                yield steeper, self.count * (math.log(float(np.sum(masses * np.exp(exponents)))) + 1e-12)
 
     def read(self, places: Array) -> Bracket:
         """At s = step * (first + place) for 0 <= place < `readable`."""
@@ -105,14 +116,9 @@ class TiltedSum:
         fade = math.exp(-self.tilt * self.period)
         below = (high + self.period / (1.0 - fade)) * fade / (1.0 - fade)
         best = np.full(shift.shape, math.inf)
-        for steeper in (self.tilt * _STEEPER).tolist():
-            exponents = steeper * self.step * (self.indices - self.middle)
-            if exponents[-1] > 600.0 or exponents[0] < -1e6:
-                continue
-            moment = self.count * (math.log(float(np.sum(self.masses * np.exp(exponents)))) + 1e-12)
+        for steeper, moment in self._steeper:
             gone = -math.expm1(-(steeper - self.tilt) * self.period)
             log_above = moment - steeper * shift - (steeper - self.tilt) * self.period - 1.0 - math.log(steeper * gone)
             best = np.minimum(best, np.exp(np.minimum(log_above, 700.0)))
-        largest = self.count * (self.masses.size - 1 - self.middle) * self.step
-        best = np.where(shift + self.period > largest * (1.0 + 1e-12) + self.step, 0.0, best)  # no sum is so large
+        best = np.where(shift + self.period > self._largest * (1.0 + 1e-12) + self.step, 0.0, best)  # no sum is so large
         return asfloat((below + best) * (1.0 + 1e-9))

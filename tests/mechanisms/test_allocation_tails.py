@@ -4,30 +4,24 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from mechanisms.profiles import stop_loss_of_one
 
 from dpkit.mechanisms.allocation_law import AllocationLaw
-from dpkit.mechanisms.allocation_tails import AllocationTails
+from dpkit.mechanisms.allocation_tails import AllocationTails, ratio_law
 
 WORK = 5e5
-
-
-def call_of_one(ratio: float, points: np.ndarray) -> np.ndarray:
-    """E[(X - a)_+]: the formula of Black and Scholes."""
-    place = np.log(points) / ratio + 0.5 * ratio
-    return ndtr(ratio - place) - points * ndtr(-place)
 
 
 @pytest.mark.parametrize("ratio", [0.02, 0.3, 1.0, 4.0])
 def test_one_ratio_is_the_formula(ratio: float) -> None:
     tails = AllocationTails(ratio=ratio, steps=1, work=WORK)
     places = np.exp(ratio * np.array([0.0, 0.5, 2.0, 5.0]))
-    found, truth = tails.read(places, call=True), call_of_one(ratio, places)
+    found, truth = tails.read(places, call=True), stop_loss_of_one(ratio, places)
     assert np.all(found.low <= truth * (1.0 + 1e-9))
     assert np.all(truth * (1.0 - 1e-9) <= found.high)
     assert np.all(found.high - found.low <= 0.05 * truth)
     put = tails.read(1.0 / places, call=False)
-    truth = call_of_one(ratio, 1.0 / places) + 1.0 / places - 1.0
+    truth = stop_loss_of_one(ratio, 1.0 / places) + 1.0 / places - 1.0
     assert np.all(put.low <= truth + 1e-12)
     assert np.all(truth - 1e-12 <= put.high)
 
@@ -40,7 +34,7 @@ def test_two_steps_are_as_quadrature_says_far_out(ratio: float) -> None:
     ratios = np.exp(ratio * grid - 0.5 * ratio**2)
     for place in (2.0 * math.exp(0.5 * ratio), 2.0 * math.exp(4.0 * ratio)):
         rest = place - ratios
-        inside = np.where(rest > 0.0, call_of_one(ratio, np.maximum(rest, 1e-9)), 1.0 - rest)
+        inside = np.where(rest > 0.0, stop_loss_of_one(ratio, np.maximum(rest, 1e-9)), 1.0 - rest)
         truth = float(weights @ inside)
         found = AllocationTails(ratio=ratio, steps=2, work=WORK).read(np.array([place]), call=True)
         assert float(found.low[0]) <= truth * (1.0 + 1e-6)
@@ -66,7 +60,7 @@ def test_a_tail_of_1e_30_is_enclosed_closely() -> None:
     assert 1e-35 < float(found.low[0]) / 1000.0 < 1e-29
     assert float(found.high[0]) < 1.1 * float(found.low[0])
     # one large ratio alone is below all, and the bulk far from there
-    alone = 1000.0 * float(call_of_one(0.5, np.array([1000.0 * math.exp(0.28) - 1000.0 + 1.0]))[0])
+    alone = 1000.0 * float(stop_loss_of_one(0.5, np.array([1000.0 * math.exp(0.28) - 1000.0 + 1.0]))[0])
     assert alone < float(found.high[0])
 
 
@@ -75,3 +69,23 @@ def test_what_is_below_the_floor_is_said_to_be_unknown() -> None:
     found = tails.read(np.array([10.0 * math.exp(5.0)]), call=True)
     assert float(found.low[0]) == 0.0
     assert 0.0 < float(found.high[0]) < 1e-40
+
+
+@pytest.mark.parametrize("ratio", [1e-4, 0.3, 4.0])
+def test_all_mass_of_a_ratio_is_counted_above(ratio: float) -> None:
+    """What was below the first point was left out: 1e-48 of it."""
+    law = ratio_law(ratio, points=512, edge="above")
+    assert law.dust > 0.0
+    assert float(np.sum(law.masses)) + law.dust + law.lost >= 1.0
+    assert float(law.masses @ law.values()) + law.lost_mean >= 1.0 - 1e-15
+
+
+@pytest.mark.parametrize(("ratio", "points"), [(2e-4, 512), (1e-3, 512), (1e-3, 8192), (0.01, 64), (0.3, 512), (4.0, 64)])
+def test_a_ratio_on_the_grid_is_enclosed_where_cells_are_wide_too(ratio: float, points: int) -> None:
+    """With two points to a deviation or fewer the mean of a far cell lies near its edge."""
+    places = np.exp(ratio * np.linspace(-12.0, 12.0, 97))
+    truth = stop_loss_of_one(ratio, places)
+    for edge, sign in (("above", 1.0), ("below", -1.0)):
+        law = ratio_law(ratio, points=points, edge=edge)
+        found = np.maximum(law.values() - places[:, None], 0.0) @ law.masses + sign * law.lost_mean
+        assert np.all(sign * (found - truth) >= -1e-11 * truth - 1e-18)

@@ -93,3 +93,11 @@ def test_points_above_chords_are_taken_out_as_if_all_were_looked_at_in_every_tur
     noise = rng.normal(size=60) * 0.01 ** (seed % 3)
     for values in (noise, noise + at**2, np.round(noise, 1)):
         assert np.array_equal(np.flatnonzero(lattice_laws._convex(values, at)), turn_by_turn(values, at))
+
+
+def test_a_bound_that_rises_where_nothing_is_left_gives_no_mass_below_zero():
+    """Bounds of different width, as of an allocation of many steps far out: a moment of such a law had no logarithm."""
+    profile = np.array([0.9, 0.5, 0.1, 1e-9, 2e-6])
+    law = lattice_laws.upper_masses(profile, np.zeros(5), first=0, step=1e-6)
+    assert np.min(law.masses) >= 0.0
+    assert np.all(np.isfinite(lattice_laws.log_moments(law, 1e-6, np.array([1.0, 1e6]))))

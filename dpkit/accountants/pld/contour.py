@@ -126,7 +126,7 @@ def contour_reader(
 
     For a larger width more may be left out: a part of delta moves epsilon by that part over the tilt.
     """
-    if not _on_axis(terms, tilt=tilt, period=period):
+    if not (math.isfinite(period) and 0.0 < tilt < math.inf):
         return None
     most = min(_MOST_NODES, _CONTOUR_WORK // len(terms))
     spared = tolerated(width, tilt)
@@ -136,7 +136,7 @@ def contour_reader(
         return None
     heights = asfloat(2.0 * math.pi / period * np.arange(size))
     found = complex_log_moment(terms, np.asarray(tilt + 1j * heights, dtype=np.complex128))
-    if found is None or not np.all(np.isfinite(found[0])):
+    if found is None or not np.all(np.isfinite(found[0])) or not contour_holds(float(found[1][0])):
         return None
     spent = ContourSum(
         tilt=tilt, period=period, heights=heights, log_moments=found[0], errors=asfloat(found[1]), left_out=left_out

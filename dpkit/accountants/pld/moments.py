@@ -63,34 +63,30 @@ def complex_log_moment(terms: Terms, z: Complex) -> Moments | None:
 def real_moments(terms: Terms, *, tail: float) -> RealMoments:
     """Log moments for real tilts, rounded up: closed forms where they are known, a coarse lattice (from above) elsewhere."""
     known: list[tuple[LossDirection, int]] = []
-    bounded: list[tuple[LossDirection, int]] = []
-    laws: list[tuple[LatticeLaw, float, int]] = []
-    unknown = 0.0
+    others: list[tuple[LossDirection, int]] = []
+    laws: dict[LossDirection, tuple[LatticeLaw, float] | None] = {}
     for kind, directions, counts in grouped(terms):
         members = list(zip(directions, counts, strict=True))
         own = kind.real_log_moment is not LossDirection.real_log_moment
         if not own and complex_log_moment(members, np.ones(1, dtype=np.complex128)) is not None:
             known += members
-            continue
-        for direction, count in members:
-            if direction.real_log_moment(np.ones(1)) is not None:
-                bounded.append((direction, count))
-            else:
-                law = coarse_law(direction, tail)
-                if law is None:
-                    unknown = math.inf  # no moment is known to be finite
-                else:
-                    laws.append((*law, count))
+        else:
+            others += members
+
+    def by_law(direction: LossDirection, tilts: Array) -> Array | float:
+        if direction not in laws:
+            laws[direction] = coarse_law(direction, tail)
+        found = laws[direction]  # without one no moment is known to be finite
+        return math.inf if found is None else asfloat(log_moments(*found, tilts) + _law_error(*found, tilts))
 
     def log_moment(tilts: Array) -> Array:
         with np.errstate(all="ignore"):
             closed = complex_log_moment(known, tilts.astype(np.complex128)) if known else None
-            total = unknown + (np.zeros(tilts.shape) if closed is None else asfloat(closed[0].real + closed[1]))
-            for direction, count in bounded:
-                part = direction.real_log_moment(tilts)
-                total = total + (math.inf if part is None else count * part * (1.0 + 16.0 * UNIT_ROUNDOFF))
-            for law, step, count in laws:
-                total = total + count * (log_moments(law, step, tilts) + _law_error(law, step, tilts))
+            total = np.zeros(tilts.shape) if closed is None else asfloat(closed[0].real + closed[1])
+            for direction, count in others:
+                known_bound = direction.real_log_moment(tilts)
+                rounded = by_law(direction, tilts) if known_bound is None else known_bound * (1.0 + 16.0 * UNIT_ROUNDOFF)
+                total = total + count * rounded
         return np.where(np.isnan(total), np.inf, total)
 
     return log_moment
