@@ -225,12 +225,19 @@ def _alike(
 
 
 def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: int) -> tuple[IntArray, tuple[IntArray, ...]]:
-    """How far each place between two that were chosen is from the shares of the rows between them."""
+    """How far each place between two that were chosen is from the shares of the rows between them.
+
+    A place stands for the rows up to halfway to the next one on either side, and is no distance from a share among these:
+    where many rows share a value, a gap beside it would look as near else.
+    """
     chosen = known.tolist()
     low = chosen.pop(0) if batch.left >= 0 else 0
     high = chosen.pop(0) if batch.right < count else ranks.size - 1
     below = ranks[low : high + 1] - ranks[low]
-    return np.arange(low, high + 1), tuple(np.abs(PARTS * below - share * below[-1]) for share in batch.shares)
+    halves = PARTS // 2 * (below[:-1] + below[1:])
+    left, right = np.append(0, halves), np.append(halves, PARTS * below[-1])
+    wanted = [share * below[-1] for share in batch.shares]
+    return np.arange(low, high + 1), tuple(np.maximum(np.maximum(left - one, one - right), 0) for one in wanted)
 
 
 def _away(

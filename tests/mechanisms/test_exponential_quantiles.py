@@ -80,6 +80,17 @@ def test_ranks_are_off_by_as_much_as_is_said_where_rows_lie_close():
     assert held.mean() > 0.95
 
 
+@pytest.mark.parametrize("asked", [(0.5,), (0.25, 0.5), (0.25, 0.5, 0.75)])
+def test_where_many_rows_share_a_cell_it_is_chosen_and_not_a_gap_beside_it(asked):
+    counts = np.zeros(256, dtype=np.int64)
+    counts[[3, 90, 91, 250]] = 990, 1_020, 1_030, 960  # each rank that is asked for lies closer to a gap than to half a step
+    mechanism = ExponentialQuantiles(scale=2.0**-8, probabilities=asked, reach=(1.0,) * len(asked), steps=16)
+    cells = mechanism.release_many(counts, 200, np.random.default_rng(4))[:, :, 0] / 16.0
+    for place, one in enumerate(asked):
+        holds = {0.25: (90.0, 91.0), 0.5: (90.0, 91.0), 0.75: (91.0, 92.0)}[one]
+        assert ((holds[0] <= cells[:, place]) & (cells[:, place] <= holds[1])).all()
+
+
 @pytest.mark.parametrize(
     "given",
     [

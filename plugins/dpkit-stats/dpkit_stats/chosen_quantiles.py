@@ -18,8 +18,8 @@ from dpkit_stats.results import Quantiles
 from dpkit_stats.scaling import Array, Interval
 
 BECAUSE = dpkit.Citation(key="dpkit", locator="docs/proofs/quantiles.md")
-STEPS = 16
-"""In how many places within a cell a quantile can be."""
+_PLACES, _FEWEST_STEPS, _MOST_STEPS = 2**16, 16, 2**10
+"""In how many places a quantile can be, about, and how many of these may lie within a cell."""
 _ENTRIES = 2**18
 """How many counts a table of groups may hold, about."""
 _FINEST, _COARSEST = 12, 8
@@ -39,6 +39,11 @@ class RangeCells:
     def width(self) -> float:
         """Of one cell."""
         return 1.0 if self.whole else 2.0 * self.bounds.half / self.count
+
+    @property
+    def steps(self) -> int:
+        """In how many places within a cell a quantile can be: the fewer cells, the more rows may share one."""
+        return min(max(_PLACES // self.count, _FEWEST_STEPS), _MOST_STEPS)
 
     def of(self, values: Array) -> npt.NDArray[np.int64]:
         """The cell of each value. Elementwise, so a row's cell is its own."""
@@ -169,11 +174,11 @@ class ChosenQuantiles:
         """That of the query, which is this statistic's own or that of all groups."""
         (moved,) = [distance.value for distance in setting.distances(query) if distance.metric == "l1"]
         groups = query.shape[0] if len(query.shape) == 2 else 1
-        return ChoiceNoise(probabilities=self.increasing, steps=STEPS, moved=moved, groups=groups)
+        return ChoiceNoise(probabilities=self.increasing, steps=self.cells.steps, moved=moved, groups=groups)
 
     def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Quantiles:
         """Places as values; intervals go to the edges of cells, within which nobody knows where rows are."""
-        steps, most = STEPS, STEPS * self.cells.count
+        steps, most = self.cells.steps, self.cells.steps * self.cells.count
         chosen, lower, upper = (np.clip(np.asarray(released, dtype=np.float64)[:, side], 0, most) for side in range(3))
         chosen = np.maximum.accumulate(chosen)
         for place in range(1, len(chosen)):  # an end halfway to the next quantile may lie further away
