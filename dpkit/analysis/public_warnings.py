@@ -111,13 +111,16 @@ def _of_conditions(spec: Spec) -> Iterator[str]:
     written |= {each.sql: each.tree for schema in schemas for each in schema.let}
     for sql, tree in written.items():
         for node in tree.walk():
-            if node.unmatched:
+            if node.operation in _COMPARED and any(one.kind is ValueKind.NULL for one in node.inputs):
+                yield f"`{sql}` compares something with NULL, which is never true. Write IS NULL, or IS NOT NULL."
+            elif node.unmatched:
                 levels, wrong = _listed(node.inputs[0].fact.texts), _listed(node.unmatched)
                 yield f"`{sql}` compares a text with {wrong}, which it can never be. It can be {levels}."
             elif (never := _never_true(node)) is not None:
                 yield f"`{sql}` holds a comparison that is never true: {never}."
 
 
+_COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 

@@ -8,7 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpkit.data.columns.cells import text_of
+import numpy as np
+
+from dpkit.contracts.table import Cells
+from dpkit.data.columns.cells import Kind, objects, read_numbers, text_of
 from dpkit.data.expressions import tree
 from dpkit.data.expressions.calendar import DAY, day_of, second_of
 from dpkit.data.expressions.facts import Fact, ValueKind, any_of, one_of_texts, truth
@@ -252,11 +255,50 @@ def compared(reader: SqlReader, word: str, nodes: Sequence[Expression], found: S
     if word in ("=", "<>") and (member := _level_compared(read)) is not None:
         listed, nullable = member
         return listed if word == "=" else Node(operation="not", fact=truth(nullable=nullable), inputs=(listed,))
+    read = _as_numbers_in_order(reader, word, read, nodes)
     one, other = reader.alike(read, nodes, what="what is compared", ordered=True)
     if one.kind is ValueKind.BOOLEAN and word not in ("=", "<>", "same"):
         raise reader.error(nodes[0], "truth values have no order", "= and <>")
     nullable = word != "same" and (one.fact.nullable or other.fact.nullable)
     return Node(operation=word, fact=truth(nullable=nullable), inputs=(one, other))
+
+
+def _as_numbers_in_order(reader: SqlReader, word: str, found: Sequence[Node], nodes: Sequence[Expression]) -> Sequence[Node]:
+    """Levels beside a number, where one comes before the other, as the numbers that they are: as a text '10' is before '9'."""
+    kinds = [node.kind for node in found]
+    if word not in _ORDERED or ValueKind.TEXT not in kinds or ValueKind.NUMBER not in kinds:
+        return found
+    place = kinds.index(ValueKind.TEXT)
+    if found[place].value is not None:
+        return found
+    numbers = numbers_in(found[place].fact.texts)
+    if any(math.isnan(one) for one in numbers):
+        hint = "CAST(x AS DOUBLE) reads a number from a text; a text stands in single quotes."
+        raise reader.error(nodes[place], "what is compared are a text and a number", "one kind", hint)
+    return [tabled(node, numbers) if node.kind is ValueKind.TEXT else node for node in found]
+
+
+_ORDERED = ("<", "<=", ">", ">=")
+
+
+def numbers_in(texts: Sequence[str]) -> list[float]:
+    """The number that each text spells; NaN where it is none."""
+    codes, kinds = read_numbers(Cells(values=objects(texts)))
+    return [float(code) for code in np.where((kinds == Kind.NUMBER) & np.isfinite(codes), codes, np.nan)]
+
+
+def tabled(inner: Node, codes: Sequence[float], kind: ValueKind = ValueKind.NUMBER) -> Node:
+    """A number for each text; NaN is NULL."""
+    known = [code for code in codes if code == code]
+    lower, upper = (min(known), max(known)) if known else (0.0, 0.0)
+    fact = Fact(
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        nullable=inner.fact.nullable or len(known) < len(codes),
+        whole=all(float(code).is_integer() for code in known),
+    )
+    return Node(operation="table", fact=fact, inputs=(inner,), given=tuple(codes))
 
 
 def _level_compared(found: Sequence[Node]) -> tuple[Node, bool] | None:

@@ -6,14 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpkit.contracts.table import Cells
-from dpkit.data.columns.cells import Kind, objects, read_numbers
 from dpkit.data.expressions import sql_dates, tree
-from dpkit.data.expressions.facts import Fact, ValueKind, number, one_of_texts, truth
+from dpkit.data.expressions.facts import ValueKind, number, one_of_texts, truth
 from dpkit.data.expressions.sql_numbers import rounded_to
-from dpkit.data.expressions.sql_reader import Reader, SqlReader, among, number_as_level
+from dpkit.data.expressions.sql_reader import Reader, SqlReader, among, number_as_level, numbers_in, tabled
 from dpkit.data.expressions.tree import Node
 
 if TYPE_CHECKING:
@@ -36,20 +32,6 @@ def mapped(reader: SqlReader, node: Expression, inner: Node, function: Callable[
     if inner.value is not None and fact.texts:
         return tree.text(fact.texts[0])
     return Node(operation="table", fact=fact, inputs=(inner,), given=given)
-
-
-def tabled(inner: Node, codes: Sequence[float], kind: ValueKind = ValueKind.NUMBER) -> Node:
-    """A number for each text; NaN is NULL."""
-    known = [code for code in codes if code == code]
-    lower, upper = (min(known), max(known)) if known else (0.0, 0.0)
-    fact = Fact(
-        kind=kind,
-        lower=lower,
-        upper=upper,
-        nullable=inner.fact.nullable or len(known) < len(codes),
-        whole=all(float(code).is_integer() for code in known),
-    )
-    return Node(operation="table", fact=fact, inputs=(inner,), given=tuple(codes))
 
 
 def _changed(function: Callable[[str], str], name: str) -> Reader:
@@ -185,9 +167,7 @@ def _as_number(reader: SqlReader, node: Expression, inner: Node) -> Node:
         fact = number(lower, upper, nullable=inner.fact.nullable, whole=True)
         return Node(operation="case", fact=fact, inputs=(inner, tree.constant(1.0), _unless_false(inner)))
     if inner.kind is ValueKind.TEXT:
-        codes, kinds = read_numbers(Cells(values=objects(inner.fact.texts)))
-        known = (kinds == Kind.NUMBER) & np.isfinite(codes)
-        return tabled(inner, np.where(known, codes, np.nan).tolist())
+        return tabled(inner, numbers_in(inner.fact.texts))
     raise reader.error(node, f"found a cast of {inner.kind.value} to a number", "", "Write EXTRACT(year FROM d), say.")
 
 

@@ -27,7 +27,15 @@ def sqlite_table(path: str, table: str) -> DatabaseTable:
         return f"CAST({spelt} AS TEXT)"
 
     _check_file(path)
-    return FileDatabaseTable(file=path, table=table, opened=opened, text=text, orders=("rowid", ""))
+    return FileDatabaseTable(
+        file=path,
+        table=table,
+        opened=opened,
+        text=text,
+        orders=("rowid", ""),
+        unopened="it cannot be opened as a file of SQLite",
+        probe="SELECT count(*) FROM sqlite_master",
+    )
 
 
 def duckdb_table(path: str, table: str) -> DatabaseTable:
@@ -41,7 +49,14 @@ def duckdb_table(path: str, table: str) -> DatabaseTable:
             yield connection
 
     _check_file(path)
-    return FileDatabaseTable(file=path, table=table, opened=opened, text=_cast, orders=("rowid", ""))
+    return FileDatabaseTable(
+        file=path,
+        table=table,
+        opened=opened,
+        text=_cast,
+        orders=("rowid", ""),
+        unopened="it cannot be opened as a file of this version of DuckDB; is another program writing to it?",
+    )
 
 
 def postgresql_table(address: str, table: str) -> DatabaseTable:
@@ -62,7 +77,8 @@ def postgresql_table(address: str, table: str) -> DatabaseTable:
             cursor.execute("SET default_transaction_read_only = on")
             yield cursor
 
-    return DatabaseTable(source="the database", table=table, opened=opened, text=_cast, orders=("ctid", ""))
+    unopened = "nobody answers at its address, or the user may not enter: is the server up, and PGPASSWORD or ~/.pgpass right?"
+    return DatabaseTable(source="the database", table=table, opened=opened, text=_cast, orders=("ctid", ""), unopened=unopened)
 
 
 def _cast(name: str) -> str:

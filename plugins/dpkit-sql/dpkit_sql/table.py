@@ -12,7 +12,10 @@ import dpkit
 
 
 class DatabaseTable:
-    """A table or view. `opened` gives a cursor, `text` spells a column, `orders` are columns that say where rows lie."""
+    """A table or view. `opened` gives a cursor, `text` spells a column, `orders` are columns that say where rows lie.
+
+    `unopened` is said where `probe`, which any such database answers, is not answered.
+    """
 
     def __init__(
         self,
@@ -22,14 +25,18 @@ class DatabaseTable:
         opened: Callable[[], AbstractContextManager[Any]],
         text: Callable[[str], str],
         orders: Sequence[str],
+        unopened: str,
+        probe: str = "SELECT 1",
     ) -> None:
         self._source = source
         self._table = ".".join(map(_quoted, table.split(".")))
         self._opened = opened
         self._text = text
-        with _errors_alone(source, f"it has no table {table!r} that can be read"), opened() as cursor:
-            found = _reader(cursor, f"SELECT * FROM {self._table} LIMIT 0")
-            self.names: tuple[str, ...] = tuple(found.schema.names)
+        with _errors_alone(source, unopened), opened() as cursor:
+            _reader(cursor, probe).read_all()
+            with _errors_alone(source, f"it has no table {table!r} that can be read"):
+                found = _reader(cursor, f"SELECT * FROM {self._table} LIMIT 0")
+                self.names: tuple[str, ...] = tuple(found.schema.names)
         if len(set(self.names)) != len(self.names):
             raise dpkit.SourceError(source=source, reason="two columns of the table have the same name.")
         self._order = next(order for order in orders if not order or self._has_place(order))
@@ -104,4 +111,4 @@ def _errors_alone(source: str, reason: str) -> Iterator[None]:
         raise
     except BaseException:  # noqa: BLE001 - as above
         pass
-    raise dpkit.SourceError(source=source, reason=f"{reason}.")
+    raise dpkit.SourceError(source=source, reason=reason if reason.endswith("?") else f"{reason}.")

@@ -102,8 +102,12 @@ def test_what_is_not_there_is_a_message(database, tmp_path):
             opened(name, given, path=str(tmp_path / "absent.db"))
         assert not (tmp_path / "absent.db").exists()
         (tmp_path / "broken.db").write_bytes(b"Zebedee's cells")
-        with pytest.raises(dpkit.SourceError) as caught:
+        with pytest.raises(dpkit.SourceError, match="cannot be opened as a file of") as caught:
             opened(name, given, path=str(tmp_path / "broken.db"))
+        assert "Zebedee" not in str(caught.value)
+    else:
+        with pytest.raises(dpkit.SourceError, match="nobody answers at its address") as caught:
+            opened(name, {**given, "address": "postgresql://Zebedee@localhost:1/shop"})
         assert "Zebedee" not in str(caught.value)
 
 

@@ -55,6 +55,14 @@ def by_sqlite(tree, listed):
     return found
 
 
+@pytest.mark.parametrize("written", ["month >= 9", "9 <= month", "month between 9 and 12", "not month < 9", "month > 8.5"])
+def test_levels_that_are_numbers_stand_in_the_order_of_numbers(written):
+    levels = tuple(map(str, range(1, 13)))
+    tree = read_sql(written, {"month": one_of_texts(levels, nullable=True)})
+    codes = np.array([*range(12), math.nan])
+    assert is_true(tree, {"month": codes}).tolist() == [place >= 8 for place in range(12)] + [False]
+
+
 def drawn(seed):
     rng = random.Random(seed)
     return rng, rng.choice([number, truth, truth, text])(rng, rng.choice([1, 2, 3, 4]))
