@@ -18,7 +18,7 @@ from dpkit_stats.results import Quantiles
 from dpkit_stats.scaling import Array, Interval
 
 BECAUSE = dpkit.Citation(key="dpkit", locator="docs/proofs/quantiles.md")
-_PLACES, _FEWEST_STEPS, _MOST_STEPS = 2**16, 16, 2**10
+_PLACES, _FEWEST_STEPS, _MOST_STEPS = 2**16, 16, 2**7
 """In how many places a quantile can be, about, and how many of these may lie within a cell."""
 _ENTRIES = 2**18
 """How many counts a table of groups may hold, about."""
