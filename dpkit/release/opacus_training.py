@@ -5,6 +5,8 @@ Opacus calls its accountant after the noise is added and before the model is cha
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,7 @@ def check_loader(loader: object, *, rate: float) -> None:
 
 
 def training_accountant(training: Training, name: str = "dpkit") -> Any:
-    """A class of Opacus accountants, all of which are this one run."""
+    """A class of Opacus accountants, all of which are this one run; paying for loaders that `check` has seen alone."""
     base = _opacus("accountants").IAccountant
 
     class TrainingAccountant(base):  # type: ignore[misc, valid-type]
@@ -54,6 +56,38 @@ def training_accountant(training: Training, name: str = "dpkit") -> Any:
 
         def __init__(self) -> None:
             self.training = training
+            self._checked: set[float] = set()
+
+        def check(self, loader: object) -> None:
+            """Refuse a loader that does not draw Poisson samples; steps at the rate of one that does may be paid."""
+            rate = getattr(getattr(loader, "batch_sampler", None), "sample_rate", math.nan)
+            check_loader(loader, rate=rate)
+            self._checked.add(rate)
+
+        def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+            """What Opacus calls before each step: it says a rate, whatever the loader does, and adds batches up as one."""
+
+            def pay(optimizer: Any) -> None:
+                if not any(abs(rate - sample_rate) <= _NEAR * sample_rate for rate in self._checked):
+                    raise InvalidValueError(
+                        field="data_loader",
+                        found=f"steps at the rate {sample_rate} of a loader that was not checked",
+                        allowed="Poisson samples: each record drawn independently",
+                        where="Training",
+                        fix="Call `engine.accountant.check(loader)` with the loader that `make_private` gave, or use "
+                        "`training.opacus_engine()`.",
+                    )
+                if optimizer.accumulated_iterations != 1:
+                    raise InvalidValueError(
+                        field="accumulated batches",
+                        found=optimizer.accumulated_iterations,
+                        allowed="1: a record may be in several of them, and moves their sum by more than the noise is for",
+                        where="Training",
+                        fix="Use Opacus' BatchMemoryManager, which cuts one batch, or a larger batch.",
+                    )
+                self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate)
+
+            return pay
 
         @property
         def history(self) -> list[tuple[float, float, int]]:
@@ -91,7 +125,10 @@ def training_accountant(training: Training, name: str = "dpkit") -> Any:
 
 
 def register_training(training: Training, name: str = "dpkit") -> None:
-    """Register the run under a name, so that `PrivacyEngine(accountant=name)` pays from it."""
+    """Register the run under a name, so that `PrivacyEngine(accountant=name)` pays from it.
+
+    Such an engine never sees what its loader does: nothing is paid before `engine.accountant.check(loader)`.
+    """
     _opacus("accountants.registry").register_accountant(name, training_accountant(training, name), force=True)
 
 
@@ -113,6 +150,7 @@ def training_engine(training: Training, **options: Any) -> Any:
             rate = 1 / len(given["data_loader"])
             made = super().make_private(**given)
             check_loader(made[-1], rate=rate)
+            self.accountant.check(made[-1])
             return made
 
         def make_private_with_epsilon(self, **given: Any) -> Any:

@@ -87,7 +87,12 @@ def test_real_opacus_finds_the_run_by_its_name(parts):
     training = Training(budget=BUDGET)
     training.register_with_opacus("dpkit")
     engine = PrivacyEngine(accountant="dpkit")
-    train(engine.make_private(**parts), 1)
+    made = engine.make_private(**parts)
+    with pytest.raises(InvalidValueError, match="not checked"):
+        train(made, 1)
+    assert training.steps == 0
+    engine.accountant.check(made[-1])
+    train(made, 1)
     assert len(engine.accountant) == training.steps == 10
     assert 0.0 < engine.get_epsilon(1e-5) < 1.0
     state = engine.accountant.state_dict()
@@ -104,6 +109,43 @@ def test_real_loaders_that_shuffle_are_refused(parts):
         engine.make_private(**parts, poisson_sampling=False)
     with pytest.raises(InvalidValueError, match="Poisson"):
         check_loader(parts["data_loader"], rate=0.1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_stock_engine_does_not_pay_for_loaders_that_shuffle_nor_for_batches_that_are_added_up(parts):
+    from opacus import PrivacyEngine
+
+    training = Training(budget=BUDGET)
+    training.register_with_opacus("dpkit")
+    engine = PrivacyEngine(accountant="dpkit")
+    model, optimizer, loader = engine.make_private(**parts, poisson_sampling=False)
+    with pytest.raises(InvalidValueError, match="Poisson"):
+        engine.accountant.check(loader)
+    weights = [parameter.detach().clone() for parameter in model.parameters()]
+    with pytest.raises(InvalidValueError, match="not checked"):
+        train((model, optimizer, loader), 1)
+    assert all((before == after).all() for before, after in zip(weights, model.parameters(), strict=True))
+    assert training.steps == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_batch_may_be_cut_in_memory_but_several_are_not_paid_as_one(parts):
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+    from torch.nn.functional import mse_loss
+
+    training = Training(budget=BUDGET)
+    model, optimizer, loader = training.opacus_engine().make_private(**parts)
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=2, optimizer=optimizer) as cut:
+        train((model, optimizer, cut), 1)
+    assert 1 <= training.steps <= 10  # an empty sample is no batch there
+    paid = training.steps
+    model.allow_grad_accumulation()
+    optimizer.zero_grad()
+    for features, targets in list(loader)[:2]:
+        mse_loss(model(features), targets).backward()
+    with pytest.raises(InvalidValueError, match="accumulated"):
+        optimizer.step()
+    assert training.steps == paid
 
 
 @pytest.mark.filterwarnings("ignore")
