@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _SAMPLERS = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 """Opacus' samplers that draw each record independently: Poisson samples, whatever their names say."""
 
+_SHARED, _CUT = "DistributedSampler", "BatchSampler"
+_WHOLE = ("RandomSampler", "SequentialSampler", _SHARED)
+"""torch's samplers that draw every record once."""
+
 _NEAR = 1e-9
 
 
@@ -45,6 +49,24 @@ def check_loader(loader: object, *, rate: float) -> None:
     if not isinstance(declared, float | int) or not abs(declared - rate) <= _NEAR * rate:
         allowed = f"the rate {declared} with which it samples"
         raise InvalidValueError(field="rate", found=rate, allowed=allowed, where="Training")
+
+
+def check_sampler(loader: Any) -> None:
+    """Refuse a loader whose own sampler Opacus would drop: it makes Poisson samples of the whole dataset, at one batch in
+    `len(loader)`, whatever the loader was to draw.
+    """
+    sampler: Any = getattr(loader, "sampler", None)
+    batches = type(getattr(loader, "batch_sampler", None)).__name__
+    kind, drawn = type(sampler).__name__, len(getattr(loader, "dataset", ()))
+    whole = kind in _WHOLE and not getattr(sampler, "replacement", False) and (kind == _SHARED or len(sampler) == drawn)
+    if not whole or batches not in (_CUT, *_SAMPLERS):
+        raise InvalidValueError(
+            field="data_loader",
+            found=f"records drawn by {kind}, in batches by {batches}",
+            allowed="each record of the dataset once in an epoch, which Opacus turns into Poisson samples of that rate",
+            where="Training",
+            fix="Leave `sampler` and `batch_sampler` out. Weights of records belong into the loss, within the clipping norm.",
+        )
 
 
 def training_accountant(training: Training, name: str = "dpkit") -> Any:
@@ -147,6 +169,7 @@ def training_engine(training: Training, **options: Any) -> Any:
             if not given.get("poisson_sampling", True):
                 allowed = "True: what is paid for is a Poisson sample"
                 raise InvalidValueError(field="poisson_sampling", found=False, allowed=allowed, where="Training")
+            check_sampler(given["data_loader"])
             rate = 1 / len(given["data_loader"])
             made = super().make_private(**given)
             check_loader(made[-1], rate=rate)

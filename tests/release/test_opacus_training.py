@@ -7,7 +7,7 @@ import pytest
 
 import dpkit
 from dpkit import ApproxDP, BudgetExceededError, InvalidValueError, Training
-from dpkit.release.opacus_training import check_loader
+from dpkit.release.opacus_training import check_loader, check_sampler
 
 BUDGET = ApproxDP(epsilon=1.0, delta=1e-5)
 
@@ -30,6 +30,26 @@ def test_a_loader_that_is_no_poisson_sample_of_the_rate_is_refused():
     ):
         with pytest.raises(InvalidValueError):
             check_loader(loader, rate=rate)
+
+
+class SequentialSampler(list):
+    pass
+
+
+class WeightedRandomSampler(list):
+    pass
+
+
+def test_a_loader_whose_sampler_would_be_dropped_is_refused_without_opacus():
+    data = range(60)
+    check_sampler(SimpleNamespace(dataset=data, sampler=SequentialSampler(data), batch_sampler=BatchSampler()))
+    for sampler, batches in (
+        (WeightedRandomSampler(data), BatchSampler()),
+        (SequentialSampler(data[:12]), BatchSampler()),
+        (SequentialSampler(data), object()),
+    ):
+        with pytest.raises(InvalidValueError, match="once in an epoch"):
+            check_sampler(SimpleNamespace(dataset=data, sampler=sampler, batch_sampler=batches))
 
 
 def test_without_opacus_the_extra_is_named(monkeypatch):
@@ -155,3 +175,25 @@ def test_real_opacus_is_not_asked_to_find_the_noise(parts):
     with pytest.raises(InvalidValueError, match="calibrate"):
         training.opacus_engine().make_private_with_epsilon(**parts, target_epsilon=1.0, target_delta=1e-5, epochs=1)
     assert training.steps == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["weighted", "with replacement", "a part", "batches"])
+def test_a_sampler_that_opacus_would_drop_in_silence_is_refused(parts, kind):
+    """opacus 813: 128 weighted draws of 100,000 records became samples at a rate of 0.125, 45,000 times what was meant."""
+    from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, WeightedRandomSampler
+
+    data = parts["data_loader"].dataset
+    wrong = {
+        "weighted": lambda: DataLoader(data, batch_size=6, sampler=WeightedRandomSampler([1.0] * 60, num_samples=12)),
+        "with replacement": lambda: DataLoader(data, batch_size=6, sampler=RandomSampler(data, replacement=True)),
+        "a part": lambda: DataLoader(data, batch_size=6, sampler=RandomSampler(data, num_samples=12)),
+        "batches": lambda: DataLoader(data, batch_sampler=type("Own", (BatchSampler,), {})(SequentialSampler(data), 6, False)),
+    }
+    training = Training(budget=BUDGET)
+    with pytest.raises(InvalidValueError, match="once in an epoch"):
+        training.opacus_engine().make_private(**{**parts, "data_loader": wrong[kind]()})
+    assert training.steps == 0
+    right = {**parts, "data_loader": DataLoader(data, batch_size=6, shuffle=True)}
+    train(training.opacus_engine().make_private(**right), 1)
+    assert training.history == [(2.0, 0.1, 10)]
