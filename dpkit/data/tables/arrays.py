@@ -32,9 +32,13 @@ class ColumnsTable:
         """The keys."""
         return tuple(self._columns)
 
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return next(iter(self._columns.values())).values.shape[0] if self._columns else 0
+
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
         """Slices of the arrays, not copies."""
-        total = next(iter(self._columns.values())).values.shape[0] if self._columns else 0
+        total = len(self)
         for start in range(0, total, rows):
             stop = min(start + rows, total)
             yield Batch(rows=stop - start, cells={name: _part(self._columns[name], start, stop) for name in names})

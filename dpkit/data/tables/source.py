@@ -25,6 +25,7 @@ from dpkit.data.columns.held_keys import held_keys
 from dpkit.data.columns.kinds import cell_of, encoded
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
+from dpkit.data.tables.arrays import ColumnsTable
 from dpkit.data.tables.read_ahead import read_ahead
 from dpkit.data.without_warnings import quietly
 from dpkit.errors import DpkitError, PrivateFactError, SourceError, kind_of
@@ -315,7 +316,9 @@ class DataSource:
 
     def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
         self.confirm_unchanged()
-        for read, block in read_ahead(self._whole.counted_blocks(names, rows, kept=self._kept_rows())):
+        found = self._whole.counted_blocks(names, rows, kept=self._kept_rows())
+        is_one_block = isinstance(self._table, ColumnsTable) and len(self._table) <= rows  # a thread would cost more
+        for read, block in found if is_one_block else read_ahead(found):
             if self.watch is not None:
                 self.watch(read)
             yield block
