@@ -30,13 +30,8 @@ class MomentScores:
 def scores(scale: float, *, cap: float, p: float) -> MomentScores:
     """For residuals of this standard deviation, with weights min(cap, r^(p-2)) / cap."""
     r = scale * _GRID
-    if p == 2.0:
-        weights = np.full_like(r, min(1.0, 1.0 / cap))
-        slopes = weights
-    else:
-        with np.errstate(over="ignore", divide="ignore"):
-            weights = np.minimum(np.power(np.maximum(r, 1e-300), p - 2.0) / cap, 1.0)
-        slopes = np.where(weights >= 1.0, 1.0, (p - 1.0) * weights)
+    weights = _weights(r, cap=cap, p=p)
+    slopes = weights if p == 2.0 else np.where(weights >= 1.0, 1.0, (p - 1.0) * weights)
     return MomentScores(
         weight=float(weights @ _MASS),
         squared_score=float((weights * r) ** 2 @ _MASS),
@@ -45,12 +40,21 @@ def scores(scale: float, *, cap: float, p: float) -> MomentScores:
     )
 
 
+def _weights(r: Array, *, cap: float, p: float) -> Array:
+    if p == 2.0:
+        return np.full_like(r, min(1.0, 1.0 / cap))
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.asarray(np.minimum(np.power(np.maximum(r, 1e-300), p - 2.0) / cap, 1.0))
+
+
 def residual_scale(weighted_square: float, *, cap: float, p: float) -> float:
     """The standard deviation at which the mean of weight times r^2 is this; targets are at most 1, so it is below 4."""
     low, high = 1e-9, 4.0
     for _ in range(60):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if scores(middle, cap=cap, p=p).weighted_square < weighted_square else (low, middle)
+        r = middle * _GRID
+        is_below = float(_weights(r, cap=cap, p=p) * r * r @ _MASS) < weighted_square
+        low, high = (middle, high) if is_below else (low, middle)
     return math.sqrt(low * high)
 
 
