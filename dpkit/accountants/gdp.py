@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from dpkit.accountants.sum_accountant import SumAccountant
@@ -62,7 +63,7 @@ class GaussianDPAccountant(SumAccountant[GaussianState]):
             return FilterTheorem(accountant=self, limit=budget, because=_FILTER)
         if not isinstance(budget, ApproxDP):
             return None
-        mu = largest_parameter(lambda mu: gaussian_epsilon(mu, delta=budget.delta), epsilon=budget.epsilon)
+        mu = _largest_mu(budget)
         return None if mu is None else FilterTheorem(accountant=self, limit=GDP(mu=mu), because=_FILTER)
 
     def gauge(self, limit: Loss) -> Gauge | None:
@@ -80,3 +81,9 @@ class GaussianDPAccountant(SumAccountant[GaussianState]):
         """Mu, rounded up."""
         mu = sqrt_up(state.mu_squared)
         return None if math.isinf(mu) else GDP(mu=mu)
+
+
+@lru_cache(maxsize=256)
+def _largest_mu(budget: ApproxDP) -> float | None:
+    """The mu that a filter of this budget grants: a ledger is opened several times in a run, and asks each time."""
+    return largest_parameter(lambda mu: gaussian_epsilon(mu, delta=budget.delta), epsilon=budget.epsilon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 from dpkit.accountants.sum_accountant import SumAccountant
@@ -99,10 +99,7 @@ class ZCDPAccountant(SumAccountant[ZCDPState]):
         if not isinstance(budget, ApproxDP):
             return None
         reserved = probability_below_one(slack, field="slack", where="filter")
-        rho = largest_parameter(
-            lambda rho: self.epsilon(ZCDPState(rho=Fraction(rho), log_slack=log_slack(reserved)), delta=budget.delta),
-            epsilon=budget.epsilon,
-        )
+        rho = _largest_rho(self, budget, reserved)
         return (
             None
             if rho is None
@@ -124,3 +121,13 @@ class ZCDPAccountant(SumAccountant[ZCDPState]):
         """Rho and slack, rounded up."""
         rho, slack = round_up(state.rho), slack_total(state.log_slack)
         return None if math.isinf(rho) or slack >= 1.0 else ZCDP(rho=rho, delta=slack)
+
+
+@lru_cache(maxsize=256)
+def _largest_rho(accountant: ZCDPAccountant, budget: ApproxDP, slack: float) -> float | None:
+    """The rho that a filter of this budget grants: a ledger is opened several times in a run, and asks each time."""
+
+    def epsilon_of(rho: float) -> float:
+        return accountant.epsilon(ZCDPState(rho=Fraction(rho), log_slack=log_slack(slack)), delta=budget.delta)
+
+    return largest_parameter(epsilon_of, epsilon=budget.epsilon)

@@ -61,7 +61,7 @@ def sees_a_change(module, folder, monkeypatch):
     ("old", "new"),
     [
         ("hashlib.sha256(file.read())", "hashlib.sha256(path.encode())"),
-        ("found[distribution] = version(distribution)", "version(distribution)"),
+        ("found[distribution] = installed_version(distribution)", "installed_version(distribution)"),
     ],
 )
 def test_pins_that_see_no_change_are_caught(old, new, tmp_path, monkeypatch):
