@@ -149,7 +149,7 @@ def smallest_scale(
     to. Assumes that the loss falls as the scale grows.
 
     `alone(scale, accountant)` is the guarantee under one accountant: of several side by side, the one that explains the first
-    reading leads the search, and all are asked where it arrives.
+    reading leads the search, and all are asked at the two scales where it arrives.
     """
     if not isinstance(budget, Loss | RiskLimit):
         allowed = "a privacy loss, such as ApproxDP(epsilon=1.0, delta=1e-6), or a limit, such as AdvantageLimit(at_most=0.1)"

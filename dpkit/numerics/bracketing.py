@@ -34,19 +34,12 @@ def first_true(
     `excess`: a number that falls through 0 where `holds` begins, if one is known. Where it is smooth the same bracket is found
     in a third of the calls: the numbers that are asked are fixed beforehand, and those on one side of a place where it was
     seen to fail, or to hold, are not asked. `guide`: a cheaper number that most likely falls through 0 at the same place; it
-    leads there, and what is then seen is seen of `excess`.
+    is asked first. Whatever leads there, `holds` itself was asked at both ends of the bracket.
     """
-    known = None if excess is None or guide is None else _crossing(guide, excess, start=start, relative=relative)
-    if known is None and excess is not None:
-        known = _crossing(excess, excess, start=start, relative=relative)
-    if known is not None:
-        asked = cache(holds)
-        found = first_true(
-            lambda place: place > known[0] and (place >= known[1] or asked(place)),
-            start=start,
-            relative=relative,
-            factor=factor,
-        )
+    asked = cache(holds)
+    for leading in (guide, excess):
+        known = None if leading is None else _crossing(leading, start=start, relative=relative)
+        found = None if known is None else _between(known, asked, start=start, relative=relative, factor=factor)
         if found is not None and found[0] > 0.0 and asked(found[1]) and not asked(found[0]):
             return found
     low, high = _expand(holds, start=start, factor=factor)
@@ -63,17 +56,24 @@ def first_true(
     return low, high
 
 
-def _crossing(
-    guide: Callable[[float], float], excess: Callable[[float], float], *, start: float, relative: float
+def _between(
+    known: tuple[float, float], asked: Callable[[float], bool], *, start: float, relative: float, factor: float
 ) -> tuple[float, float] | None:
+    """The bracket that a search finds which need not ask below the first of these numbers, nor above the second."""
+    return first_true(
+        lambda place: place > known[0] and (place >= known[1] or asked(place)), start=start, relative=relative, factor=factor
+    )
+
+
+def _crossing(excess: Callable[[float], float], *, start: float, relative: float) -> tuple[float, float] | None:
     """Two numbers, some `relative` apart, where `excess` was seen above 0 and not above; None where it is not smooth there.
 
-    Secants through the last two points of the guide, in the logarithm of the number.
+    Secants through its last two points, in the logarithm of the number.
     """
     place, step, slope = math.log(start), math.inf, -1.0
     points: list[tuple[float, float]] = []
     for _ in range(_SECANTS):
-        value = _excess_at(guide, place)
+        value = _excess_at(excess, place)
         if value is None:
             return None
         points.append((place, value))

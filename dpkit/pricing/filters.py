@@ -6,8 +6,10 @@ theorem does. A filter is a value: `charge` returns the next one, or refuses and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from dpkit.contracts.accountant import AnyAccountant
@@ -107,7 +109,13 @@ class PrivacyFilter:
 
 def largest_parameter(epsilon_of: Callable[[float], float], *, epsilon: float) -> float | None:
     """The largest parameter (a rho, a mu) whose epsilon is at most this one, on the safe side; None when none is."""
-    bracket = first_true(lambda inverse: epsilon_of(1.0 / inverse) <= epsilon, relative=1e-12)
+
+    @lru_cache(maxsize=4)
+    def at(inverse: float) -> float:
+        return epsilon_of(1.0 / inverse)
+
+    excess = None if epsilon <= 0.0 else lambda inverse: math.log(at(inverse) / epsilon)
+    bracket = first_true(lambda inverse: at(inverse) <= epsilon, relative=1e-12, excess=excess)
     return None if bracket is None or bracket[0] == 0.0 else 1.0 / bracket[1]
 
 

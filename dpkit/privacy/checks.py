@@ -52,6 +52,8 @@ def finite_number(
     strict: bool = False,
 ) -> float:
     """A finite real number with `minimum <= value < below` (`minimum < value` if strict), as a float."""
+    if type(value) is float and (minimum < value if strict else minimum <= value) and value < below and math.isfinite(value):
+        return value + 0.0  # most are this; -0.0 and 0.0 are one value
     moved = False
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         try:

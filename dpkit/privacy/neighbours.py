@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 
 from dpkit.numerics.rounding import in_full, round_up
 from dpkit.privacy.checks import checked, nonempty_text, nonnegative, whole_number
@@ -34,11 +35,16 @@ class Distance:
 
     def times(self, count: int) -> Distance:
         """The distance of a group: `count` steps of this one, by the triangle inequality; rounded up."""
-        whole_number(count, field="count", where="Distance.times")
-        return Distance(metric=self.metric, value=round_up(Fraction(self.value) * count))
+        return _repeated(self, whole_number(count, field="count", where="Distance.times"))
 
     def __str__(self) -> str:
         return f"{self.metric}({in_full(self.value)})"
+
+
+@lru_cache(maxsize=64)
+def _repeated(distance: Distance, count: int) -> Distance:
+    """A plan asks this of the same few distances, often."""
+    return Distance(metric=distance.metric, value=round_up(Fraction(distance.value) * count))
 
 
 def l1(value: float) -> Distance:

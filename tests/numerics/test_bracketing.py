@@ -126,7 +126,7 @@ def test_a_guide_changes_how_often_excess_is_asked_and_never_what_is_found(off):
     plain = first_true(lambda x: x >= 5.5, excess=excess)
     without = len(asked)
     assert first_true(lambda x: x >= 5.5, excess=excess, guide=lambda x: math.log(5.5 / x) + off) == plain
-    assert off or len(asked) - without == 2
+    assert off or len(asked) == without
 
 
 @pytest.mark.parametrize("broken", [lambda x: math.nan, lambda x: math.inf, lambda x: 1.0 / 0.0, lambda x: 3.0, lambda x: x])

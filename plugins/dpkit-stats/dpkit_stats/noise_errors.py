@@ -77,8 +77,16 @@ def laplace_combination(scales: Sequence[float], times: int | Sequence[int], con
     By Gil-Pelaez from the characteristic function, the product of (1 + s^2 w^2)^-times. Its step makes an error of the tail
     beyond 20 scales, its cut one of 1e-7. Rare tails by Chernoff's bound, at its best exponent.
     """
-    miss, largest = 1.0 - confidence, max(scales)
+    largest = max(scales)
     relative, counts = np.array(scales) / largest, np.broadcast_to(np.array(times, dtype=np.float64), (len(scales),))
+    place, up = _of_relative(tuple(relative.tolist()), tuple(counts.tolist()), confidence)
+    return largest * place * up
+
+
+@lru_cache(maxsize=64)
+def _of_relative(scales: tuple[float, ...], times: tuple[float, ...], confidence: float) -> tuple[float, float]:
+    """The same where the largest scale is 1, which does not depend on how much noise there is; and what it is rounded up by."""
+    miss, relative, counts = 1.0 - confidence, np.array(scales), np.array(times)
     if miss >= _RARE:
         spread = math.sqrt(2.0 * float(counts @ relative**2))
         step = 2.0 * math.pi / (40.0 + 12.0 * spread)
@@ -92,7 +100,7 @@ def laplace_combination(scales: Sequence[float], times: int | Sequence[int], con
             move = (beyond - miss) / density if density > 0.0 else math.inf
             nearer = place + move + math.copysign(1e-11 * high, move)  # a little too far, so that both ends come near
             place = nearer if low < nearer < high else 0.5 * (low + high)
-        return largest * high * (1.0 + _RELATIVE)
+        return high, 1.0 + _RELATIVE
     s = np.linspace(0.0, 1.0, 2002)[1:-1]
     exponents = math.log(2.0 / miss) - counts @ np.log1p(-np.square(np.outer(relative, s)))
-    return largest * float(np.min(exponents / s)) * (1.0 + 1e-12)
+    return float(np.min(exponents / s)), 1.0 + 1e-12

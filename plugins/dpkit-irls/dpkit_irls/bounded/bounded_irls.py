@@ -299,4 +299,6 @@ class BoundedIRLS:
 
 def _tame(value: Array) -> Array:
     """No released number is larger than any sum of rows could be."""
-    return np.nan_to_num(np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST), nan=0.0)
+    found = np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST)
+    np.copyto(found, 0.0, where=np.isnan(found))
+    return found

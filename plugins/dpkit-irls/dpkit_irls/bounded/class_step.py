@@ -15,7 +15,7 @@ from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import PARTS, STEP_GRID, WITHIN, Carried, Mix
 from dpkit_irls.rows.class_scores import ClassScores
-from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, products_by_run, sums_by_run
+from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, above_diagonal, products_by_run, sums_by_run
 from dpkit_irls.rows.prepared_query import prepared_query
 
 MOST_CURVED = 256
@@ -28,7 +28,7 @@ def class_step(frame: Frame, position: Array, mix: Mix) -> Query:
     """The sum; the position has a row a class. Gradients class by class, then the matrix: off its diagonal, and on it."""
     scores, classes, width = ClassScores.at(position), len(position), frame.width
     size = width if mix.carried is Carried.SCATTER else classes * width
-    upper = np.triu_indices(size, k=1)
+    upper = above_diagonal(size)
     off_diagonal, diagonal, whole = (round(each * PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.gradient))
     inverse_far = WITHIN / (frame.far * ROOT2)
 
@@ -88,7 +88,7 @@ def classes_apart(released: Array, contrasts: Array, width: int, mix: Mix) -> Cl
     """Post-processing. Contrasts are orthonormal, so the noise stays what it is."""
     classes = len(contrasts)
     size = width if mix.carried is Carried.SCATTER else classes * width
-    first, upper = classes * width, np.triu_indices(size, k=1)
+    first, upper = classes * width, above_diagonal(size)
     last = first + len(upper[0])
     matrix = np.zeros((size, size))
     matrix[upper] = released[first:last] / mix.off_diagonal

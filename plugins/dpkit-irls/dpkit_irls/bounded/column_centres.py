@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -80,18 +81,25 @@ def _likely(
     counts: Array, spread: float, edges: Array, default: tuple[float, float], tuning: Tuning
 ) -> tuple[Array, Array, Array]:
     """Posterior weights of places and scales; the first is the default's."""
-    bins = edges.size - 1
-    centres = np.linspace(edges[0], edges[-1], 2 * bins + 1)
-    scales = (edges[-1] - edges[0]) / np.exp2(np.arange(1.0, math.log2(bins) + 1.6, 0.5))
     wheres, wides = [np.array([default[0]])], [np.array([default[1]])]
     scores = [tuning.place_gain + _gain(counts, spread, _normal_shapes(edges, wheres[0], default[1]))]
-    for scale in scales:
-        scores.append(_gain(counts, spread, _normal_shapes(edges, centres, float(scale))))
+    centres, tried = _tried_shapes(tuple(edges.tolist()))
+    for scale, shapes in tried:
+        scores.append(_gain(counts, spread, shapes))
         wheres.append(centres)
         wides.append(np.full(centres.size, scale))
     score = np.concatenate(scores)
     weight = np.exp(score - np.max(score))
     return weight / np.sum(weight), np.concatenate(wheres), np.concatenate(wides)
+
+
+@lru_cache(maxsize=16)
+def _tried_shapes(edges: tuple[float, ...]) -> tuple[Array, list[tuple[float, Array]]]:
+    """The places that are tried, and normals there of each scale: a plan's fits have the same edges for most columns."""
+    ends, bins = np.array(edges), len(edges) - 1
+    centres = np.linspace(ends[0], ends[-1], 2 * bins + 1)
+    scales = (ends[-1] - ends[0]) / np.exp2(np.arange(1.0, math.log2(bins) + 1.6, 0.5))
+    return centres, [(scale, _normal_shapes(ends, centres, scale)) for scale in scales.tolist()]
 
 
 def _gain(counts: Array, spread: float, shapes: Array) -> Array:

@@ -50,4 +50,6 @@ def symmetric(matrix: Array) -> Array:
 
 def tame(values: Array) -> Array:
     """Of moderate size, whatever was released."""
-    return np.nan_to_num(np.clip(values, -1e60, 1e60), nan=0.0)
+    found = np.clip(values, -1e60, 1e60)
+    np.copyto(found, 0.0, where=np.isnan(found))
+    return found

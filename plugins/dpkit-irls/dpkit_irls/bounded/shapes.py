@@ -16,7 +16,9 @@ from dpkit_irls.rows.fixed_point import Array
 
 def eigen(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues and vectors of the symmetric part, of one matrix or of a stack; of its diagonal where they are not found."""
-    symmetric = np.nan_to_num((matrix + matrix.swapaxes(-1, -2)) / 2.0, nan=0.0, posinf=1e100, neginf=-1e100)
+    symmetric = (matrix + matrix.swapaxes(-1, -2)) / 2.0
+    if not np.isfinite(np.sum(symmetric)):  # one cheap look; the same bits either way
+        symmetric = np.nan_to_num(symmetric, nan=0.0, posinf=1e100, neginf=-1e100)
     try:
         values, vectors = np.linalg.eigh(symmetric)
     except np.linalg.LinAlgError:

@@ -21,7 +21,7 @@ from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, RobustScore
 from dpkit_irls.rows import kernels
-from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, STEP, Array, products_by_run, sums_by_run
+from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, STEP, Array, above_diagonal, products_by_run, sums_by_run
 from dpkit_irls.rows.prepared_query import prepared_query
 
 PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
@@ -133,7 +133,7 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Robus
         allowed = "a score with a link, whose slope depends on the predictor alone"
         raise InvalidValueError(field="score", found=score.name, allowed=allowed, where="irls step")
     width = frame.width
-    upper = np.triu_indices(width, k=1)
+    upper = above_diagonal(width)
     scores = score.at(position, threshold)
     off_diagonal, diagonal, near = (round(each * PARTS) for each in (mix.off_diagonal, mix.diagonal, mix.near))
     whole = round(mix.gradient * PARTS)
@@ -208,7 +208,7 @@ class StepSums:
 
 def taken_apart(released: Array, width: int, mix: Mix) -> StepSums:
     """Post-processing."""
-    upper = np.triu_indices(width, k=1)
+    upper = above_diagonal(width)
     matrix = np.zeros((width, width))
     matrix[upper] = released[width : width + len(upper[0])] / mix.off_diagonal
     matrix = matrix + matrix.T + np.diag(released[width + len(upper[0]) : -1] / mix.diagonal)

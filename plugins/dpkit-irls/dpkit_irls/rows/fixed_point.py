@@ -7,6 +7,8 @@ correctly rounded operation a step, column by column, so it does not depend on a
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,13 @@ LARGEST_STEP = 1.0 / STEP
 RUN = 8192
 """How many products of two factors float64 adds up without rounding: 2**53 / 2**40."""
 MOST_COLUMNS = 4096
+
+
+@cache
+def above_diagonal(size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The places above the diagonal of a matrix of this size, row by row; not to be written into."""
+    rows, columns = np.triu_indices(size, k=1)
+    return rows, columns
 
 
 def cut(values: Array) -> Array:
