@@ -32,6 +32,8 @@ def _made(cls: Any, *, init: bool, repr: bool, eq: bool, frozen: bool, slots: bo
     inherits = any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:])
     own = set(cls.__dict__)
     hashed = "__hash__" in own and not (cls.__dict__["__hash__"] is None and "__eq__" in own)
+    if cls.__doc__ is None:  # else the library would write the signature there, and read a regular expression for that
+        cls.__doc__ = cls.__name__
     made: Any = dataclasses.dataclass(
         cls, init=False, repr=False, eq=False, frozen=frozen and inherits, slots=slots, kw_only=kw_only
     )

@@ -208,3 +208,16 @@ def test_an_object_that_can_be_called_has_the_signature_of_its_call():
 
     assert list(inspect.signature(Called(1.0)).parameters) == ["data", "n", "rng"]
     assert list(inspect.signature(Called).parameters) == ["value"]
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_a_class_without_words_is_described_by_its_name(slots, monkeypatch):
+    """The library would write its signature, and for that read a regular expression of a hundredth of a second."""
+    monkeypatch.setattr(inspect, "signature", None)
+
+    @values.dataclass(frozen=True, slots=slots)
+    class Plain:
+        one: int
+
+    assert Plain.__doc__ == "Plain"
+    assert Plain(one=1).one == 1
