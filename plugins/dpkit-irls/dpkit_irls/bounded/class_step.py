@@ -15,7 +15,15 @@ from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import PARTS, STEP_GRID, WITHIN, Carried, Mix
 from dpkit_irls.rows.class_scores import ClassScores
-from dpkit_irls.rows.fixed_point import LARGEST_STEP, STEP, Array, above_diagonal, products_by_run, sums_by_run
+from dpkit_irls.rows.fixed_point import (
+    LARGEST_STEP,
+    STEP,
+    Array,
+    above_diagonal,
+    products_by_run,
+    squares_by_run,
+    sums_by_run,
+)
 from dpkit_irls.rows.prepared_query import prepared_query
 
 MOST_CURVED = 256
@@ -53,7 +61,7 @@ def class_step(frame: Frame, position: Array, mix: Mix) -> Query:
 
     def summed(prepared: Array) -> Steps:
         score, v = factors(prepared)
-        products = products_by_run(v, v)
+        products = squares_by_run(v)
         if mix.carried is Carried.MIDDLE:
             gradient = sums_by_run(v) * int(LARGEST_STEP)
         else:

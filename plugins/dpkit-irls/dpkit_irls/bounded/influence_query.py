@@ -18,7 +18,7 @@ from dpkit.authoring import Steps, dataclass, sqrt_up, whole_steps
 from dpkit_irls.bounded.scaled_rows import Frame, clamped
 from dpkit_irls.loss import HUBER
 from dpkit_irls.rows import kernels
-from dpkit_irls.rows.fixed_point import GRID, Array, exponents_of, products_by_run
+from dpkit_irls.rows.fixed_point import GRID, Array, exponents_of, products_by_run, squares_by_run
 from dpkit_irls.rows.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
 from dpkit_irls.wishart.wishart import swap
 
@@ -33,8 +33,7 @@ def scatter(frame: Frame) -> Query:
         return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        w = prepared.T[:-2]
-        return products_by_run(w, w)
+        return squares_by_run(prepared.T[:-2])
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         if neighbours is Neighbours.ADD_REMOVE:
@@ -53,7 +52,7 @@ def gradient(frame: Frame, position: Array, threshold: float) -> Query:
 
     def summed(prepared: Array) -> Steps:
         fast = kernels.gradient(prepared.T, scores)
-        return products_by_run(scores(prepared)[None], prepared.T[:-2])[:, 0] if fast is None else whole_steps(fast)
+        return products_by_run(scores.of_numbers(prepared)[None], prepared.T[:-2])[:, 0] if fast is None else whole_steps(fast)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)

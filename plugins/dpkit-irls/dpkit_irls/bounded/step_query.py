@@ -21,7 +21,16 @@ from dpkit_irls.bounded.influence_query import SOURCE
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, RobustScore
 from dpkit_irls.rows import kernels
-from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, STEP, Array, above_diagonal, products_by_run, sums_by_run
+from dpkit_irls.rows.fixed_point import (
+    GRID,
+    LARGEST_STEP,
+    STEP,
+    Array,
+    above_diagonal,
+    products_by_run,
+    squares_by_run,
+    sums_by_run,
+)
 from dpkit_irls.rows.prepared_query import prepared_query
 
 PARTS = 512  # coefficients are multiples of 1/512: a run's sum of products, times one of them, stays within 63 bits
@@ -175,7 +184,7 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Robus
         if fast is not None:
             return whole_steps(fast[0]) * one, whole_steps(fast[1]), whole_steps(fast[2])
         score, v, nearness = factors(prepared)
-        carried = products_by_run(v, v)
+        carried = squares_by_run(v)
         if mix.carried is Carried.MIDDLE:
             return sums_by_run(v) * one, carried, sums_by_run(nearness)
         return products_by_run(score[None], prepared.T[:-2])[:, 0], carried, sums_by_run(nearness)

@@ -17,7 +17,17 @@ from dpkit import Citation, Distance, Neighbours, Preparation, Query, frobenius,
 from dpkit.authoring import Steps, dataclass, in_full, round_up, sqrt_up, whole_steps
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels, widened
-from dpkit_irls.rows.fixed_point import GRID, LARGEST_STEP, Array, cut, finite, fixed_point, in_unit_ball, products_by_run
+from dpkit_irls.rows.fixed_point import (
+    GRID,
+    LARGEST_STEP,
+    Array,
+    cut,
+    finite,
+    fixed_point,
+    in_unit_ball,
+    products_by_run,
+    squares_by_run,
+)
 from dpkit_irls.rows.prepared_query import prepared_query
 from dpkit_irls.wishart.wishart import swap
 
@@ -156,8 +166,7 @@ class Factors:
             fast = kernels.moments(prepared.T, *self.weights.fixed, self.weights.cap, self.balance)
             if fast is not None:
                 return whole_steps(fast)
-        w = self(prepared).T
-        return products_by_run(w, w)
+        return squares_by_run(self(prepared).T)
 
 
 def first_moment(scaling: Scaling, weights: Weights) -> Query:

@@ -56,6 +56,32 @@ def products_by_run(left: Array, right: Array) -> Steps:
     return whole_steps(np.concatenate([np.matmul(one, other.swapaxes(1, 2)) for one, other in pairs]))
 
 
+def squares_by_run(columns: Array) -> Steps:
+    """The same of columns with themselves.
+
+    BLAS multiplies small matrices fast if they are two, and one with itself in up to twice the time: so the first column is
+    multiplied by itself apart, and runs are cut into parts that are small.
+    """
+    width, part = len(columns), RUN
+    while width * width * part > _SMALL:
+        part //= 2
+    if part < _LEAST_PART:
+        return products_by_run(columns, columns)
+    sums = []
+    for run in runs_of(columns, part):
+        others, found = run.swapaxes(1, 2), np.empty((len(run), width, width))
+        np.matmul(run[:, 1:], others, out=found[:, 1:])
+        np.matmul(run[:, :1], others[:, :, :1], out=found[:, :1, :1])
+        found[:, 0, 1:] = found[:, 1:, 0]
+        sums.append(found)
+    parts = whole_steps(np.concatenate(sums))
+    return np.add.reduceat(parts, np.arange(0, len(parts), RUN // part), axis=0)
+
+
+_SMALL, _LEAST_PART = 1_000_000, 512
+"""Up to so many products OpenBLAS takes a matrix to be small. Another BLAS finds the same sums."""
+
+
 def sums_by_run(steps: Array) -> Steps:
     """Sums over rows of whole steps: exact, one a run of rows."""
     return whole_steps(np.concatenate([np.sum(run, axis=-1) for run in runs_of(steps, RUN)]))
@@ -78,8 +104,16 @@ def exponents_of(values: Array) -> npt.NDArray[np.int64]:
 
 def power_of_two_above(values: Array) -> Array:
     """The smallest power of two above each magnitude (1 for zero): scaling by it is exact."""
+    stored = np.abs(np.asarray(values, dtype=np.float64)).view(np.int64) & _EXPONENT
+    if stored.size and np.min(stored) >= _LEAST_EXPONENT and np.max(stored) < _EXPONENT:  # normal numbers, as most are
+        stored += _LEAST_EXPONENT
+        return stored.view(np.float64)
     exponents = np.frexp(np.abs(values))[1]
     return np.asarray(np.where(values == 0.0, 1.0, np.ldexp(1.0, exponents)))
+
+
+_LEAST_EXPONENT, _EXPONENT = 1 << 52, 0x7FF << 52
+"""The bits of the exponent of the least normal number, and of one that is not finite."""
 
 
 def in_unit_ball(block: Array) -> Array:

@@ -38,14 +38,18 @@ class Scores:
 
     def __call__(self, prepared: Array) -> Array:
         """Of each row; 0 where that is not a number."""
+        found = self.of_numbers(prepared)
+        if np.isnan(np.sum(found)):
+            np.copyto(found, 0.0, where=np.isnan(found))
+        return found
+
+    def of_numbers(self, prepared: Array) -> Array:
+        """Of each row, NaN where that is not a number: for fast sums, which refuse one."""
         if self.shape[0] == TABLED:
             found = self._tabled(prepared)[0]
         else:
             found = self._clipped(prepared) if self.shape[0] == CLIPPED else self._bisquare(prepared)
-        np.trunc(found, out=found)
-        if np.isnan(np.sum(found)):
-            np.copyto(found, 0.0, where=np.isnan(found))
-        return found
+        return np.asarray(np.trunc(found, out=found))
 
     def slopes(self, prepared: Array) -> Array:
         """How fast the score falls as the predictor grows, of each row, as a part of the steepest: from 0 to 1."""
