@@ -22,7 +22,7 @@ def __getattr__(name: str) -> object:
 
         return PrivateRobustRegressor
     if name == "PrivateLogisticRegression":
-        from dpkit_irls.estimator.classifier import PrivateLogisticRegression
+        from dpkit_irls.estimator.logistic_regression import PrivateLogisticRegression
 
         return PrivateLogisticRegression
     if name in ("PrivatePoissonRegressor", "PrivateQuantileRegressor"):
