@@ -109,12 +109,13 @@ def _opendp(counts: npt.NDArray[np.int64], most: int) -> tuple[dict[str, float],
     ):
         best = None
         for scale in scales:
-            low, high = 2, int(60 * scale) + 10
+            low, high = 2, int(60 * scale) + 10 if best is None else best[1] - 1
+            if not _keeps_within(make, scale, high, moved):
+                continue  # no smaller one than is known
             while low < high:  # the smallest that keeps within the budget
                 middle = (low + high) // 2
                 low, high = (low, middle) if _keeps_within(make, scale, middle, moved) else (middle + 1, high)
-            if _keeps_within(make, scale, low, moved) and (best is None or low < best[1]):
-                best = (scale, low)
+            best = (scale, low)
         if best is not None:
             measurement = make(*best)
             found[name] = float(np.mean([len(measurement(held)) for _ in range(3)]))

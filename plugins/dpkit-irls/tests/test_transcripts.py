@@ -154,9 +154,10 @@ def test_the_loss_of_a_transcript_stays_within_the_plan(name, relation):
     profile, most = claimed(guarantee), float(getattr(guarantee.state, "mu_squared", math.inf))
     pure = guarantee.epsilon(delta=0.0)
     spent = []
+    # what was really moved is judged in every run; where there is no such judge, by the losses of many
+    count = RUNS if name == "wishart" else RUNS // 8 if "," in name else RUNS // 4
     for number, pair in enumerate(pairs(relation)):
         for side in (0, 1):
-            count = (RUNS // 8 if "," in name else RUNS // 2) if "bounded" in name else RUNS
             runs = transcripts(algorithm, noise, pair, where, side=side, runs=count, seed=number, run=run)
             assert excess(runs, profile) < 4.5
             for curator in runs:  # not a matter of chance: no transcript can cost more than the plan
@@ -214,4 +215,6 @@ def test_a_form_with_half_a_sensitivity_is_caught(monkeypatch, name, module, que
             caught.append(max(realised(curator)[0] for curator in runs) > 1.001 * float(guarantee.state.mu_squared))
         if name == "laplace":
             caught.append(max(realised(curator)[1] for curator in runs) > 1.001 * guarantee.epsilon(delta=0.0))
-    assert any(caught)
+        if any(caught):
+            return
+    raise AssertionError("nothing was seen of it")
