@@ -84,6 +84,28 @@ def read_texts(cells: Cells) -> list[str | None]:
     return texts
 
 
+def read_names(cells: Cells) -> list[str | None]:
+    """Each cell as a name of a person or a key: a text in which a writer of numbers wrote a float is spelt as that number is.
+
+    So 12.0 in a CSV, whose column has gaps, is the 12 that it is in Parquet; 012, 1.10 and 1e5 stay what they are.
+    """
+    texts = read_texts(cells)
+    if cells.values.dtype.kind in "OUS":
+        distinct = {text for text in set(texts) if text is not None and ("." in text or "e+" in text)}
+        floats = {text: spelt for text in distinct if (spelt := _float_as_number(text)) != text}
+        if floats:
+            return [None if text is None else floats.get(text, text) for text in texts]
+    return texts
+
+
+def _float_as_number(text: str) -> str:
+    if len(text) <= LONGEST_NUMBER and _SPELT.fullmatch(text):
+        number = float(text)
+        if text in (repr(number), f"{number:.17g}"):
+            return text_of(number) or text
+    return text
+
+
 def text_of(cell: object) -> str | None:
     """The text of one cell; None for an empty one and for what has no spelling of its own."""
     if isinstance(cell, np.generic):

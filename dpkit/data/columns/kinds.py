@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dpkit.contracts.table import Cells
-from dpkit.data.columns.cells import FloatArray, Kind, plain_spelling, read_numbers, read_texts, text_of
+from dpkit.data.columns.cells import FloatArray, Kind, plain_spelling, read_names, read_numbers, read_texts, text_of
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.exact_sums import LARGEST_BOUND
 from dpkit.numerics.rounding import in_full
@@ -270,7 +270,7 @@ class Text:
 
     def encode(self, cells: Cells) -> FloatArray:
         """The code of each text."""
-        texts = read_texts(cells)
+        texts = read_names(cells)
         known = {text: text_code(text) for text in set(texts) if text is not None}
         return np.array([np.nan if text is None else known[text] for text in texts], dtype=np.float64)
 

@@ -20,7 +20,7 @@ from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import Batch, DivisibleTable, OfFiles, OfFloat32, Table
 from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
-from dpkit.data.columns.cells import read_texts
+from dpkit.data.columns.cells import read_names
 from dpkit.data.columns.held_keys import held_keys
 from dpkit.data.columns.kinds import cell_of, encoded
 from dpkit.data.columns.schema import PrivacyUnit, Schema
@@ -77,7 +77,7 @@ class SourcePart:
         a condition does not hold, is nobody's: contributions are bounded among the rows that are.
         """
         for batch in self.batches(tuple(dict.fromkeys((*self.schema.cells, column))), ROWS_OF_A_SCAN):
-            names, used = read_texts(batch.cells[column]), self.schema.used_rows(batch)
+            names, used = read_names(batch.cells[column]), self.schema.used_rows(batch)
             if used is not None:
                 names = [name if there else None for name, there in zip(names, used.tolist(), strict=True)]
             yield names, np.stack([encoded(found, batch.cells[cell_of(found)]) for found in self.schema.columns], axis=1)
@@ -285,8 +285,8 @@ class DataSource:
         needed = tuple(dict.fromkeys((cell, *decides, *(() if person is None else (person,)))))
         for batch in self._whole.batches(needed, ROWS_OF_A_SCAN):
             used = self.schema.used_rows(batch) if kept is None else kept[start : start + batch.rows]
-            texts = read_texts(batch.cells[cell])
-            whose = None if person is None else read_texts(batch.cells[person])
+            texts = read_names(batch.cells[cell])
+            whose = None if person is None else read_names(batch.cells[person])
             if used is not None:
                 texts = list(compress(texts, used.tolist()))
                 whose = None if whose is None else list(compress(whose, used.tolist()))

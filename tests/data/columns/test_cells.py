@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpkit.contracts.table import Cells
-from dpkit.data.columns.cells import Kind, objects, read_numbers, read_texts, text_of
+from dpkit.data.columns.cells import Kind, objects, read_names, read_numbers, read_texts, text_of
 
 
 class Text(str):
@@ -50,6 +50,14 @@ def test_large_and_small_decimals_are_spelt_alike_and_apart():
 )
 def test_persons_that_differ_stay_different(one, other):
     assert text_of(one) != text_of(other)
+
+
+def test_names_that_are_numbers_are_the_same_from_a_text_and_from_a_float():
+    as_texts = ["12.0", "-3.0", "-0.0", "0.5", "0.10000000000000001", "1e+16", None]
+    as_floats = [12.0, -3.0, 0.0, 0.5, 0.1, 1e16, None]
+    assert read_names(Cells(values=objects(as_texts))) == read_names(Cells(values=objects(as_floats)))
+    others = ["012.0", "1.10", "1e5", "12.", "1.0.0", "12.0 ", "v1.0", "1_0.0", "nan", "inf", "1.0" * 200, "", None]
+    assert read_names(Cells(values=objects(others))) == [one or None for one in others]
 
 
 def test_spellings_of_one_number_are_one():

@@ -42,3 +42,13 @@ def test_texts_have_codes_of_their_own_and_nothing_raises():
     assert codes[5] == codes[6]
     assert np.isnan(codes[[3, 4, 7]]).all()
     assert ((codes[[0, 1, 5, 8, 9]] >= 0) & (codes[[0, 1, 5, 8, 9]] < 2.0**52)).all()
+
+
+def test_a_person_and_a_key_are_the_same_however_a_number_is_written():
+    table = {"who": ["7", "7.0", "8.0", "8"], "key": ["1.0", "1", "2", "2.0"], "x": ["1", "1", "1", "1"]}
+    schema = dpkit.Schema(columns=(dpkit.Text(name="key"), dpkit.Number(name="x", lower=0, upper=1)))
+    source = dpkit.open_source(table, schema, unit=dpkit.PrivacyUnit(column="who", at_most=1))
+    held = source.key_holders("key")
+    assert dict(zip(held.texts, held.people.sum(axis=1).tolist(), strict=True)) == {"1": 1, "2": 1}
+    (block,) = source.blocks(("key", "x"), 10)
+    assert np.count_nonzero(~np.isnan(block[:, 0])) == 2
