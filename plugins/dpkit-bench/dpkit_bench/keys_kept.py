@@ -58,7 +58,7 @@ def keys_kept(people: int, most: Sequence[int] = (1, 3, 10)) -> tuple[list[KeysR
         held = zipf_people(people, each)
         counts = held.sum(axis=1)
         kept = {"dpkit": _ours(held, each)}
-        for measured, said in (_opendp(counts, each), _pipeline_dp(counts, each)):
+        for measured, said in (_opendp(counts, each), _pipeline_dp(held, each)):
             kept |= measured
             notes |= dict.fromkeys(said)
         rows += [KeysRow(most=each, method=method, kept=number, keys=len(counts)) for method, number in kept.items()]
@@ -130,16 +130,20 @@ def _keeps_within(make: Callable[[float, int], Any], scale: float, threshold: in
     return bool(epsilon <= EPSILON * (1.0 + 1e-6) and delta <= DELTA)
 
 
-def _pipeline_dp(counts: npt.NDArray[np.int64], most: int) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The sum of the probabilities with which PipelineDP's strategies keep each key."""
+def _pipeline_dp(held: npt.NDArray[np.int64], most: int) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The sum of the probabilities with which PipelineDP's strategies keep each key; of weights, what its draws keep."""
     package, notes = peer("pipeline_dp")
     selection, _ = peer("pipeline_dp.partition_selection", of="pipeline_dp")
     if package is None or selection is None:
         return {}, notes
-    sizes, times = np.unique(counts, return_counts=True)
+    sizes, times = np.unique(held.sum(axis=1), return_counts=True)
     found = {}
     for kind in package.PartitionSelectionStrategy:
-        if kind.name.startswith("WEIGHTED"):  # takes weights, and has no probability of a count
+        if kind.name.startswith("WEIGHTED"):  # of a sum of weights it says whether it keeps it, and no probability
+            weighed = selection.create_weighted_gaussian_thresholding(EPSILON, DELTA, most)
+            weights = held @ (1.0 / np.sqrt(np.arange(1, most + 1)))
+            drawn = [sum(bool(weighed.should_keep(float(weight))) for weight in weights) for _ in range(DRAWS)]
+            found["PipelineDP, weighted gaussian thresholding"] = float(np.mean(drawn))
             continue
         strategy = selection.create_partition_selection_strategy(kind, EPSILON, DELTA, most)
         kept = sum(int(time) * float(strategy.probability_of_keep(int(size))) for size, time in zip(sizes, times, strict=True))

@@ -18,7 +18,7 @@ from dpkit_stats.results import Quantiles
 from dpkit_stats.scaling import Array, Interval
 
 BECAUSE = dpkit.Citation(key="dpkit", locator="docs/proofs/quantiles.md")
-_PLACES, _FEWEST_STEPS, _MOST_STEPS = 2**16, 16, 2**7
+_PLACES, _STEPS, _MOST_STEPS = 2**16, 16, 2**7
 """In how many places a quantile can be, about, and how many of these may lie within a cell."""
 _ENTRIES = 2**18
 """How many counts a table of groups may hold, about."""
@@ -42,8 +42,8 @@ class RangeCells:
 
     @property
     def steps(self) -> int:
-        """In how many places within a cell a quantile can be: the fewer cells, the more rows may share one."""
-        return min(max(_PLACES // self.count, _FEWEST_STEPS), _MOST_STEPS)
+        """In how many places within a cell a quantile can be: of few whole numbers, many rows may share one."""
+        return min(max(_PLACES // self.count, _STEPS), _MOST_STEPS) if self.whole else _STEPS
 
     def of(self, values: Array) -> npt.NDArray[np.int64]:
         """The cell of each value. Elementwise, so a row's cell is its own."""
