@@ -26,7 +26,7 @@ from dpkit.analysis.showing.html import render
 from dpkit.analysis.showing.tables import AnswerTable, split_tables
 from dpkit.analysis.showing.text import factor_text, relied_rows
 from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
-from dpkit.contracts.mechanism import Scaled
+from dpkit.contracts.mechanism import Accurate, Scaled
 from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import percent_up
 from dpkit.pricing.serialise import strict_json
@@ -186,9 +186,11 @@ def _alike(found: Sequence[Coefficient]) -> list[list[Coefficient]]:
 
 
 def _signal_figures(result: Result) -> Figures:
-    """How many times its noise each released value is: below 2 or so, it says little."""
+    """How many times its noise each released value is: below 2 or so, it says little. Choices are no values with noise."""
     scales = {
-        (step.id, query.name, repr(mechanism)): mechanism.scale if isinstance(mechanism, Scaled) else None
+        (step.id, query.name, repr(mechanism)): mechanism.scale
+        if isinstance(mechanism, Scaled) and isinstance(mechanism, Accurate)
+        else None
         for step in result.plan.steps
         for query, mechanism in step.asked
     }

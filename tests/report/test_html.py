@@ -289,3 +289,17 @@ def test_a_browser_shows_it_without_overflow_error_or_request(page, tmp_path, wi
     found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", shown).group(1)))
     assert (found.pop("page") == "rgb(18, 22, 29)") is dark
     assert found == {"overflow": 0, "requests": 0, "headings": len(SECTIONS), "errors": 0}
+
+
+def test_a_choice_is_not_shown_as_a_value_with_noise(tmp_path):
+    pytest.importorskip("dpkit_stats")
+    (tmp_path / "a.csv").write_text("x\n" + "1\n2\n" * 50, encoding="utf-8")
+    steps = "steps: [{id: n, run: count, with: {column: x}}, {id: m, run: median, with: {column: x}}]\n"
+    text = "dpkit: 1\ndata: {source: a.csv, columns: {x: [0, 9]}}\nbudget: {epsilon: 1, delta: 1e-6}\n" + steps
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    found = report_html(load(tmp_path / "a.yaml").plan().run())
+    section = found[found.index("Noise against signal") : found.index("Where epsilon went")]
+    drawn = section[section.index("<figure>") :]
+    assert "count" in drawn
+    assert "ranks" not in drawn
+    assert "ranks" in section

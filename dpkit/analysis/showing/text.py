@@ -302,13 +302,18 @@ _UP = ("error", "errors", "upper", "epsilon", "delta", "rho", "mu", "resolution"
 _DOWN = ("lower",)
 
 
+def _plain(number: str) -> str:
+    """Without an exponent up to 10**15: an estimate and its bounds are to be read beside each other."""
+    return f"{float(number):.0f}" if "e+" in number and abs(float(number)) < 1e15 else number
+
+
 def _short(value: object, name: str) -> str:
     """One value of an answer. What its name says is a bound is rounded to the safe side; an answer itself to the nearest."""
     if isinstance(value, float):
         said = name.rsplit(".", 1)[-1].rsplit("_", 1)[-1]
         if said == "confidence":  # nobody computes one: it is declared
             return in_full(value)
-        return format_up(value) if said in _UP else format_down(value) if said in _DOWN else f"{value:.6g}"
+        return _plain(format_up(value) if said in _UP else format_down(value) if said in _DOWN else f"{value:.6g}")
     if isinstance(value, list):
         if name.endswith("intervals") and len(value) == 2:
             return f"[{_short(value[0], 'lower')}, {_short(value[1], 'upper')}]"

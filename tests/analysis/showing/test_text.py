@@ -41,3 +41,11 @@ def test_a_margin_says_by_what_it_is():
     assert margin_title(("region", "estimate", "lower", "upper")) == "by region"
     assert margin_title(("region", "sex", "cell", "estimate")) == "by region and sex"
     assert margin_title(("probability", "estimate")) == margin_title(("estimate", "lower")) == "all together"
+
+
+def test_an_estimate_and_its_bounds_are_written_alike():
+    shown = dict(flat({"estimate": 1328683.2, "lower": 1326410.4, "upper": 1330949.1}))
+    assert shown == {"estimate": "1328680", "lower": "1326410", "upper": "1330950"}
+    shown = dict(flat({"estimate": 4.00000049e10, "lower": -3.5e9, "upper": 6e14}))
+    assert shown == {"estimate": "40000000000", "lower": "-3500000000", "upper": "600000000000000"}
+    assert dict(flat({"estimate": 4.2e17})) == {"estimate": "4.2e+17"}
