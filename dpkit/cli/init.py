@@ -17,6 +17,10 @@ SCHEMA = "dpkit-schema.json"
 """The file by which editors complete and check analyses; its name is in the first lines of an analysis."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ./-]*[A-Za-z0-9]|[A-Za-z]")
+_OTHER = {
+    "add-remove": "replace-one, where the number of rows is public",
+    "replace-one": "add-remove, where it is a secret who is in the data",
+}
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
@@ -223,6 +227,7 @@ def _rendered(
         "source": _quoted(source),
         "unit": unit,
         "relation": relation,
+        "other": _OTHER[relation],
         "editor": f"# yaml-language-server: $schema={schema}\n" if schema else "",
         "columns": "\n".join(columns) or "    # age: [0, 120]",
         "epsilon": in_full(epsilon),

@@ -4,6 +4,7 @@ import json
 from datetime import date
 
 import pyarrow
+import pytest
 from cli.invoking import changed, run
 from pyarrow import parquet
 
@@ -76,3 +77,15 @@ def test_parquet_says_the_types_and_no_value_is_written(tmp_path):
     said = run("init", "--from-parquet", tmp_path / "t.parquet", "--to", tmp_path / "b.yaml", code=2)
     assert "4711" not in said
     assert not (tmp_path / "b.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen", "other"), [([], "add-remove", "replace-one"), (["--replace-one"], "replace-one", "add-remove")]
+)
+def test_the_relation_stands_beside_the_other_one(tmp_path, given, chosen, other):
+    """The comment once offered the relation that stood there already."""
+    place = tmp_path / "analysis.yaml"
+    run("init", *given, "--to", place)
+    (line,) = [line for line in place.read_text(encoding="utf-8").splitlines() if "neighbours:" in line]
+    assert line.split("#")[0].split() == ["neighbours:", chosen]
+    assert line.split("#")[1].split()[1].rstrip(",") == other
