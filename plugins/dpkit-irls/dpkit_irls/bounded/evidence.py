@@ -67,15 +67,14 @@ class CurvatureEvidence:
     @classmethod
     def of(cls, steps: Sequence[Step], prior: Array, threshold: float, seen: Seen | None, tuning: Tuning) -> CurvatureEvidence:
         """Steps at other thresholds estimate something else, and large gradients are less linear: both count for less."""
-        precisions = []
-        for step in steps:
-            precision = inverse(step.noise)
+        precisions = inverse(np.array([step.noise for step in steps]))
+        for step, precision in zip(steps, precisions, strict=True):
             size = float(step.gradient @ precision @ step.gradient) / step.gradient.size
             apart = math.log(max(step.threshold, 1e-300) / max(threshold, 1e-300)) / tuning.other_threshold
             kept = math.exp(-0.5 * min(apart * apart, 60.0)) / (1.0 + tuning.bending**2 * size)
-            precisions.append(precision * kept)
+            precision *= kept
         return cls(
-            precisions=np.array(precisions),
+            precisions=precisions,
             gradients=np.array([step.gradient for step in steps]),
             positions=np.array([step.position for step in steps]),
             slopes=np.array([step.slope for step in steps]),
