@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _tilted
-from dpkit_irls.bounded.shapes import Shape, blended
+from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _rests, _tilted
+from dpkit_irls.bounded.expected_shapes import expected_shapes
+from dpkit_irls.bounded.filter import Filter, Gain
+from dpkit_irls.bounded.shapes import Pooled, Shape, blended
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.measuring import coverage
 from dpkit_irls.measuring.coverage import Case, errors_of, estimand_of, fitted
-from dpkit_irls.measuring.designs import skewed
+from dpkit_irls.measuring.designs import rare_levels, skewed
+from dpkit_irls.rows.fixed_point import STEP
+from dpkit_irls.simulated_run import last_state
 
 
 def test_a_tilt_widens_the_constant_alone():
@@ -26,6 +30,38 @@ def test_a_level_that_may_be_empty_has_hardly_any_curvature_in_half_of_the_draws
     found = _maybe_empty(drawn, np.array([False, True, False]), TUNING)[:, 1, 1]
     assert np.mean(np.isclose(found, TUNING.least_curve)) == 0.5
     assert np.mean(found == 1.0) == 0.5
+
+
+def test_what_is_hidden_does_not_spoil_what_is_known():
+    """A step moves a hidden coordinate by what it sees of a known one, and not the other way round: its gain is not symmetric,
+    and what it leaves of an error is I - K h H all the same.
+    """
+    shape, none = np.array([[1e4, 3.0], [3.0, 2.0]]), Pooled.none(2)
+    gain = Gain(matrix=np.array([[8e-5, 1e-9], [2e-3, 1e-3]]), slope=1.0, added=np.zeros((2, 2)))
+    now = Filter(
+        position=np.zeros(2), last=np.zeros(2), variance=np.eye(2), prior=np.eye(2), spread=1.0, scale=1.0, threshold=1.0,
+        scatter=none, curvature=none, middle=none, gains=(gain,),
+    )  # fmt: skip
+    (left,) = _rests(now, np.array([shape, 2.0 * shape]), shape, TUNING)
+    assert left[0] == pytest.approx(np.eye(2) - gain.matrix @ shape, abs=1e-9)
+    assert np.max(np.linalg.eigvals(left[1]).real) < 1.0  # 1.6 times the curvature: steps beyond 1.5 were damped
+    assert np.linalg.eigvals(left[1]).real.min() > -0.6
+
+
+def test_shapes_with_levels_are_those_of_rows():
+    """Rows of rare levels are longer, and rows of one level are not all as long as their median."""
+    design, algorithm = rare_levels(), coverage._prepared("rare levels", 3_000)
+    block = design.rows(3_000, np.random.default_rng(80_001))
+    state = last_state(algorithm, 1e-3, block, np.random.default_rng(80_002))
+    length = state.expected.length
+    frame = replace(state.frame, near=0.6 * length, far=1.2 * length)  # as with few rows
+    found = expected_shapes(algorithm.layout, frame, state.levels, total=3_000.0, length=length, count_noise=1e-3)
+    prepared = frame.prepared(block)
+    directions = prepared[:, :-2] * STEP
+    reached = directions * prepared[:, -2:-1]
+    assert np.trace(found.scatter.mean) == pytest.approx(np.sum(directions**2), rel=0.02)
+    curve = np.diag(found.scatter.mean) * found.ratio**2
+    assert curve.sum() == pytest.approx(np.sum(directions * reached), rel=0.03)
 
 
 def test_a_shape_of_one_row_says_less_than_one_of_many():

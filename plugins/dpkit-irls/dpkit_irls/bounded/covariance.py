@@ -106,8 +106,9 @@ def _rests(now: Filter, drawn: Array, mean: Array, tuning: Tuning) -> list[Array
     for gain in now.gains:
         if gain.shape is not None:
             root, inverse_root = roots(_turned(roots(gain.shape)[0] @ least, drawn))
-        parts, turned = eigen(root @ (gain.matrix * gain.slope) @ root)
-        kept = of_eigen(np.clip(parts, 0.0, tuning.overshoot), turned)  # steps beyond that were damped
+        made = root @ (gain.matrix * gain.slope) @ root
+        parts, turned = eigen(made)  # of its symmetric part; a gain has another, which moves what is known by what is hidden
+        kept = made - of_eigen(np.maximum(parts - tuning.overshoot, 0.0), turned)  # steps beyond that were damped
         found.append(identity - inverse_root @ kept @ root)
     return found
 

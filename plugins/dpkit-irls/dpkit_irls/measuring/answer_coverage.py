@@ -16,7 +16,7 @@ from dpkit import ApproxDP, Boolean, Category, DeclaredSetting, Neighbours, Numb
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import estimand_of
 from dpkit_irls.measuring.answer_designs import AnswerDesign, answer_designs, count_designs
-from dpkit_irls.measuring.coverage import DELTA, Row, summary
+from dpkit_irls.measuring.coverage import DELTA, Row, hidden_by, summary
 from dpkit_irls.measuring.gaps import registry
 from dpkit_irls.rows.fixed_point import Array
 from dpkit_irls.simulated_run import last_state
@@ -92,7 +92,8 @@ def errors_of(case: AnswerCase, number: int, *, first_seed: int = FIRST_SEED) ->
         truth = np.array([*exact.coefficients, exact.intercept])
     off = np.array([*fit.coefficients, fit.intercept]) - truth
     names = [*fit.features, "intercept"]
-    hidden = [any(note.startswith("Hidden") and f" {name}" in note for note in fit.notes) for name in names]
+    told = hidden_by(fit)
+    hidden = [name in told for name in names]
     return list(map(float, off)), [*fit.standard_errors, fit.intercept_error], hidden
 
 

@@ -97,8 +97,15 @@ def errors_of(case: Case, number: int) -> Row:
     design = _design(case.design)
     found, stated = _vector(fit, design), _stated(fit, design)
     off = found - (_line(design, fit) if design.line else _population(case, fit))
-    hidden = [any(note.startswith("Hidden") and f" {name}" in note for note in fit.notes) for name in _names(fit, design)]
+    told = hidden_by(fit)
+    hidden = [name in told for name in _names(fit, design)]
     return [float(f"{each:.4g}") for each in off], [float(f"{each:.4g}") for each in stated], hidden
+
+
+def hidden_by(fit: Fit) -> set[str]:
+    """The coefficients that a note calls hidden."""
+    notes = (note.partition(": ")[2].rstrip(".") for note in fit.notes if note.startswith("Hidden"))
+    return {name for note in notes for name in note.split(", ")}
 
 
 def gap_to_estimand(case: Case, number: int) -> float:
