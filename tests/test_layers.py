@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,9 @@ def modules():
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+@cache
 def imported(path):
-    return imported_by(ast.parse(path.read_text(encoding="utf-8")), path)
+    return tuple(imported_by(ast.parse(path.read_text(encoding="utf-8")), path))
 
 
 def imported_by(tree, path):

@@ -97,7 +97,8 @@ def _kelly(p: Array, q: Array, ratio: Array, delta: Array, ceiling: Array) -> tu
     stake = np.clip(mean / np.maximum(square, 1e-300), 0.0, 0.6 * limit)
     for _ in range(4):  # Newton on a concave function with a pole beyond the limit, which is approached by halves
         pull = gains / (1.0 + stake * gains)
-        slope, bend = (weights * pull).sum(axis=0), (weights * pull * pull).sum(axis=0)
+        pulled = weights * pull
+        slope, bend = pulled.sum(axis=0), (pulled * pull).sum(axis=0)
         stake = np.clip(stake + slope / np.maximum(bend, 1e-300), 0.0, 0.3 * stake + 0.7 * limit)
     return stake, np.asarray((weights * np.log1p(stake * gains)).sum(axis=0), dtype=np.float64)
 
