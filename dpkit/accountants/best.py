@@ -48,7 +48,7 @@ class BestAccountant(Accountant[BestState]):
         return self.lift_under(loss, Neighbours.ADD_REMOVE)
 
     def lift_under(self, loss: Loss, neighbours: Neighbours) -> BestState:
-        """As `state_of`, each component told the relation."""
+        """The states of all components, each of which is told the relation."""
         states: list[object] = [None] * len(self.components)
         for index, component in enumerate(self.components):
             with suppress(UnpricedLossError, LossOverflowError):

@@ -53,7 +53,7 @@ class LazyVerbs(click.Group):
             formatter.write_dl([(name, text) for name, (_, _, text) in self._verbs.items()])
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        """As click does it, with nothing but visible text on the terminal."""
+        """Run the command as click does, but write only visible text to the terminal."""
         from dpkit.cli.terminal import visible_streams
 
         with visible_streams():

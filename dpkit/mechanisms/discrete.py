@@ -129,7 +129,7 @@ class DiscreteLaplace(_IntegerNoise):
         return float(max(0, math.ceil(needed * (1.0 + 1e-12) - 1.0)))
 
     def combined_accuracy(self, norm: float, count: int, confidence: float, *, entries: int) -> float:
-        """As of Laplace noise, without rounding."""
+        """The accuracy of a sum of continuous Laplace noise, without rounding."""
         return laplace_combined_accuracy(self.scale, norm, count, confidence)
 
 

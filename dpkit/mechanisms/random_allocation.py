@@ -34,7 +34,7 @@ _MARGIN = 3.0
 """How far below a tail, in logarithms, an estimate of it shall be."""
 
 _POINTS = 48
-"""Of the profile of one record that leaves or joins."""
+"""How many points of the profile are read, of one record that leaves or joins."""
 
 _SMALLEST_TAIL = 1e-14
 """Beyond it, what a record that leaves or joins costs is not asked for."""

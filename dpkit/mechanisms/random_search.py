@@ -51,7 +51,7 @@ def _counts(mean: float, shape: float, n: int, rng: np.random.Generator) -> npt.
 
 
 def _selected_pure(event: RepeatAndSelect) -> PureDP | None:
-    """Of Laplace noise."""
+    """The pure loss of a selection among runs of Laplace noise; None for other runs."""
     return select_pure(event, event.event.ratio) if isinstance(event.event, LaplaceEvent) else None
 
 

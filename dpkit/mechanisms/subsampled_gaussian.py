@@ -312,7 +312,7 @@ def _moment_bound(rate: float, ratio: float, tilts: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tuple[float, ...]:
-    """The same for hashable tilts, remembered."""
+    """The bounds of `_moment_bound`, remembered; tilts are a tuple, which can be hashed."""
     usable = [tilt for tilt in tilts if 1.0 + tilt > 1.0]
     if not usable:
         return (math.inf,) * len(tilts)
@@ -322,13 +322,13 @@ def moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tupl
 
 
 def _rough_moment(rate: float, ratio: float, tilts: Array) -> Array | None:
-    """The same roughly, to search by."""
+    """The moments without a bound of their error, for a search."""
     return rough_moment_at(rate, ratio, tuple(tilts.tolist()))
 
 
 @lru_cache(maxsize=64)
 def rough_moment_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> Array | None:
-    """The same for hashable tilts, remembered."""
+    """The moments of `_rough_moment`, remembered."""
     return rough_log_moment(rate, ratio, 1.0 + asfloat(tilts))
 
 

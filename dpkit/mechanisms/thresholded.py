@@ -114,7 +114,7 @@ class ThresholdedGeometric:
         return self.release(mechanism_base.repeated(value, n), rng)
 
     def claims(self, at: Distance | Sequence[Distance], neighbours: Neighbours = Neighbours.ADD_REMOVE) -> tuple[Claim, ...]:
-        """What one key that moves by one costs, as often as keys move."""
+        """The cost of one key that moves by one, times the number of keys that move."""
         return _claims(self.event(at), neighbours)
 
 

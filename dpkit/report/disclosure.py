@@ -100,7 +100,7 @@ class Disclosure:
 
     @property
     def document(self) -> dict[str, object]:
-        """As the registry's schema has it."""
+        """The entry of the registry, as its schema has it."""
         return registry_document(self.facts)
 
     @property

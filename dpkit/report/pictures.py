@@ -139,7 +139,7 @@ def _round_numbers(low: float, high: float, *, most: int) -> list[float]:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """The smallest and the largest, apart from each other."""
+    """The smallest and the largest value; where they are equal, a little below and above."""
     low, high = min(values), max(values)
     margin = 0.0 if low < high else 0.05 * abs(high) or 1.0
     return low - margin, high + margin

@@ -120,7 +120,7 @@ def check_reads_no_row(case: EngineCase) -> None:
 
 
 class _Watched:
-    """A table of two rows that keeps when it is read."""
+    """A table of two rows that notes each time it is read."""
 
     names = ("x", "y")
 
@@ -128,7 +128,7 @@ class _Watched:
         self._read = read
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Batch]:
-        """Its rows, and a note."""
+        """Its two rows, after a note that they were read."""
         self._read.append("batches")
         yield Batch(rows=2, cells={name: Cells(values=np.array([0.25, 0.5])) for name in names})
 

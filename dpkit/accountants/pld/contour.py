@@ -27,10 +27,10 @@ _CONTOUR_WORK = 40_000_000
 """Nodes times distinct mechanisms that a contour may cost."""
 
 _FEWEST = 1 << 16
-"""The same where they are many."""
+"""What it may cost where distinct mechanisms are many."""
 
 _SMOOTHED_WORK = 12_000_000
-"""The same where a law is smoothed, which can be done more coarsely."""
+"""What it may cost where a law is smoothed, which can be done more coarsely."""
 
 _REACHES = 8
 """How many heights are tried as the end of where moments are known to fall."""

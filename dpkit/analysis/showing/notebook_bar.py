@@ -36,7 +36,7 @@ def notebook_bar() -> Iterator[NotebookBar | None]:
 
 
 class NotebookBar:
-    """One output of a cell that is shown over itself, from the first second on, and taken away at the end."""
+    """One output of a cell, drawn again in place from the first second on, and removed at the end."""
 
     def __init__(self, display: Any) -> None:
         self._display = display

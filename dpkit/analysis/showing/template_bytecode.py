@@ -51,6 +51,6 @@ class TemplateBytecode(BytecodeCache):
                 raise
 
     def _place(self, bucket: Bucket) -> Path:
-        """Of this template, this dpkit and this Python."""
+        """Where a template is kept, for this version of dpkit and of Python."""
         name = f"{bucket.key[:16]}-{__version__}.py"
         return Path(importlib.util.cache_from_source(str(self._folder / name))).with_suffix(".jinja")

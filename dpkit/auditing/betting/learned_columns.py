@@ -36,7 +36,7 @@ class BoostedTrees:
             odds = odds + _RATE * _leaf_values(codes, tree)
 
     def log_odds(self, rows: Array) -> Array:
-        """Of each row."""
+        """ln of the odds of each row."""
         codes = self._codes(rows[:, :_FEATURES])
         total = np.zeros(rows.shape[0])
         for tree in self._trees:

@@ -58,7 +58,7 @@ class NoiseLawTest(Process):
         return float(np.logaddexp.reduce(self._logs) - math.log(len(self._logs)))
 
     def fresh_log_e(self, first: Array, second: Array) -> float | None:
-        """Of the alternative that fits best by now, on these alone."""
+        """ln of the e-value of the alternative that fits best by now, on these samples alone."""
         place = int(np.argmax(self._logs))
         one, two = (list(self.log_ratios(side, which))[place] for which, side in enumerate((first, second)))
         return float(np.sum(one) + np.sum(two))

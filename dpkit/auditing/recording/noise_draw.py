@@ -89,12 +89,12 @@ class NoiseDraw:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the draw."""
+        """The shape of the draw."""
         return tuple(np.shape(self._noise))
 
     @property
     def size(self) -> int:
-        """Of the draw."""
+        """How many numbers were drawn."""
         return int(np.size(self._noise))
 
     def item(self) -> Any:

@@ -56,7 +56,7 @@ class Recording:
 
     @property
     def certificates(self) -> tuple[AuditCertificate, ...]:
-        """Of the runs, then of the primitives that were audited."""
+        """The certificate of the runs, then those of the primitives that were audited."""
         return self.certificate, *self.primitives
 
     @property

@@ -8,7 +8,7 @@ import time
 from dpkit.values import dataclass
 
 SHARE = 0.3
-"""Of the time of an audit, for finding where to look."""
+"""The share of an audit's time that is spent on finding where to look."""
 LEAST = 2
 """Outputs of each side by which a pair is looked at, however slow they are."""
 

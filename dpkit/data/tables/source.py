@@ -278,7 +278,7 @@ class DataSource:
         return held_keys(self._texts(cell_of(declared)), at_most=self.unit.at_most, key=self._key)
 
     def _texts(self, cell: str) -> Iterator[tuple[list[str | None] | None, list[str | None]]]:
-        """Whose each row is that is used, and its text."""
+        """For each row that is used: the person that it belongs to, and its text."""
         self.confirm_unchanged()
         kept, start, person = self._kept_rows(), 0, self.unit.column
         decides = self.schema.cells_of(self.schema.reads(())) if kept is None else ()

@@ -34,7 +34,7 @@ CLOSING = ("move", "gone", "ready")
 """The entries after which a ledger grants nothing: it was closed, it went elsewhere, or it waits there to be opened."""
 
 State = Literal["reserved", "released", "failed"]
-"""Of a charge: paid and not yet out, out, or paid for nothing."""
+"""The state of a charge: paid and not yet out, out, or paid for nothing."""
 
 _STATES: dict[str, State] = {"charge": "reserved", "release": "released", "fail": "failed"}
 
@@ -265,7 +265,7 @@ class Totals:
         )
 
     def as_json(self) -> dict[str, object]:
-        """As they stand in each entry."""
+        """The totals as each entry holds them."""
         return {"spent": written_amounts(self.spent), "held": written_amounts(self.held)}
 
     @staticmethod

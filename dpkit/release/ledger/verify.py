@@ -228,7 +228,7 @@ class _Replay:
         return None if latest is None else latest.kind
 
     def check_price(self, entry: Entry, stated: Amounts | None) -> Amounts:
-        """The stated price, once the event was found to cost no more than it today."""
+        """The stated price, after a check that the event costs no more than that today."""
         event = parse(json.dumps(entry.body["event"]), registry=self.registry)
         if not isinstance(event, Event):
             raise SerialisationError(reason="what it prices is no event.")
