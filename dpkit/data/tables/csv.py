@@ -91,8 +91,13 @@ class CsvPiece:
         """The records, in order."""
         places = [self.names.index(name) for name in names]
         runs = runs_of(self.path, self.form, self.start, self.stop)
-        for group in _grouped(runs, rows, skipping=1 if self.start == 0 else 0):  # the header
-            yield self._batch(group, names, places) if names else Batch(rows=len(group), cells={})
+        header = 1 if self.start == 0 else 0
+        if not names:
+            for count in _counted(runs, rows, skipping=header):
+                yield Batch(rows=count, cells={})
+            return
+        for group in _grouped(runs, rows, skipping=header):
+            yield self._batch(group, names, places)
 
     def _batch(self, raw: list[bytes | None], names: Sequence[str], places: list[int]) -> Batch:
         """Records as cells; None stands for one that was too long."""
@@ -119,6 +124,18 @@ class CsvPiece:
     def _repeated(self, distinct: list[str], places: npt.NDArray[np.integer]) -> Cells:
         values = objects(self.form.as_written(distinct))
         return Cells(values=values[places], distinct=values, places=places)
+
+
+def _counted(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterator[int]:
+    """How many records `_grouped` gives at a time."""
+    waiting = -skipping
+    for run in runs:
+        waiting += run.count()
+        while waiting >= count:
+            yield count
+            waiting -= count
+    if waiting > 0:
+        yield waiting
 
 
 def _grouped(runs: Iterable[RecordRun], count: int, *, skipping: int) -> Iterator[list[bytes | None]]:

@@ -65,6 +65,14 @@ class RecordRun:
             found = [None if line is None else line.removesuffix(b"\r") for line in found]
         return found
 
+    def count(self) -> int:
+        """How many records there are, without making them."""
+        if self.data is None:
+            return 1
+        if self.quoted is not None:
+            return len(self.quoted)
+        return self.data.count(b"\n") + (self.data[-1:] not in (b"\n", b""))
+
     def first(self) -> bytes | None:
         """The first record, without looking at the others."""
         if self.data is None:

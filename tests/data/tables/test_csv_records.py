@@ -145,7 +145,8 @@ def test_whatever_bytes_there_are_every_reading_gives_the_same_records(file, dat
     text = data.decode("utf-8", "surrogateescape")
 
     def read(start=0, stop=None):
-        runs = csv_records.runs_of(str(file), TextForm(delimiter=delimiter), start, stop)
+        runs = list(csv_records.runs_of(str(file), TextForm(delimiter=delimiter), start, stop))
+        assert all(run.count() == len(run.records()) for run in runs)
         found = [record for run in runs for record in run.records()]
         return [None if record is None else csv_records.split(record, delimiter) for record in found]
 
@@ -239,6 +240,16 @@ def test_a_stray_quote_swallows_what_looks_like_its_cell_and_no_more(file):
     """The next quote is one that stands before a delimiter: nobody can tell it from a closing one."""
     file.write_text('x,t\n1,"a\n2,b\n3",c\n4,d\n', encoding="utf-8")
     assert rows_of(open_table(file)) == [None, ["4", "d"]]
+
+
+@given(st.text(alphabet='ab"\n\r,', max_size=40), st.integers(1, 4), st.integers(1, 12))
+@examples(200)
+def test_counting_rows_gives_the_batches_of_a_reading(file, text, rows, chunk):
+    """No cell is made where no column is asked for: the batches have as many rows as those that have cells."""
+    file.write_bytes(b"x,y\n" + text.encode())
+    with limits(chunk=chunk):
+        table = open_table(file)
+        assert [batch.rows for batch in table.batches((), rows)] == [batch.rows for batch in table.batches(("x",), rows)]
 
 
 @given(st.lists(st.sampled_from([b"a", b"\r", b"\n", b'"', b","]), min_size=1, max_size=12).map(b"".join))
