@@ -18,7 +18,7 @@ from dpkit.data.expressions.facts import ValueKind
 from dpkit.data.expressions.tree import Node
 from dpkit.data.tables.open_source import open_source
 from dpkit.errors import DpkitError
-from dpkit.numerics.rounding import format_down, format_up, in_full
+from dpkit.numerics.rounding import format_down, in_full
 
 LARGE_EPSILON = 10.0
 _SQLITE = b"SQLite format 3\0"
@@ -50,7 +50,7 @@ def _of_budget(spec: Spec) -> Iterator[str]:
         )
     if rows is not None and budget.delta > 1.0 / rows:
         yield (
-            f"`budget.delta` is {in_full(budget.delta)}, above 1 / rows = {format_up(1.0 / rows, digits=3)}: to give away rows "
+            f"`budget.delta` is {in_full(budget.delta)}, above 1 / rows = {1.0 / rows:.3g}: to give away rows "
             f"of a few people would be allowed. Set it far below, to {format_down(1e-2 / rows, digits=1)} or less."
         )
 
