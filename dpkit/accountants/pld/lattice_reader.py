@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound
 from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, scaled
 from dpkit.numerics.fourier import fast_length
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
-from dpkit.numerics.rounding import UNIT_ROUNDOFF
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.loss_pairs import LossDirection
+from dpkit.values import dataclass
 
 _LATTICE_SIZE = 1 << 21
 """The longest transform: 16 MB of floats, and a few times that in passing."""
@@ -29,6 +31,9 @@ _LATTICE_WORK = 1 << 26
 
 _COARSER, _SHIFTS = (4.0, 2.0, 1.0), (1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.82)
 """Multiples of a step, the cheaper ones first, at which lower laws are tried."""
+
+_PARTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
+"""At these parts of the nearer edge of a loss a point of the lattice is laid."""
 
 _NEAR = 1e-5
 """No other steps are tried where a lower end is at most about so far off."""
@@ -74,7 +79,7 @@ def _lattice_bounds(
     lost = sum(count * _beyond(direction, law, step) for (direction, count), (law, _) in zip(terms, laws, strict=True))
     moment = _law_moment(laws, step, tilt)
     del laws
-    cache: list[tuple[LatticeSum, RealMoments, float] | None] = []
+    cache: list[_LowerSum | None] = []
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
         if not spent.readable(at):
@@ -89,40 +94,56 @@ def _lattice_bounds(
             near, below = _lower_laws(terms, reaches, step=fine, tilt=tilt, enough=moment - tilt * max(width, _NEAR))
             length = fine_size if near == fine else fast_length(math.ceil(fine_size * fine / near))
             cache.append(_lower_sum(below, step=near, tilt=tilt, size=length, start=start))
-        if cache[0] is None:
-            return 0.0
-        total, moments, period = cache[0]
-        if not total.readable(at):
-            return 0.0
-        value, error, log_scale = total.scaled_delta(at)
-        alias = alias_bound(moments, tilt=tilt, epsilon=at, period=period)
-        return scaled(value - error, log_scale - total.log_error, size=tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
+        return 0.0 if cache[0] is None else cache[0].delta(at)
 
     return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lower:
+    """A lower law of one release, as many times: losses at `offset` and whole steps from there."""
+
+    law: LatticeLaw
+    count: int
+    offset: float
+
+    def moment(self, step: float, tilt: float) -> float:
+        """The log moment of one release; minus infinity where nothing is left of the law."""
+        if not np.any(self.law.masses):
+            return -math.inf
+        return float(log_moments(self.law, step, np.array([tilt]))[0]) + tilt * self.offset
+
+
 def _lower_laws(
     terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, enough: float
-) -> tuple[float, list[tuple[LatticeLaw, int]]]:
+) -> tuple[float, list[_Lower]]:
     """Lower laws at this step, or at one near it or coarser where those lose less; and the step.
 
     Almost all of a sampled loss may lie closer together than a step. Whether tangents see its edge is then chance: of the
-    steps, each of which is valid, the one is taken whose laws have the largest moment.
+    steps and offsets, each of which is valid, those are taken whose laws have the largest moment.
     """
+    atoms = len(terms) > _SOME_TERMS or any(direction.atoms() for direction, _ in terms)
 
-    def made(at: float) -> list[tuple[LatticeLaw, int]]:
-        return [(_lower_law(direction.below(), reach, at), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
+    def made(at: float, parts: tuple[float, ...] = (0.0,)) -> tuple[list[_Lower], float]:
+        laws = []
+        for (direction, count), reach in zip(terms, reaches, strict=True):
+            edge = min(reach, key=abs)  # between which and 0 a rare sample has almost all of its mass
+            offsets = {part * edge - round(part * edge / at) * at for part in parts}
+            found = (
+                _Lower(law=_lower_law(direction.below(), reach, at, offset), count=count, offset=offset)
+                for offset in sorted(offsets, key=abs)
+            )
+            laws.append(max(found, key=lambda one: one.moment(at, tilt)))
+        return laws, sum(one.count * one.moment(at, tilt) for one in laws)
 
-    best, laws = step, made(step)
-    largest = _law_moment(laws, step, tilt)
-    if len(terms) > _SOME_TERMS or any(direction.atoms() for direction, _ in terms):
+    best, (laws, largest) = step, made(step)
+    if atoms:
         return best, laws
     for times in _COARSER:
         for share in _SHIFTS:
             if largest >= enough:
                 return best, laws
-            others = made(times * share * step)
-            moment = _law_moment(others, times * share * step, tilt)
+            others, moment = made(times * share * step, _PARTS if share == 1.0 else (0.0,))
             if moment > largest:
                 best, laws, largest = times * share * step, others, moment
     return best, laws
@@ -133,12 +154,31 @@ def _law_moment(laws: list[tuple[LatticeLaw, int]], step: float, tilt: float) ->
     return sum(n * float(log_moments(law, step, at)[0]) if np.any(law.masses) else -math.inf for law, n in laws)
 
 
-def _lower_sum(
-    below: list[tuple[LatticeLaw, int]], *, step: float, tilt: float, size: int, start: float
-) -> tuple[LatticeSum, RealMoments, float] | None:
-    """The lower laws composed, their moments, and the period; None where the lattice is too coarse for every release."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LowerSum:
+    """Lower laws composed: the sum of what is in whole steps, and the exact sum of the offsets."""
+
+    total: LatticeSum
+    moments: RealMoments
+    period: float
+    tilt: float
+    offset: Fraction
+
+    def delta(self, at: float) -> float:
+        """A lower bound of delta there: read next above, in steps."""
+        place = round_up(Fraction(at) - self.offset)
+        if not self.total.readable(place):
+            return 0.0
+        value, error, log_scale = self.total.scaled_delta(place)
+        alias = alias_bound(self.moments, tilt=self.tilt, epsilon=place, period=self.period)
+        size = self.tilt * abs(place)
+        return scaled(value - error, log_scale - self.total.log_error, size=size, up=False) - alias * (1.0 + 1e-9)
+
+
+def _lower_sum(below: list[_Lower], *, step: float, tilt: float, size: int, start: float) -> _LowerSum | None:
+    """The lower laws composed; None where the lattice is too coarse for every release."""
     # where the lattice is too coarse for a release, leaving that release out is the better lower bound
-    below = [(law, n) for law, n in below if np.any(law.masses) and float(log_moments(law, step, np.array([tilt]))[0]) > 0.0]
+    below = [one for one in below if one.moment(step, tilt) > 0.0]
     if not below:
         return None
     steeper: dict[float, float] = {}
@@ -147,12 +187,15 @@ def _lower_sum(
         new = np.array([one for one in tilts.tolist() if one not in steeper])
         if new.size:
             found = np.zeros(new.size)
-            for law, n in below:
-                found += n * log_moments(law, step, new)
+            for one in below:
+                found += one.count * log_moments(one.law, step, new)
             steeper.update(zip(new.tolist(), found.tolist(), strict=True))
         return np.array([steeper[one] for one in tilts.tolist()])
 
-    return LatticeSum(below, step=step, tilt=tilt, size=size, near=start), log_moment, size * step
+    offset = sum((one.count * Fraction(one.offset) for one in below), Fraction(0))
+    laws = [(one.law, one.count) for one in below]
+    total = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start - float(offset))
+    return _LowerSum(total=total, moments=log_moment, period=size * step, tilt=tilt, offset=offset)
 
 
 def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
@@ -161,17 +204,18 @@ def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float
     return upper_masses(profile, errors, first=first, step=step)
 
 
-def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
-    first, last = math.floor(reach[0] / step) - 1, math.ceil(reach[1] / step) + 1
+def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float, offset: float = 0.0) -> LatticeLaw:
+    """A lower law of the loss less the offset: its profile is that of the loss at odds that are e^offset times as large."""
+    first, last = math.floor((reach[0] - offset) / step) - 1, math.ceil((reach[1] - offset) / step) + 1
     middles = asfloat((np.arange(first - 1, last + 2) - 0.5) * step)
-    profile, errors = direction.profile(middles)
+    profile, errors = direction.profile(asfloat(middles + offset))
     top = direction.top()
-    slopes = direction.slope(middles)
+    slopes = asfloat(direction.slope(asfloat(middles + offset)) * math.exp(offset))
     atom = float(direction.slope(asfloat([top * (1.0 - 2.0**-50)]))[0]) if 0.0 < top < math.inf else 0.0
-    nearest = _place_below(top, step) if atom > 0.0 else 0
+    nearest = _place_below(top - offset, step) if atom > 0.0 else 0
     if nearest <= 0:
         return lower_masses(profile, errors, slopes, first=first, step=step)
-    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom)
+    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom * math.exp(offset))
 
 
 def _place_below(loss: float, step: float) -> int:
