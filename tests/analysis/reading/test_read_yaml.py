@@ -67,9 +67,9 @@ def test_a_key_that_is_there_twice_is_refused_with_both_places():
 def test_an_alias_bomb_is_refused_quickly():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert "aliases unfold" in refused("\n".join(lines)).found
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize("text", ["a: &a [*a]", "[" * 3000, "a: " + "{b: " * 60 + "1" + "}" * 60])
