@@ -6,9 +6,10 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.bounded.estimand import estimand_of
-from dpkit_irls.bounded.link_filter import Predictors, dispersion_error, predictors_at, weighted_shape
+from dpkit_irls.bounded.filter import Filter
+from dpkit_irls.bounded.link_filter import Predictors, dispersion_error, lengthened, predictors_at, weighted_shape
 from dpkit_irls.bounded.scaled_rows import Frame
-from dpkit_irls.bounded.shapes import Shape
+from dpkit_irls.bounded.shapes import Pooled, Shape
 from dpkit_irls.count_law import count_law
 from dpkit_irls.family_laws import check_link, check_residual, scored
 from dpkit_irls.loss import BISQUARE, HUBER, LinkScore, ResidualScore, logistic, poisson, quantile_score
@@ -45,6 +46,41 @@ def test_a_wrong_dispersion_moves_the_constant_as_told(mean):
     assert 2.0 * dispersion_error(link, seen) == pytest.approx(abs(moved), rel=0.1)
     assert dispersion_error(poisson(1.0, 0.0), seen) == 0.0
     assert dispersion_error(logistic(), seen) == 0.0
+
+
+def test_the_length_that_the_start_took_is_that_of_the_best_multiple():
+    rng = np.random.default_rng(3)
+    for size in (1, 4):
+        turned = rng.normal(size=(size, size))
+        told, pulled, values = (
+            turned @ turned.T + 8.0 * np.eye(size),
+            np.diag(rng.uniform(0.1, 1.0, size)),
+            rng.normal(size=size),
+        )
+        position = np.linalg.solve(told + pulled, told @ values)
+        now = _filter_at(position, np.linalg.inv(told + pulled), np.linalg.inv(pulled))
+        frame = Frame(columns=("x",) * size, units=(1.0,) * size, intercept=False, preconditioner=np.eye(size))
+        multiples = np.linspace(0.5, 1.5, 100_001)
+        off = values[:, None] - position[:, None] * multiples
+        best = multiples[np.argmin(np.sum(off * (told @ off), axis=0))]
+        assert position + lengthened(now, frame) == pytest.approx(best * position, abs=2e-5 * np.max(np.abs(position)))
+
+
+def test_a_length_that_nothing_told_of_grows_by_half_at_most_and_that_of_nothing_not():
+    frame = Frame(columns=("x",), units=(1.0,), intercept=False, preconditioner=np.eye(1))
+    for variance in (1.0, 0.999, 2.0, 1e-30, 1e30):
+        found = lengthened(_filter_at(np.array([0.3]), np.array([[variance]]), np.eye(1)), frame)
+        assert 0.0 <= found[0] <= 0.15 + 1e-12
+    assert lengthened(_filter_at(np.zeros(1), np.eye(1), np.eye(1)), frame) == 0.0
+
+
+def _filter_at(position, variance, prior):
+    none = Pooled.none(position.size)
+    zeros = np.zeros(position.size)
+    return Filter(
+        position=position, last=zeros, variance=variance, prior=prior, spread=1.0, scale=1.0, threshold=1.0,
+        scatter=none, curvature=none, middle=none,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("effect", [-2.5, 0.0, 2.5])

@@ -159,3 +159,12 @@ def test_rows_of_a_rare_level_have_little_to_do_with_other_entries():
     base, counts = Shape(mean=np.eye(3), spread=np.zeros((3, 3))), np.array([10_000.0, 10_000.0, 4.0])
     seen = blended(np.eye(3) + 0.3 * (np.ones((3, 3)) - np.eye(3)), base, 0.3, TUNING, counts=counts)
     assert seen.spread[0, 2] < TUNING.apart * np.sqrt(4.0 / 10_000.0) + 1e-9 < seen.spread[0, 1]
+
+
+def test_what_the_noise_hides_of_a_shape_is_as_small_as_is_believed():
+    base = Shape(mean=np.eye(4), spread=np.zeros((4, 4)))
+    found = base.mean + np.diag([0.3, -0.3, 0.2, -0.1])
+    free, held = (blended(found, base, 0.5, TUNING, **chosen) for chosen in ({}, {"unseen": 0.002}))
+    assert np.diag(held.spread).max() < 0.05 < np.diag(free.spread).min()
+    clear = blended(found, base, 1e-4, TUNING, unseen=0.002)
+    assert clear.mean == pytest.approx(found, abs=1e-3), "what is seen is not what is believed"

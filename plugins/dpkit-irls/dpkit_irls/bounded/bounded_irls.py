@@ -22,7 +22,7 @@ from dpkit_irls.bounded.covariance import Covariances, covariances, expected_mid
 from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
-from dpkit_irls.bounded.link_filter import dispersion_error, link_shapes, predictors_of
+from dpkit_irls.bounded.link_filter import dispersion_error, lengthened, link_shapes, predictors_of
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
 from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
@@ -225,6 +225,8 @@ class BoundedIRLS:
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
         believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
         position, found = moderated(now.position, found, of_positions(state.frame, believed))
+        if state.link is not None and not self.start:
+            position = position + lengthened(now, state.frame) * self.tuning.lengthen
         found = self._widened(state, found, to_columns, spread)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
         if state.link is not None and self.intercept:

@@ -65,7 +65,7 @@ def class_shapes(now: Filter, known: ClassSurroundings, position: Array | None =
     if now.curvature.precision > 0.0 and position is None:
         found, spread = now.curvature.mean * (known.expected.far * ROOT2), now.curvature.spread * known.expected.far * ROOT2
         counts = np.tile(known.expected.counts, known.classes - 1)
-        shape = blended(found, shape, spread, known.tuning, counts=counts)
+        shape = blended(found, shape, spread, known.tuning, counts=counts, unseen=known.tuning.off_law)
     shape = Shape(mean=shape.mean + known.pull, spread=shape.spread)
     return ClassShapes(curvature=shape, middle=middle, metric=by_block(metric, known.classes - 1))
 

@@ -15,6 +15,7 @@ from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
 from dpkit_irls.bounded.layout import Layout
+from dpkit_irls.bounded.priors import inverse
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule
 from dpkit_irls.bounded.shapes import Shape, blended, roots
@@ -113,6 +114,19 @@ def _levels(coefficients: Array, frame: Frame, variance: float, noise: Array | N
 def predictors_of(now: Filter, frame: Frame, expected: Expected, tuning: Tuning) -> Predictors:
     """Of a filter's position."""
     return predictors_at(now.position, frame, metric_of(scatter_of(now, expected, tuning), expected), _noise_in(now))
+
+
+def lengthened(now: Filter, frame: Frame) -> Array:
+    """What a position lacks in length because the start pulls it to zero, at most half of it.
+
+    Steps of precision Q told values b, and a start of precision R at zero gave m with (Q + R) m = Q b. Of all multiples of m
+    the one that fits b best, in the metric Q, is m (1 + m'Rm / m'Qm). Without noise that is m.
+    """
+    direction = predictors_at(now.position, frame, np.zeros_like(now.variance)).direction
+    pulled = inverse(now.prior)
+    whole = float(direction @ inverse(now.variance) @ direction)
+    pull = float(direction @ pulled @ direction)
+    return np.asarray(direction * min(max(pull, 0.0) / max(whole - pull, 2.0 * pull, 1e-300), 0.5))
 
 
 def dispersion_error(link: LinkScore, seen: Predictors) -> float:

@@ -86,10 +86,12 @@ class Shape:
         return Shape(mean=self.mean * factors, spread=self.spread * factors)
 
 
-def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts: Array | None = None) -> Shape:
+def blended(
+    found: Array, base: Shape, spread: float, tuning: Tuning, *, counts: Array | None = None, unseen: float = 10.0
+) -> Shape:
     """Empirical Bayes, entry by entry in units of the base's diagonal: a noisy matrix (this sd on its diagonal, sqrt(2) less
     off it), pulled towards the base. How far the truth lies from the base is a number for the diagonal and one off it; what
-    the noise hides of that is at most a few times the base's size. Rows of few `counts` say little, however small the noise is,
+    the noise hides of that is at most `unseen`, a variance. Rows of few `counts` say little, however small the noise is,
     and have little to do with other entries. An entry that stands apart from the others is pulled by some noise at most.
     """
     size = found.shape[0]
@@ -107,7 +109,7 @@ def blended(found: Array, base: Shape, spread: float, tuning: Tuning, *, counts:
     for part in (diagonal, ~diagonal):
         whole = max(float(np.sum(weights[part])), 1e-300)
         unsure = math.sqrt(2.0 * float(np.sum((weights[part] * noise[part]) ** 2))) / whole
-        distance[part] = max(0.0, float(np.sum(excess[part])) / whole) + min(tuning.unsure * unsure, 10.0)
+        distance[part] = max(0.0, float(np.sum(excess[part])) / whole) + min(tuning.unsure * unsure, unseen)
     prior = np.maximum(distance, (base.spread / products) ** 2)
     if counts is not None:  # rows of a rare level lie some spreads away from the others, and are few
         rarer = np.minimum.outer(counts, counts) / max(float(np.max(counts)), 1.0)

@@ -216,7 +216,7 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     frame = replace(state.frame, near=schedule.near * length, far=schedule.far * length)
     expected = expected_shapes(layout, frame, state.levels, total=state.total, length=length, count_noise=state.count_noise)
     variances = np.full(size, (facts.tuning.level_prior * state.spread) ** 2 / size)
-    variances[layout.plain] = (state.spread / length) ** 2
+    variances[layout.plain] = (facts.tuning.number_prior * state.spread / length) ** 2
     believed = coefficient_precisions(layout, frame, state.widths, state.spread, facts.tuning)
     least = layout.intercept * max(facts.tuning.coefficient * state.spread, 1e-150) ** -2.0
     prior = narrowed(np.diag(variances), frame, np.maximum(believed, least))

@@ -71,8 +71,9 @@ class Tuning:
     most 1 / `hide` of their scale away; where bins hold a part `loud` of the rows, their mean is the centre; rows apart from an
     atom are at most 1 / `far` lengths away, or 1 / `hidden_far` where they are not seen.
 
-    Beliefs: before the steps a level moves the target by `level_prior` spreads, and one unit of any entry by `coefficient`;
-    across the range of a column it moves by `range_prior` spreads, between levels by `level_range`.
+    Beliefs: before the steps a level moves the target by `level_prior` spreads, a number over its length by `number_prior`,
+    and one unit of any entry by `coefficient`; of what that pulls the length of a position down, a part `lengthen` is given
+    back; across the range of a column the target moves by `range_prior` spreads, between levels by `level_range`.
 
     Evidence, with few rows: gradients at thresholds apart by a factor exp(`other_threshold`) count for less, and so do large
     ones, as the curvature bends by a part `bending`. A curvature that is half of what its shape says, along the signal or the
@@ -93,7 +94,8 @@ class Tuning:
 
     Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
     changes along a step: what counts is that in its middle, found in `middles` rounds, and a step is off by a part `bent` of
-    the change.
+    the change. Where the noise hides how far a curvature of classes is from that of the law at normal rows, that is believed
+    to be `off_law` at most, a variance in parts.
     """
 
     many: float = 5.0
@@ -129,6 +131,7 @@ class Tuning:
     atom: float = 0.15
     tie_share: float = 0.14
     tie_steps: int = 4
+    number_prior: float = 1.0
     level_prior: float = 1.0
     coefficient: float = 2.0
     range_prior: float = 4.0
@@ -165,6 +168,8 @@ class Tuning:
     older: float = 0.6
     bent: float = 0.5
     middles: int = 4
+    off_law: float = 0.002
+    lengthen: float = 0.0
     octave: int = 3
     length_window: int = 3
     target_window: int = 4
@@ -177,6 +182,8 @@ LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengt
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
 LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
+ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.5)
+"""For answers of yes and no: a start that pulls directions to zero, but not the length so found."""
 COUNT_TUNING = replace(LINK_TUNING, widen=0.6)
 """For counts, whose curvature grows with the predictor without end."""
 
@@ -206,7 +213,7 @@ def tuning_for(family: Family) -> Tuning:
     far from the middle the scale is found more slowly, in more of the steps.
     """
     if family.link:
-        return COUNT_TUNING if family.target == "count" else LINK_TUNING
+        return {"count": COUNT_TUNING, "yes or no": ANSWER_TUNING}.get(family.target, LINK_TUNING)
     if family.residuals.name == "quantile":
         wide = 2.0 * max(family.residuals.quantile, 1.0 - family.residuals.quantile)
         return replace(TUNING, threshold=0.45 * wide, threshold_most=0.3 * wide, early=0.6, early_share=0.3)
