@@ -39,7 +39,14 @@ def first_true(
     asked = cache(holds)
     for leading in (guide, excess):
         known = None if leading is None else _crossing(leading, start=start, relative=relative)
-        found = None if known is None else _between(known, asked, start=start, relative=relative, factor=factor)
+        if known is None:
+            continue
+        fails, works = known
+
+        def seen(place: float, fails: float = fails, works: float = works) -> bool:
+            return place > fails and (place >= works or asked(place))
+
+        found = first_true(seen, start=start, relative=relative, factor=factor)
         if found is not None and found[0] > 0.0 and asked(found[1]) and not asked(found[0]):
             return found
     low, high = _expand(holds, start=start, factor=factor)
@@ -54,15 +61,6 @@ def first_true(
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
-
-
-def _between(
-    known: tuple[float, float], asked: Callable[[float], bool], *, start: float, relative: float, factor: float
-) -> tuple[float, float] | None:
-    """The bracket that a search finds which need not ask below the first of these numbers, nor above the second."""
-    return first_true(
-        lambda place: place > known[0] and (place >= known[1] or asked(place)), start=start, relative=relative, factor=factor
-    )
 
 
 def _crossing(excess: Callable[[float], float], *, start: float, relative: float) -> tuple[float, float] | None:
