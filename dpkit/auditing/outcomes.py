@@ -7,9 +7,13 @@ made canonical on its own, by fixed rules: nothing depends on other outcomes, so
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import enum
 import hashlib
+import itertools
+import numbers
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -60,6 +64,10 @@ def canonical(value: object, depth: int = 0) -> CanonicalOutcome:
         return CanonicalOutcome("complex", (float(value.real), float(value.imag)))
     if isinstance(value, str | bytes):
         return CanonicalOutcome("text" if isinstance(value, str) else "bytes", (_hashed(value), float(len(value))))
+    if isinstance(value, numbers.Number):
+        return CanonicalOutcome(type(value).__name__, (_as_float(value), _hashed(str(value))))
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+        return CanonicalOutcome(type(value).__name__, (_seconds(value), _hashed(str(value))))
     return _composite(value, depth)
 
 
@@ -105,6 +113,8 @@ def _composite(value: object, depth: int) -> CanonicalOutcome:
         return CanonicalOutcome(f"object {name}")
     if hasattr(value, "columns") and hasattr(value, "to_dict"):
         return _table(value, depth)
+    if hasattr(value, "index") and hasattr(value, "to_dict") and hasattr(value, "to_numpy"):
+        return _joined("series", [labels_of(value), _hashed(str(getattr(value, "name", "")))], [value.to_numpy()], depth)
     if isinstance(value, Mapping):
         items = sorted(((str(key), item) for key, item in value.items()), key=lambda pair: pair[0])
         order = _hashed(" ".join(map(str, value)))  # whoever prints it sees in which order keys came
@@ -120,7 +130,25 @@ def _composite(value: object, depth: int) -> CanonicalOutcome:
             return CanonicalOutcome(f"object {name}")
     if isinstance(value, list | tuple):
         return _joined(f"{name} of {len(value)}", [], list(value), depth)
-    return CanonicalOutcome(f"object {name}")
+    if isinstance(value, Iterator):  # whoever is handed one reads it
+        parts = list(itertools.islice(value, _MOST_NUMBERS))
+        return _joined(name, [float(len(parts))], parts, depth)
+    if isinstance(value, enum.Enum):
+        return CanonicalOutcome(f"object {name}", (_hashed(value.name),))
+    return _object(value, name, depth)
+
+
+def _object(value: object, name: str, depth: int) -> CanonicalOutcome:
+    """Any other object: what its attributes hold, or what it shows, without the address at which it happens to lie."""
+    held = getattr(value, "__dict__", None)
+    if isinstance(held, Mapping) and held and not isinstance(value, type) and not callable(value):
+        return _joined(
+            f"object {name}", [_hashed(" ".join(sorted(map(str, held))))], [held[key] for key in sorted(held)], depth
+        )
+    try:
+        return CanonicalOutcome(f"object {name}", (_hashed(_ADDRESS.sub("", repr(value))),))
+    except Exception:  # noqa: BLE001 - what cannot be shown tells its kind alone
+        return CanonicalOutcome(f"object {name}")
 
 
 def _array(value: np.ndarray[tuple[int, ...], np.dtype[np.generic]], depth: int) -> CanonicalOutcome:
@@ -138,9 +166,35 @@ def _table(value: object, depth: int) -> CanonicalOutcome:
     columns: dict[object, list[object]] = value.to_dict("list")  # type: ignore[attr-defined]
     dtypes = " ".join(map(str, getattr(value, "dtypes", ())))
     rows = max((len(column) for column in columns.values()), default=0)
-    signs = [float(rows), _hashed(" ".join(map(str, columns))), _hashed(dtypes)]
+    signs = [float(rows), _hashed(" ".join(map(str, columns))), _hashed(dtypes), labels_of(value)]
     cells = [cell for column in columns.values() for cell in column]
     return _joined("table", signs, cells, depth)
+
+
+def labels_of(value: object) -> float:
+    """What labels the rows of a table, as a number: 0 where they are counted from 0, or have no labels."""
+    index = getattr(value, "index", None)
+    if index is None or callable(index):
+        return 0.0
+    labels = [str(label) for label in list(index)[:_MOST_NUMBERS]]
+    return 0.0 if labels == [str(place) for place in range(len(labels))] else _hashed("\n".join(labels))
+
+
+def _as_float(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+
+
+def _seconds(value: datetime.date | datetime.time | datetime.timedelta) -> float:
+    """A number that grows with time."""
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    of_day = 0.0
+    if isinstance(value, datetime.datetime | datetime.time):
+        of_day = 3600.0 * value.hour + 60.0 * value.minute + value.second + 1e-6 * value.microsecond
+    return of_day + (86_400.0 * value.toordinal() if isinstance(value, datetime.date) else 0.0)
 
 
 def _joined(kind: str, signs: Sequence[float], parts: Sequence[object], depth: int) -> CanonicalOutcome:

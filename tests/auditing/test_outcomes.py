@@ -1,6 +1,10 @@
 """A kind and numbers for anything: fixed rules, one outcome at a time, and no data in a kind."""
 
+import datetime
+import enum
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas
@@ -15,6 +19,18 @@ class Answer:
     name: str
 
 
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Model:
+    def __init__(self, weights, names=()):
+        self.weights, self.names = weights, names
+
+
+DAY = datetime.date(2020, 1, 1)
+FRAME = pandas.DataFrame({"a": [3, 4]})
 SAMPLES = [
     None, True, 3, 3.0, np.float32(3.0), np.int16(3), 2**60, 2**200, 1j, "3", b"3", [3], (3,), [3.0], {"a": 3}, {"b": 3}, {3},
     {"a": 3, "b": 3}, {"b": 3, "a": 3},
@@ -23,6 +39,12 @@ SAMPLES = [
        TimedOut(), Answer(3.0, "a"), Answer(3.0, "b"), object(), pandas.DataFrame({"a": [3]}), pandas.DataFrame({"a": [3.0]}),
     pandas.DataFrame({"b": [3]}), pandas.DataFrame({"a": [3, 3]}), pandas.Series([3]), [None], [[None]], [],
     2**60 + 1, np.array([2**60]), np.array([2**60 + 1]),
+    Decimal("1.5"), Decimal("1.50"), Fraction(3, 2), Fraction(1, 3), DAY, DAY + datetime.timedelta(days=1),
+    datetime.datetime(2020, 1, 1),
+    datetime.timedelta(seconds=1), datetime.timedelta(seconds=2), datetime.time(1),
+    np.datetime64("2020-01-01"), np.datetime64("2021-01-01"),
+    Colour.RED, Colour.BLUE, Model([1.0]), Model([2.0]), Model([1.0], ["a"]), range(3), range(4),
+    FRAME, FRAME.set_axis([0, 2]), FRAME.set_axis(["x", "y"]), pandas.Series([3], index=["x"]), pandas.Series([3], name="n"),
 ]  # fmt: skip
 
 
@@ -41,10 +63,21 @@ def test_an_outcome_is_always_the_same_and_finite_as_a_row(value):
     assert row[1] == len(canonical(value).numbers)
 
 
+def test_what_is_handed_out_piece_by_piece_is_read():
+    assert canonical(iter([1, 2])) == canonical(iter([1, 2])) != canonical(iter([1, 3]))
+    assert len(canonical(iter(int, 1)).numbers) > 4_000  # one that does not end is read so far
+
+
+def test_a_date_is_a_number_that_grows():
+    days = [canonical(DAY + datetime.timedelta(days=k)).numbers[0] for k in range(3)]
+    assert days[2] - days[1] == days[1] - days[0] == 86_400.0
+
+
 def test_a_kind_holds_no_data():
     secret = "sesame"
     kinds = [
-        canonical(value).kind for value in (ValueError(secret), secret, [secret], {secret: 1}, Answer(1.0, secret), {secret})
+        canonical(value).kind
+        for value in (ValueError(secret), secret, [secret], {secret: 1}, Answer(1.0, secret), {secret}, Model([1.0], [secret]))
     ]
     assert not any(secret in kind for kind in kinds)
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import binom
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_broken_audits import mutated
 
 ONE = PureDP(epsilon=1.0)
+HALF = Point(epsilon=0.5, delta=0.0)
 
 
 def allows_what_happens(module):
@@ -125,6 +127,41 @@ def test_outcomes_that_forget_which_exception_it_was_are_caught(monkeypatch):
     mutant = mutated(outcomes, 'f"raised {type(value).__name__}"', '"raised"')
     monkeypatch.setattr(single_calls, "canonical", mutant.canonical)
     assert not audit(fails_otherwise, ONE, ([1], [1, 2]), samples=1_500, rng=1)[0].refuted
+
+
+class Fitted:
+    def __init__(self, weight):
+        self.weight = weight
+
+
+def releases_an_object(rows, rng):
+    return Fitted(len(rows) + rng.laplace(scale=0.5))
+
+
+def test_outcomes_that_see_the_type_of_an_object_alone_are_caught(monkeypatch):
+    assert audit(releases_an_object, ONE, ([1], [1, 2]), samples=1_500, rng=1)[0].refuted
+    mutant = mutated(outcomes, 'held = getattr(value, "__dict__", None)', "return CanonicalOutcome(name)")
+    monkeypatch.setattr("dpkit.auditing.draw_outputs.canonical", mutant.canonical)
+    assert not audit(releases_an_object, ONE, ([1], [1, 2]), samples=1_500, rng=1)[0].refuted
+
+
+def labels_tell(rows, rng):
+    return pandas.DataFrame({"a": rng.integers(9, size=2)}, index=[0, len(rows)])
+
+
+def test_outcomes_without_the_labels_of_rows_are_caught(monkeypatch):
+    assert audit(labels_tell, ONE, ([1], [1, 2, 3]), samples=600, rng=1)[0].refuted
+    monkeypatch.setattr("dpkit.auditing.targets.one_release.labels_of", lambda table: 0.0)
+    assert not audit(labels_tell, ONE, ([1], [1, 2, 3]), samples=600, rng=1)[0].refuted
+
+
+def test_bets_that_stake_on_little_news_are_caught():
+    def stake(module):
+        past = np.full((5, 1), 2.0), np.zeros((5, 1))
+        ways = [Bet(column=0, upper=up, cut=cut, forward=up, point=HALF, growth=0.1) for up, cut in ((True, 2.0), (False, 0.0))]
+        return sum(bet.stake for bet in module.joint_bet(ways, past, caution=2.0).bets)
+
+    assert stake(joint_bets) < 0.1 < stake(mutated(joint_bets, "_DOUBT = 12.0", "_DOUBT = 0.0"))
 
 
 def test_an_engine_without_ties_and_repeats_misses_a_rare_value(monkeypatch):

@@ -24,7 +24,8 @@ Watch = Callable[[int, float], None]
 
 _FIRST_TIMED, _BETTING_SHARE = 2, 0.75
 """Pairs of the first batch where time is limited, since nobody knows what one takes; the share of the time for betting."""
-_FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 10, 40_000
+_FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 30, 40_000
+"""Pairs of the first batch and of the smallest; one in so many more a batch, since what it holds beyond the last is wasted."""
 TIME_WAS_UP = "the time was up before the samples were"
 _BOUND_LEAST, _BOUND_FACTOR, _BOUND_MOST, _CHOOSING = 4_000, 2, 8, 4
 """Fresh samples for a bound, by those used; how many times more where the event needs them; the share that chooses it."""

@@ -42,8 +42,11 @@ class ColumnScores:
         self._columns = tuple(columns)
         self.names: tuple[str, ...] = tuple(name for column in self._columns for name in column.names)
         self._learned = np.concatenate([np.full(len(column.names), column.learns) for column in self._columns])
+        self._mirrored = np.concatenate([np.full(len(column.names), column.mirrored) for column in self._columns])
         self._scores: tuple[Array, Array] = (np.zeros((0, len(self.names))), np.zeros((0, len(self.names))))
         self._outputs: tuple[Array, Array] | None = None
+        self.taken = 0
+        """How many pairs of outputs were taken in."""
 
     def scores(self, outputs: Array) -> Array:
         """One row an output, one column a name."""
@@ -61,6 +64,7 @@ class ColumnScores:
 
     def take(self, outputs: tuple[Array, Array], scores: tuple[Array, Array]) -> None:
         """Remember both sides, and let the columns learn."""
+        self.taken += outputs[0].shape[0]
         self._scores = _longer(self._scores, scores)
         self._outputs = outputs if self._outputs is None else _longer(self._outputs, outputs)
         with np.errstate(all="ignore"):
@@ -81,6 +85,15 @@ class ColumnScores:
         one, two = self._scores
         start = int(one.shape[0] * (1.0 - _FRESH)) if self._learned.any() and one.shape[0] > 200 else 0
         return one[start:], two[start:]
+
+    def mirrored(self) -> tuple[tuple[Array, Array], dict[int, tuple[Array, Array]]]:
+        """The recent past as if either side mirrored the other: twice as many scores, of columns for which that has a meaning.
+
+        Noise is mostly even, and then what one side is like is told by the other. First all columns, then by column.
+        """
+        one, two = self.recent()
+        both = np.concatenate([one, -two]), np.concatenate([two, -one])
+        return both, {int(column): (both[0][:, column], both[1][:, column]) for column in np.flatnonzero(self._mirrored)}
 
     def frozen(self) -> ColumnScores:
         """A copy of the columns as they are, without their past, for scoring only."""

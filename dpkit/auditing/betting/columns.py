@@ -73,6 +73,8 @@ class Columns(ABC):
     """Some columns: their names, their values for outputs, and what they learn from the past of both sides."""
 
     learns = False
+    mirrored = False
+    """Whether a score would change its sign if the two sides changed places, as that of a ratio does."""
     names: tuple[str, ...]
     """Each column as an expression in the output y."""
 
@@ -189,6 +191,7 @@ class Nearness(Columns):
     The centres d1 and d2 are the datasets, or the coordinatewise medians seen so far.
     """
 
+    mirrored = True
     names = ("np.sum(np.abs(y - d2) - np.abs(y - d1))", "np.sum((y - d2) ** 2 - (y - d1) ** 2)")
 
     def __init__(self, pair: tuple[object, object], shape: tuple[int, ...]) -> None:

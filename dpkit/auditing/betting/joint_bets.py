@@ -20,6 +20,11 @@ from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
 _STEPS = 60
+_DOUBT = 12.0
+"""Outcomes of either side that are imagined as the claim allows them, for each loss that a caution imagines.
+
+The cuts of bets were chosen on the past that their shares are learned from, so they look better there than they are.
+"""
 _DOWN = 1.0 - 2.0**-48
 """Payments are rounded down, so that a claim at its boundary is not broken by arithmetic."""
 
@@ -49,7 +54,8 @@ class JointBet:
 def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float) -> JointBet:
     """These bets at the shares which would have grown fastest together on the past, with `caution` losses of each imagined.
 
-    Each step multiplies a share by what it would have earned on average (Cover 1984).
+    In proportion, outcomes are imagined that keep the claim, on which no share grows: little is staked on little news. Each
+    step multiplies a share by what it would have earned on average (Cover 1984).
     """
     cells = np.arange(2 ** len(bets))
     inside = [(cells >> place) % 2 == 1 for place in range(len(bets))]
@@ -63,6 +69,7 @@ def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float)
             codes[side] += bet.hits(past[side]).astype(np.int64) << place
         counts[1 if bet.forward else 0, 1 << place] += caution
     counts += [np.bincount(side, minlength=cells.size) for side in codes]
+    counts += _DOUBT * caution * _as_claimed(bets, counts.sum(axis=0), inside)
     weights = (0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)).ravel()
     rows = table.reshape(weights.size, -1)  # what each share earns in each cell of either side
     shares = np.full(rows.shape[1], 1.0 / rows.shape[1])
@@ -72,6 +79,17 @@ def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float)
     kept = 0.5 * (1.0 - CAUTION)  # half on each side is cash
     staked = (replace(bet, stake=float(share)) for bet, share in zip(bets, shares[2:], strict=True))
     return JointBet(bets=tuple(staked), on_first=float(shares[0]) + kept, on_second=float(shares[1]) + kept)
+
+
+def _as_claimed(bets: Sequence[Bet], pooled: Array, inside: Sequence[npt.NDArray[np.bool_]]) -> Array:
+    """Laws of both sides over cells with these pooled counts, where each bet's own cells just keep the claim, delta aside."""
+    laws = np.tile(pooled + 1e-9, (2, 1))
+    for bet, within in zip(bets, inside, strict=True):
+        alone = within & (np.sum(inside, axis=0) == 1)
+        likelier = 0 if bet.forward else 1
+        laws[likelier, alone] *= 2.0 * bet.point.ratio / (1.0 + bet.point.ratio)
+        laws[1 - likelier, alone] *= 2.0 / (1.0 + bet.point.ratio)
+    return asfloat(laws / laws.sum(axis=1, keepdims=True))
 
 
 def _pays(bet: Bet, first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -111,6 +111,7 @@ class LearnedRatio(Columns):
     """One column: ln of a likelihood ratio, fitted anew each time the past has grown by a factor, from `least` pairs on."""
 
     learns = True
+    mirrored = True
     growth = 1.1
     least = 1
 

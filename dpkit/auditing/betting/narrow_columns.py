@@ -25,6 +25,7 @@ class Ties(Columns):
     means within 2**-26 of the spread of outputs: noise hits that with no probability to speak of.
     """
 
+    mirrored = True
     names = ("tie_with_a_number_of_d1_or_d2(y)",)
 
     def __init__(self, pair: tuple[object, object], outputs: Array) -> None:

@@ -23,6 +23,10 @@ _CAUTIONS = (2.0, 0.5, 0.1)
 """Hits that a bet imagines on the side that should have few: two, half of one, or next to none."""
 _USUAL = 1
 """The caution of the bets of single columns."""
+_LEADING, _SHARES, _MIRRORED_SHARES = 0.7, (2.0, 1.0, 1.0), (4.0, 3.0, 1.0)
+"""What follows leaders, and how it is split by caution: bets on the past as it was, and as if the sides were mirrored."""
+_RENEWED = 1.1
+"""By how much the past grows before bets are chosen anew."""
 _CLEAR = 4.0
 """Nats that an event must have been worth on the past to be called telling."""
 
@@ -69,9 +73,10 @@ class Process(ABC):
 class Prequential:
     """One e-process over all columns of a bank, both directions and all points of a claim.
 
-    Half of the wealth follows a few leaders (the bets that would have grown fastest on the whole past, one in each direction,
-    by judgements of rare events from cautious to bold); the other half is split over the columns, each with its own best bet,
-    and over `opening` bets that are fixed before anything is seen. Everything is chosen before the batch it is used on, so
+    Most of the wealth follows a few leaders (the bets that would have grown fastest on the whole past, one in each direction,
+    by judgements of rare events from cautious to bold), half of them as if either side mirrored the other: noise is mostly
+    even. The rest is split over the columns, each with its own best bet, and over `opening` bets that are fixed before
+    anything is seen. Everything is chosen before the batch it is used on, so
     the wealth is a supermartingale under the claim, whatever the columns are.
     """
 
@@ -79,9 +84,12 @@ class Prequential:
         self.bank = bank
         self._points = tuple(points)
         self._opening = tuple(opening)
-        leaders, rest = len(_CAUTIONS), len(bank.names) + len(opening)
-        self._portfolio = Portfolio(np.concatenate([np.full(leaders, 0.5 / leaders), np.full(rest, 0.5 / rest)]))
-        self._bettors: list[Wager | None] = [None] * (leaders + len(bank.names)) + list(opening)
+        self._chosen_at = 0
+        mirrors = bool(bank.mirrored()[1])
+        leaders, rest = np.array([*_SHARES, *(_MIRRORED_SHARES if mirrors else ())]), len(bank.names) + len(opening)
+        split = np.full(rest, (1.0 - _LEADING) / rest)
+        self._portfolio = Portfolio(np.concatenate([_LEADING * leaders / leaders.sum(), split]))
+        self._bettors: list[Wager | None] = [None] * (leaders.size + len(bank.names)) + list(opening)
 
     @property
     def log_wealth(self) -> float:
@@ -119,10 +127,17 @@ class Prequential:
         return None
 
     def choose(self) -> None:
-        """Choose the bets on the next batch from everything seen so far."""
+        """Choose the bets on the next batch from everything seen so far, where there is enough news."""
+        if self.bank.taken < _RENEWED * self._chosen_at:
+            return
+        self._chosen_at = self.bank.taken
         both = bets_each_way(self.bank.pasts(), self._points, cautions=_CAUTIONS).values()
         past = self.bank.recent()
         leaders = [_together([ways[place] for ways in both], past, caution) for place, caution in enumerate(_CAUTIONS)]
+        mirrored, by_column = self.bank.mirrored()
+        if by_column:
+            even = bets_each_way(by_column, self._points, cautions=_CAUTIONS).values()
+            leaders += [_together([ways[place] for ways in even], mirrored, caution) for place, caution in enumerate(_CAUTIONS)]
         self._bettors = [*leaders, *(_together([ways[_USUAL]], past, _CAUTIONS[_USUAL]) for ways in both), *self._opening]
 
 

@@ -23,6 +23,7 @@ _TURNS = 16
 class LogRatio(Columns):
     """ln of the ratio of the declared densities."""
 
+    mirrored = True
     names = ("log_density(y, d1) - log_density(y, d2)",)
 
     def __init__(self, log_density: Callable[[Array, int], Array]) -> None:

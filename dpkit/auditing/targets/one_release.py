@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpkit.auditing.outcomes import labels_of
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array
 
@@ -81,14 +82,14 @@ def _is_table(found: object) -> bool:
 
 
 def table_numbers(table: object) -> Array:
-    """A synthetic table in numbers: its rows, and of each column its missing cells, and quantiles and a mean, or counts.
+    """A synthetic table in numbers: its rows, their labels, of each column its missing cells, quantiles and a mean, or counts.
 
     Columns come in the order of their names. Of a column of numbers: mean and five quantiles; of another: how many cells each
     of eight buckets holds, by a hash. A table with other columns is an output of another shape.
     """
     columns = {str(name): list(table[name]) for name in table.columns}  # type: ignore[attr-defined,index]
     rows = max((len(cells) for cells in columns.values()), default=0)
-    parts: list[float] = [float(rows)]
+    parts: list[float] = [float(rows), labels_of(table)]
     for name in sorted(columns):
         cells = [cell for cell in columns[name] if cell is not None and cell == cell]
         parts.append(float(rows - len(cells)))

@@ -78,3 +78,9 @@ def test_it_grows_as_fast_as_any_test_can(told):
     together = joint_bet(bets, seen, caution=1e-6)
     factors = np.array([together.log_factors(*sides)[0] for sides in outcomes()]).reshape(3, 3)
     assert float(p @ factors @ q) == pytest.approx(nearest(p, q), rel=0.02)
+
+
+def test_little_is_staked_on_little_news_and_much_on_much():
+    """Five outputs of each side that all speak against the claim are what chance gives; four thousand are not."""
+    few, many = (joint_bet(WAYS, past((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), n=n), caution=2.0) for n in (5, 4_000))
+    assert sum(bet.stake for bet in few.bets) < 0.05 < 0.9 < sum(bet.stake for bet in many.bets)

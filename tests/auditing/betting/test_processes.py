@@ -43,12 +43,28 @@ class Peeking(Prequential):
     def step(self, first, second):
         scores = self.bank.scores(first), self.bank.scores(second)
         self.bank.take((first, second), scores)
+        self._chosen_at = 0
         self.choose()
         return self._portfolio.path(self._bettors, *scores)
 
 
 def test_an_e_process_that_peeks_is_caught():
-    assert false_alarms(60, Peeking) > 9
+    assert false_alarms(60, Peeking, batches=50, size=4) > 9
+
+
+def test_bets_are_chosen_anew_where_a_tenth_is_new_and_not_before():
+    rng = np.random.default_rng(5)
+    process = Prequential(ColumnScores(columns_for((1,), (0.0, 1.0), np.zeros((1, 1)), (HALF,))[:2]), (HALF,))
+    process.choose()
+    process.step(rng.laplace(size=(400, 1)), 1.0 + rng.laplace(size=(400, 1)))
+    process.choose()
+    chosen = process._bettors
+    process.step(rng.laplace(size=(39, 1)), 1.0 + rng.laplace(size=(39, 1)))
+    process.choose()
+    assert process._bettors is chosen
+    process.step(rng.laplace(size=(2, 1)), 1.0 + rng.laplace(size=(2, 1)))
+    process.choose()
+    assert process._bettors is not chosen
 
 
 class Overbetting(Prequential):
