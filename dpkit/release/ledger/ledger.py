@@ -62,6 +62,10 @@ from dpkit.release.ledger.sqlite_store import SqliteStore, create_file, user
 from dpkit.values import dataclass
 
 _REASON = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_OTHER_PLAN = (
+    "The same analysis asks for other releases now: dpkit or a plugin is another version than the one that began this run. "
+    "Nothing was charged. Go on with that version; or pay for a new draw: `dpkit run --again`."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,8 +226,8 @@ class Ledger:
             known = log.account(run)
             if known is not None:
                 first = log.check_since(run)
-                self._check_same(f"run {run}: plan", known.plan_hash, plan_hash)
                 self._check_same(f"run {run}: analysis", known.analysis, analysis)
+                self._check_same(f"run {run}: plan", known.plan_hash, plan_hash, fix=_OTHER_PLAN)
                 before = str(first.body.get("data") or "")
                 other = bool(data) and bool(before) and data != before
                 if other and known.is_open:  # half of its answers would be about each
@@ -474,9 +478,9 @@ class Ledger:
         log.append("fail", run=charge.run, key=charge.key, account=lost, totals=log.totals.after(account, lost), more=more)
         return lost
 
-    def _check_same(self, field: str, ledger: object, given: object) -> None:
+    def _check_same(self, field: str, ledger: object, given: object, fix: str = "") -> None:
         if ledger != given:
-            fix = "Resume a run with what it began with, or begin another."
+            fix = fix or "Resume a run with what it began with, or begin another."
             raise LedgerDisagreementError(path=self.path, field=field, ledger=ledger, given=given, fix=fix)
 
     def _shown(self, amounts: Amounts) -> str:
