@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpkit.auditing.betting.bets import OutputEvent
-from dpkit.auditing.betting.campaign import Budget, Finding, Watch, investigate
+from dpkit.auditing.betting.campaign import GROWTH, Budget, Finding, Watch, investigate
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.certificates.recipe import Recipe
@@ -67,6 +67,7 @@ def audit(
     timeout: float | None = None,
     unit: str | None = None,
     stop: int | None = None,
+    growth: int = GROWTH,
     jobs: int = 1,
 ) -> list[AuditCertificate]:
     """Try to refute a claim about a function `fn(dataset, n, rng)` that returns n outputs, or about a mechanism.
@@ -90,6 +91,7 @@ def audit(
     dpkit.testing wrapped): of `tries` pairs the one at which the claim looks worst, made simple, is audited on fresh samples.
     Mechanisms that take any number are searched at extremes without being asked. `recipe` says how a replay makes the target
     again, where the target itself does not tell. `stop` ends after that number of samples of the budget, as time once did.
+    `growth`: each batch is one in this number of the samples before it; a replay takes that of its certificate.
     A function of one release, `fn(data)` or `fn(data, rng)`, is called once for every output. `jobs` processes draw the outputs
     of a function; what they draw does not depend on how many there are.
 
@@ -102,7 +104,7 @@ def audit(
     plan = plan_audit(
         target if crew is None else crew, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs,
         density=density, falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search,
-        tries=tries, unit=unit, stop=stop, deadline=deadline, watch=watch, checks=checks, timeout=timeout,
+        tries=tries, unit=unit, stop=stop, growth=growth, deadline=deadline, watch=watch, checks=checks, timeout=timeout,
         registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     try:
@@ -236,7 +238,7 @@ class _Audit:
         seed: np.random.SeedSequence,
         drawing: Drawing = NUMBERS,
     ) -> Finding:
-        budget = Budget(samples=samples, deadline=self.deadline)
+        budget = Budget(samples=samples, deadline=self.deadline, growth=self.plan.growth)
         source = drawing.source(subject.sampler, subject.pair, seed)
         return investigate(subject, processes, source, alpha=alpha, bound_alpha=bound_alpha, budget=budget, watch=self.watch)
 

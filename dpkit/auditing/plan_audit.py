@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpkit._version import __version__
-from dpkit.auditing.betting.campaign import Finding, Watch
+from dpkit.auditing.betting.campaign import GROWTH, Finding, Watch
 from dpkit.auditing.certificates.certificate import Arithmetic, AuditCertificate, Witness
 from dpkit.auditing.certificates.pins import installed_version, pins_of, place_of
 from dpkit.auditing.certificates.recipe import Recipe, encode_distance, encode_pairs, named_mechanism, written_recipe
@@ -67,6 +67,7 @@ class AuditPlan:
     """Samples that were drawn to find the pairs."""
     stop: int | None = None
     """Samples of a campaign after which to end though the budget is larger: those of a run that time ended."""
+    growth: int = GROWTH
 
     def at(self, stage: Stage) -> tuple[Falsifier, ...]:
         """The falsifiers that take part at a stage, in the order of their registration."""
@@ -152,11 +153,13 @@ def plan_audit(
     timeout: float | None = None,
     unit: str | None = None,
     stop: int | None = None,
+    growth: int = GROWTH,
     deadline: float | None = None,
     watch: Watch | None = None,
 ) -> AuditPlan:
     """Check everything, before a sample is drawn; then search pairs, within a share of the time until the deadline."""
     target = as_sampler(target)  # type: ignore[assignment]
+    growth = whole_number(growth, field="growth", where="audit", minimum=1)
     level = finite_number(confidence, field="confidence", where="audit", minimum=0.0, below=1.0, strict=True)
     budget = whole_number(samples, field="samples", where="audit", minimum=2)
     known = [auditor.name for auditor in registry.auditors]
@@ -230,6 +233,7 @@ def plan_audit(
         "target": _described(target, registry) if recipe is None else recipe,
         "claim": "own" if claim is None else "whole" if isinstance(claim, Claim) else "given",
         "format": 2,
+        "growth": growth,
         "neighbours": None if neighbours is None else neighbours.value,
         "unit": unit,
         "timed": deadline is not None,
@@ -251,6 +255,7 @@ def plan_audit(
         target=called if name is None or name == called else f"{name}: {called}",
         pilots=pilots,
         stop=stop,
+        growth=growth,
         subjects=subjects,
         confidence=level,
         samples=budget,

@@ -158,6 +158,9 @@ NEAREST = {
     ("dpkit/accountants/rdp.py", "order"),
     ("dpkit/accountants/zcdp.py", "order"),
     ("dpkit/analysis/showing/text.py", "share"),
+    ("dpkit/analysis/showing/text.py", "float(number)"),  # all digits of what was rounded before
+    ("dpkit/analysis/public_warnings.py", "1.0 / rows"),  # no bound: what a declared delta is held against
+    ("dpkit/data/columns/cells.py", "number"),  # how a cell is spelt
     ("dpkit/analysis/showing/text.py", "step.part"),
     ("dpkit/analysis/showing/text.py", "value"),
     ("dpkit/auditing/falsifiers/noise_law.py", "power"),

@@ -24,8 +24,10 @@ Watch = Callable[[int, float], None]
 
 _FIRST_TIMED, _BETTING_SHARE = 2, 0.75
 """Pairs of the first batch where time is limited, since nobody knows what one takes; the share of the time for betting."""
-_FIRST, _LEAST, _GROWTH, _MOST = 8, 4, 30, 40_000
-"""Pairs of the first batch and of the smallest; one in so many more a batch, since what it holds beyond the last is wasted."""
+_FIRST, _LEAST, _MOST = 8, 4, 40_000
+"""Pairs of the first batch, of the smallest and of the largest."""
+GROWTH = 30
+"""A batch is one in this number of the pairs before it: what it holds beyond the last pair that was needed is wasted."""
 TIME_WAS_UP = "the time was up before the samples were"
 _BOUND_LEAST, _BOUND_FACTOR, _BOUND_MOST, _CHOOSING = 4_000, 2, 8, 4
 """Fresh samples for a bound, by those used; how many times more where the event needs them; the share that chooses it."""
@@ -47,6 +49,7 @@ class Budget:
 
     samples: int
     deadline: float | None = None
+    growth: int = GROWTH
     began: float = field(default_factory=time.monotonic)
 
     def late(self) -> bool:
@@ -106,7 +109,7 @@ def investigate(
     late, started = False, time.monotonic()
     while 2 * (pairs + 1) <= budget.samples:
         first_size = _FIRST if budget.deadline is None else _FIRST_TIMED
-        size = first_size if pairs == 0 else min(_MOST, max(_LEAST, pairs // _GROWTH))
+        size = first_size if pairs == 0 else min(_MOST, max(_LEAST, pairs // budget.growth))
         size = min(size, budget.samples // 2 - pairs)
         affordable = budget.affordable(time.monotonic() - started, pairs, betting=True)
         if size > affordable:  # the last batch is as large as there is time for

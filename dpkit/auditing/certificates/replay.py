@@ -222,6 +222,7 @@ def _rerun(
         falsifiers=recipe.get("falsifiers") if falsifiers is None else falsifiers, floating_point=certificate.floating_point,
         checks=None if checks is None else [name for name in checks if isinstance(name, str)],
         name=recipe.get("label") if "format" in recipe else None, registry=registry, stop=stop, unit=recipe.get("unit"),
+        growth=_growth(recipe),
         timeout=_timeout(recipe), time=_FOREVER if recipe.get("timed") else None, jobs=2 if recipe.get("processes") else 1,
         neighbours=None if stated is None else _neighbours(stated),
         recipe={"function": loaded_from} if loaded_from is not None else described if whole else None,
@@ -260,6 +261,14 @@ def _neighbours(text: object) -> Neighbours:
         return Neighbours(text)
     except ValueError:
         raise SerialisationError(reason="the recipe names no relation of neighbours.") from None
+
+
+def _growth(recipe: Mapping[str, object]) -> int:
+    """How batches grew; certificates of earlier versions do not say: a batch was a tenth of what was before it."""
+    growth = recipe.get("growth", 10)
+    if not isinstance(growth, int) or growth < 1:
+        raise SerialisationError(reason="the recipe says nothing that batches can grow by.")
+    return growth
 
 
 def _timeout(recipe: Mapping[str, object]) -> float | None:
