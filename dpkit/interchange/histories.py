@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpkit.interchange.foreign_runs import ALL_STEPS, CLIPPED, FRESH, POISSON, ForeignRun, not_readable
+from dpkit.interchange.foreign_runs import ALL_STEPS, BATCHES, CLIPPED, FRESH, POISSON, REPLACED, ForeignRun, not_readable
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.numerics.rounding import round_down, round_up
 from dpkit.pricing.event_text import ratio_of
-from dpkit.privacy.events import Compose, Event, Repeat, Subsample, flatten, under_add_remove
+from dpkit.privacy.events import Compose, Event, FixedBatch, Repeat, Subsample, flatten, under_add_remove
 
 Segment = tuple[float, float, int]
 """A noise multiplier, a sampling rate, and the number of steps taken with both."""
@@ -73,20 +74,22 @@ _SIZE = ("num_samples", "num_examples", "dataset_size")
 
 
 def read_jax_privacy(source: object, *, steps: int | None = None) -> ForeignRun:
-    """What jax_privacy is told of a run: `DpParams` with the number of updates as `steps`, or the arguments of `dpsgd_event`.
+    """What jax_privacy is told of a run: `DpParams` with the number of updates as `steps`, or the arguments of `dpsgd_event`
+    or `fixed_dpsgd_event`.
 
     Either as an object or as a mapping. A noise multiplier may be a list of (first step, multiplier), and a batch size one of
-    (first step, size), as there.
+    (first step, size), as there. Batches of a fixed size are events of records that are replaced.
     """
     told = _Told(source, steps)
-    total, bands = told.steps(), told.bands()
+    total, bands, fixed = told.steps(), told.bands(), told.fixed()
     noises, batches = told.schedule(_NOISE), told.rates(bands)
     changes = sorted({first for first, _ in (*noises, *batches) if first < total})
     parts = []
     for first, after in zip(changes, [*changes[1:], total], strict=True):
         noise, rate = _at(noises, first), _at(batches, first)
-        parts.append(told.cut(training_event(noise, rate, -(-(after - first) // bands)), bands))
-    assumed = [CLIPPED, POISSON, FRESH, ALL_STEPS]
+        run = training_event(noise, rate, -(-(after - first) // bands))
+        parts.append(told.batches(run, rate) if fixed else told.cut(run, bands))
+    assumed = [CLIPPED, *([BATCHES, REPLACED] if fixed else [POISSON]), FRESH, ALL_STEPS]
     if told.truncated():
         assumed.append(
             "A sample that is too large is cut at random and in secret; `num_samples` is the most records there are."
@@ -112,9 +115,36 @@ class _Told:
         if users not in (None, 1):
             why = "price the privacy unit of one example, or bound what a user contributes"
             raise not_readable("jax_privacy", f"examples_per_user = {users}", why)
+        if self.get(("is_finite_guarantee",)) not in (None, True):
+            raise not_readable(
+                "jax_privacy", "is_finite_guarantee = False", "a run that has a guarantee: this one says it has none"
+            )
+
+    def fixed(self) -> bool:
+        """Whether its batches have a fixed size; `dataset_size` and `batch_size` are what `fixed_dpsgd_event` takes."""
         method = getattr(self.get(("sampling_method",)), "name", self.get(("sampling_method",)))
-        if method not in (None, "POISSON"):
-            raise not_readable("jax_privacy", f"sampling_method {method}", "POISSON; a fixed batch is the event FixedBatch")
+        if method not in (None, "POISSON", "FIXED_BATCH_SIZE"):
+            raise not_readable("jax_privacy", f"sampling_method {method}", "POISSON or FIXED_BATCH_SIZE")
+        if self.get(("replace",)):
+            why = "batches without replacement: no theorem here covers a record that is drawn several times"
+            raise not_readable("jax_privacy", "replace = True", why)
+        named = all(self.get((name,)) is not None for name in ("dataset_size", "batch_size")) and self.get(_RATE) is None
+        if method != "FIXED_BATCH_SIZE" and (method == "POISSON" or not named):
+            return False
+        if self.get(_RATE) is not None or self.truncated() is not None or self.bands() > 1:
+            raise not_readable(
+                "jax_privacy", "a fixed batch", "a batch size and a number of samples, and no rate, bands or cut"
+            )
+        return True
+
+    def batches(self, run: Event, rate: float) -> Event:
+        """The same steps on batches of a fixed size, in which a replaced record moves the sum by twice its norm."""
+        size = int(self.get(_SIZE))
+        assert isinstance(run, Repeat)
+        noise = run.event.event if isinstance(run.event, Subsample) else run.event
+        assert isinstance(noise, GaussianEvent)
+        drawn = min(size, math.ceil(Fraction(rate) * size - Fraction(1, 1000)))  # rates are rounded up by less than that
+        return replace(run, event=FixedBatch(size=drawn, population=size, event=GaussianEvent(ratio=2.0 * noise.ratio)))
 
     def get(self, names: Sequence[str]) -> Any:
         for name in names:
@@ -158,9 +188,14 @@ class _Told:
         found = self.get(names)
         if found is None:
             raise not_readable("jax_privacy", "nothing", f"{names[0]}")
-        pairs: list[tuple[int, Any]] = [(0, found)]
-        if not isinstance(found, numbers.Real):
-            pairs = sorted(((int(first), value) for first, value in found), key=lambda pair: pair[0])
+        pairs: list[tuple[int, Any]] = [(0, _plain(found))]
+        if not isinstance(pairs[0][1], numbers.Real):
+            try:
+                pairs = sorted(((int(first), _plain(value)) for first, value in found), key=lambda pair: pair[0])
+            except (TypeError, ValueError):
+                raise not_readable(
+                    "jax_privacy", found, f"{names[0]}: a number, or pairs of a first step and a number"
+                ) from None
         if not pairs or pairs[0][0] != 0:
             raise not_readable("jax_privacy", pairs[:3], f"{names[0]} from step 0 on")
         return pairs
@@ -172,7 +207,19 @@ class _Told:
         if isinstance(size, bool) or not isinstance(size, numbers.Integral) or int(size) < bands:
             raise not_readable("jax_privacy", size, "a sampling rate, or a batch size and a number of samples")
         batches = self.schedule(("batch_sizes", "batch_size"))
-        return [(first, round_up(Fraction(int(batch), int(size) // bands))) for first, batch in batches]
+        # a schedule may scale a batch to half a record
+        return [(first, round_up(Fraction(_finite(batch)) / (int(size) // bands))) for first, batch in batches]
+
+
+def _plain(value: Any) -> Any:
+    """A number, of an array that holds one."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _finite(batch: object) -> float:
+    if isinstance(batch, bool) or not isinstance(batch, numbers.Real) or not 0.0 <= float(batch) < math.inf:
+        raise not_readable("jax_privacy", batch, "a batch size")
+    return float(batch)
 
 
 def _at(schedule: Sequence[tuple[int, Any]], step: int) -> Any:

@@ -5,6 +5,9 @@
     single := NAME "(" [ KEY "=" value { "," KEY "=" value } ] ")"  |  "(" sum ")"
     value  := a number, `inf`, a word, `true` or `false`, or a sum
 
+Numbers may have `_` between digits, and a `%` after them; a count may have commas between groups of three digits: `1,000 x
+gaussian(ratio=1.0) sampled at 1%`. `x` may be `X`, `*` or `×`.
+
 A name is that of an event class in small letters, without `Event`: `discrete-laplace` for `DiscreteLaplaceEvent`. Where a class
 has a `ratio`, `noise_multiplier` may stand for it: its inverse, rounded up.
 """
@@ -15,6 +18,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -24,7 +28,10 @@ from dpkit.numerics.rounding import round_up
 from dpkit.privacy import events
 from dpkit.privacy.events import Compose, Event, Repeat, Subsample
 
-_TOKENS = re.compile(r"\s*(?:(\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z][\w-]*)|(.))")
+_TOKENS = re.compile(
+    r"\s*(?:(\d{1,3}(?:,\d{3})+(?=\s*[xX*×])|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)|([A-Za-z][\w-]*)|(.))"
+)
+_TIMES = ("x", "X", "*", "×")
 _LONGEST = 100_000
 _DEEPEST = 50
 EXAMPLE = "1000 x gaussian(ratio=1.0) sampled at 0.01"
@@ -81,8 +88,16 @@ class _Reader:
     def whole(self) -> Event:
         found = self._sum()
         if self._at < len(self._tokens):
-            raise self._wrong(self._next(), "`+`, `sampled at` or the end")
+            raise self._wrong(self._next(), f"`+`, `sampled at` or the end{self._hint()}")
         return found
+
+    def _hint(self) -> str:
+        """What people mean by what was read last, where an event was over."""
+        token = self._tokens[self._at - 1]
+        if token in _TIMES:
+            return "; a count stands before its event"
+        hints = {"-": "; what was released cannot be taken away", ",": "; decimals have a point, as in 0.01"}
+        return {**hints, "/": "; a rate is one number, as in 0.01 or 1%"}.get(token, "")
 
     def _sum(self) -> Event:
         self._depth += 1
@@ -96,9 +111,11 @@ class _Reader:
 
     def _term(self) -> Event:
         times = None
-        if self._at + 1 < len(self._tokens) and self._tokens[self._at + 1] in ("x", "*"):
+        if self._at + 1 < len(self._tokens) and self._tokens[self._at + 1] in _TIMES:
             times = self._whole_number()
             self._next()
+        elif self._at < len(self._tokens) and not re.match(r"[A-Za-z(]", self._tokens[self._at]):
+            raise self._no_term(self._next())
         found = self._single()
         while self._takes("sampled"):
             if not self._takes("at"):
@@ -107,8 +124,20 @@ class _Reader:
             found = Subsample(rate=self._number(), event=found)
         return found if times is None else Repeat(event=found, times=times)
 
+    def _no_term(self, token: str) -> InvalidValueError:
+        """Why neither a count nor an event begins here."""
+        after = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        if token == "-":
+            return self._wrong(f"-{after}", "a whole number of times without a sign, or an event")
+        if (token[:1].isdigit() and after[:1] in (",", ".")) or after[:1].isdigit():
+            found = f"{token}{'' if after[:1] in (',', '.') else ' '}{after}"
+            return self._wrong(found, "a count in one piece, as in 1000, 1_000 or 1,000, then `x` and an event")
+        if token[:1].isdigit():
+            return self._wrong(token, "a count followed by a blank, `x`, a blank and an event")
+        return self._wrong(token, "a count and `x`, the name of an event, or `(`")
+
     def _single(self) -> Event:
-        token = self._next()
+        token = self._next("an event")
         if token == "(":
             found = self._sum()
             self._must(")")
@@ -128,15 +157,15 @@ class _Reader:
         try:
             return kind(**given)
         except TypeError:
-            shown = ", ".join(names)
+            shown = f"given {', '.join(names)}{', or noise_multiplier for ratio' if 'ratio' in names else ''}"
             raise InvalidValueError(field=name, found=", ".join(given) or "nothing", allowed=shown, where="price") from None
 
     def _arguments(self) -> dict[str, object]:
         given: dict[str, object] = {}
         while not self._takes(")"):
-            key = self._next()
+            key = self._next("`)` or the name of a field")
             if not re.fullmatch(r"[A-Za-z]\w*", key):
-                raise self._wrong(key, "the name of a field, such as ratio")
+                raise self._wrong(key, "the name of a field and its value, as in ratio=1.0")
             self._must("=")
             if key in given:
                 raise self._wrong(key, "each field once")
@@ -158,30 +187,34 @@ class _Reader:
         if token[:1].isalpha() and after != "(":
             self._at += 1
             return token  # a word that a class chooses by, such as noise=laplace
-        if token[:1].isalpha() or token == "(" or after in ("x", "*"):
+        if token[:1].isalpha() or token == "(" or after in _TIMES:
             return self._sum()
         return self._whole_number() if re.fullmatch(r"[\d_]+", token) else self._number()
 
     def _number(self) -> float:
-        token = self._next()
+        token = self._next("a number")
         try:
+            if token.endswith("%"):
+                return float(Decimal(token[:-1].rstrip()).scaleb(-2))
             return float(token)
-        except ValueError:
-            raise self._wrong(token, "a number") from None
+        except (ValueError, ArithmeticError):
+            raise self._wrong(token, "a number without a sign, such as 0.01 or 1%") from None
 
     def _whole_number(self) -> int:
-        token = self._next()
+        token = self._next("a whole number")
+        if re.search(r"[eE][+-]?\d{4}", token):
+            raise self._wrong(token, "a whole number of fewer than 1000 digits")
         try:
-            exact = Fraction(token)
+            exact = Fraction(token.replace(",", ""))
         except (ValueError, ZeroDivisionError):
             raise self._wrong(token, "a whole number") from None
         if exact.denominator != 1:
             raise self._wrong(token, "a whole number")
         return exact.numerator
 
-    def _next(self) -> str:
+    def _next(self, wanted: str = "more") -> str:
         if self._at >= len(self._tokens):
-            raise self._wrong("the end", "more")
+            raise self._wrong("the end", wanted)
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -192,14 +225,17 @@ class _Reader:
         return False
 
     def _must(self, token: str) -> None:
-        found = self._next()
+        found = self._next(f"`{token}`")
         if found != token:
             raise self._wrong(found, f"`{token}`")
 
     def _wrong(self, found: str, allowed: str) -> InvalidValueError:
-        place = " ".join(self._tokens[max(0, self._at - 4) : self._at])
-        where = f"price, after {place[-60:]!r}" if place else "price"
-        return InvalidValueError(field="event", found=found[:60], allowed=allowed, where=where, fix=f"For example: {EXAMPLE}")
+        read = self._tokens[: self._at]
+        if read and found.startswith(read[-1]):
+            read = read[:-1]  # what is wrong itself
+        place = " ".join(read[-4:])[-60:]
+        fix = f"It comes after {place!r}. For example: {EXAMPLE}" if place else f"For example: {EXAMPLE}"
+        return InvalidValueError(field="event", found=found[:60], allowed=allowed, where="price", fix=fix)
 
 
 def ratio_of(noise_multiplier: object) -> float:

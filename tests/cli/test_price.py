@@ -33,3 +33,24 @@ def test_mistakes_end_with_exit_code_2(arguments):
     found = run(*arguments)
     assert found.exit_code == 2
     assert "Traceback" not in found.output
+
+
+def test_a_sign_before_a_count_is_refused_as_such_and_taken_for_no_option():
+    found = run("-3 x gaussian(ratio=1)", "--delta", "1e-6")
+    assert found.exit_code == 2
+    assert "without a sign" in found.output
+    assert "--delta" in run("gaussian(ratio=1)", "--detla", "1e-6").output
+
+
+@pytest.mark.parametrize("text", ["3 x gaussian(ratio=1)\n", '{"history": [[1.0, 1.0, 3]]}'])
+def test_a_single_dash_reads_the_standard_input(text):
+    found = CliRunner().invoke(main, ["price", "-", "--json"], input=text)
+    assert json.loads(found.output)["epsilon"] == pytest.approx(
+        json.loads(run("3 x gaussian(ratio=1)", "--json").output)["epsilon"]
+    )
+
+
+def test_a_file_is_read_whatever_its_name_ends_with(tmp_path):
+    path = tmp_path / "history.txt"
+    path.write_text("[[1.0, 1.0, 3]]", encoding="utf-8")
+    assert json.loads(run(str(path), "--json").output)["origin"] == "a history"

@@ -2,10 +2,11 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import dpkit
-from dpkit import Compose, GaussianEvent, Repeat, Subsample, interchange
+from dpkit import Compose, FixedBatch, GaussianEvent, Repeat, Subsample, interchange
 from dpkit.interchange import read, read_jax_privacy, read_opacus, write_jax_privacy, write_opacus
 
 
@@ -85,6 +86,10 @@ def test_bands_are_counted_as_rounds():
         {"noise_multiplier": 1.0, "rate": 0.1, "steps": 9, "truncated_batch_size": 12},
         {"noise_multiplier": 1.0, "rate": 0.1, "steps": 9, "examples_per_user": 4},
         {"noise_multiplier": 1.0, "rate": 0.1, "steps": 9, "sampling_method": "FIXED_BATCH_SIZE"},
+        {"noise_multiplier": 1.0, "rate": 0.1, "steps": 9, "sampling_method": "SHUFFLED"},
+        {"noise_multiplier": 1.0, "rate": 0.1, "steps": 9, "is_finite_guarantee": False},
+        {"noise_multiplier": 1.0, "iterations": 5, "dataset_size": 100, "batch_size": 10, "replace": True},
+        {"noise_multiplier": 1.0, "batch_size": float("inf"), "num_samples": 100, "iterations": 5},
         {},
         pytest.param(object(), id="an object"),
         3.5,
@@ -112,3 +117,28 @@ def test_what_a_history_would_price_too_low_is_not_written():
     with pytest.raises(dpkit.InvalidValueError, match="costs more"):
         write_opacus(Subsample(rate=0.1, event=GaussianEvent(ratio=1.0), at_most=5, population=20))
     assert write_opacus(Subsample(rate=0.1, event=GaussianEvent(ratio=1.0, absent=4.0))) == [(0.25, 0.1, 1)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"noise_multiplier": 2.0, "iterations": 9, "dataset_size": 10_000, "batch_size": 100, "replace": False},
+        {"noise_multipliers": 2.0, "steps": 9, "num_samples": 10_000, "batch_size": 100, "sampling_method": "FIXED_BATCH_SIZE"},
+    ],
+)
+def test_batches_of_a_fixed_size_are_not_priced_as_poisson_samples(source):
+    """What `fixed_dpsgd_event` takes: a replaced record moves the sum by twice its norm, and no other relation is priced."""
+    told = interchange.read(source)
+    batch = FixedBatch(size=100, population=10_000, event=GaussianEvent(ratio=1.0))
+    assert told.event == Compose(events=(Repeat(event=batch, times=9),))
+    assert not any("Poisson" in text for text in told.assumed)
+    assert any("without replacement" in text for text in told.assumed)
+    priced = interchange.price(source, neighbours=dpkit.Neighbours.REPLACE_ONE).epsilon
+    assert priced == dpkit.account(Repeat(event=batch, times=9), "best", dpkit.Neighbours.REPLACE_ONE).epsilon(delta=1e-6)
+    with pytest.raises(dpkit.UnpricedEventError, match="fixed size"):
+        interchange.price(source)
+
+
+def test_a_scaled_batch_is_rounded_up_and_arrays_of_one_number_are_numbers():
+    source = {"noise_multiplier": np.array(1.0), "num_samples": 1000, "batch_sizes": [(0, 33), (3, np.array(49.5))], "steps": 5}
+    assert interchange.read(source).event == Compose(events=(steps(1.0, 0.033, 3), steps(1.0, 0.0495, 2)))

@@ -26,6 +26,15 @@ def parsed(text):
             Repeat(event=Subsample(rate=0.01, event=GaussianEvent(ratio=1.0)), times=1000),
         ),
         ("1_000 * zcdp(rho=1e-3)", Repeat(event=ZCDPEvent(rho=1e-3), times=1000)),
+        (
+            "1,000,000 × gaussian(ratio=1) sampled at 1%",
+            Repeat(event=Subsample(rate=0.01, event=GaussianEvent(ratio=1.0)), times=1_000_000),
+        ),
+        (
+            "repeat(event=1,000 x pure(epsilon=50 %), times=3)",
+            Repeat(event=Repeat(event=PureEvent(epsilon=0.5), times=1000), times=3),
+        ),
+        ("gaussian(ratio=1,absent=0.5)", GaussianEvent(ratio=1.0, absent=0.5)),
         ("1e3 x pure(epsilon=.1)", Repeat(event=PureEvent(epsilon=0.1), times=1000)),
         (
             "2 x laplace(ratio=0.5) + approx(epsilon=1, delta=1e-6)",
@@ -64,6 +73,20 @@ def test_a_text_is_read_as_it_is_meant(text, event):
         ("gaussian(1)", "name of a field"),
         ("1.5 x gaussian(ratio=1)", "whole number"),
         ("x gaussian(ratio=1)", "one of"),
+        ("-3 x gaussian(ratio=1)", "without a sign, or an event, got '-3'"),
+        ("gaussian(ratio=-1)", "a number without a sign"),
+        ("12,34 x gaussian(ratio=1)", "one piece, as in 1000, 1_000 or 1,000"),
+        ("1 000 x gaussian(ratio=1)", "one piece, as in 1000, 1_000 or 1,000"),
+        ("gaussian(ratio=1,000)", "got '000'"),
+        ("50% x gaussian(ratio=1)", "a whole number, got '50%'"),
+        ("1e999999999 x gaussian(ratio=1)", "fewer than 1000 digits"),
+        ("gaussian(ratio=1e9999999999999999999999%)", "a number"),
+        ("10 gaussian(ratio=1)", "a count followed by a blank, `x`"),
+        ("gaussian(ratio=1) sampled at 0.1 x 10", "a count stands before its event"),
+        ("gaussian(ratio=1) sampled at 0,1", "decimals have a point"),
+        ("gaussian(ratio=1) sampled at 1/100", "a rate is one number, as in 0.01 or 1%"),
+        ("gaussian(ratio=1) - laplace(ratio=1)", "cannot be taken away"),
+        ("gaussian(sigma=1)", "noise_multiplier for ratio"),
         ("gaussian(ratio=1) sampled 0.1", "at"),
         ("gaussian(ratio=1) sampled at 2", "rate"),
         ("gaussian(ratio=1) gaussian(ratio=1)", "the end"),
@@ -77,7 +100,7 @@ def test_what_is_not_understood_is_refused_with_what_is(text, said):
         parsed(text)
 
 
-@given(st.text(alphabet="0123456789.ex+*()=, -_gaussianratiosampledatlaplace\n\u00b2\u0661", max_size=60))
+@given(st.text(alphabet="0123456789.ex+*()=, -_%×gaussianratiosampledatlaplace\n\u00b2\u0661", max_size=60))
 def test_no_text_ends_in_anything_but_an_event_or_a_refusal(text):
     with contextlib.suppress(InvalidValueError):
         assert isinstance(parsed(text), dpkit.Event)
