@@ -16,7 +16,7 @@ from dpkit.privacy.claims import Citation, Status
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import GDP, Loss
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.tradeoff import accused_rightly, best_guess, gaussian_mu, power_of
+from dpkit.privacy.tradeoff import accused_at_most, accused_rightly, best_guess, gaussian_mu, power_of
 from dpkit.values import dataclass
 
 if TYPE_CHECKING:
@@ -116,12 +116,16 @@ class Guarantee:
         """How likely the best guess is right, of somebody who gave one of two neighbours this probability before: rounded up.
 
         Before anything is released a guess is right with the larger of `prior` and 1 - `prior`. With a `false_alarm_rate`: how
-        likely an alarm is right that the best attack with this rate raises, `prior` being that there is something to find.
+        likely an alarm is right that the best attack with this rate raises, `prior` being that there is something to find. An
+        attack that may raise none at all is read as one that hardly ever does.
         """
         before = probability(prior, field="prior", where="posterior")
         if false_alarm_rate is None:
             return best_guess(self._larger_delta, before)
-        return accused_rightly(self.power(false_alarm_rate), before, false_alarm_rate)
+        power = self.power(false_alarm_rate)
+        if power == 0.0:
+            return accused_at_most(before, self.epsilon(delta=0.0))
+        return accused_rightly(power, before, false_alarm_rate)
 
     def gdp(self, *, slack: float = 0.0) -> float:
         """A mu such that the guarantee is mu-GDP, within 1e-4 of the smallest where losses are bounded; infinity without any.

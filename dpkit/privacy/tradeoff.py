@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 
 from dpkit.numerics.bracketing import first_true, minimise_unimodal
-from dpkit.numerics.rounding import exp_up, round_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF, exp_up, round_up
 from dpkit.privacy.gaussian_dp import gaussian_delta_below
 
 ProfileOf = Callable[[float], float]
@@ -117,6 +117,13 @@ def accused_rightly(power: float, prior: float, false_alarm_rate: float) -> floa
     right = Fraction(prior) * Fraction(power)
     alarms = right + (1 - Fraction(prior)) * Fraction(false_alarm_rate)
     return round_up(right / alarms) if alarms else 0.0
+
+
+def accused_at_most(prior: float, epsilon: float) -> float:
+    """How likely an alarm can be right at all, rounded up: no odds grow more than e^epsilon-fold."""
+    right = Fraction(prior)
+    others = (1 - right) * Fraction(math.exp(-epsilon) * (1.0 - 4.0 * UNIT_ROUNDOFF))
+    return round_up(right / (right + others)) if right else 0.0
 
 
 def gaussian_mu(delta_of: ProfileOf, *, top: float, slack: float = 0.0) -> float:

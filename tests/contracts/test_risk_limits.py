@@ -1,5 +1,7 @@
 """Noise is calibrated to what an attack can do, and no more noise than that takes."""
 
+import math
+
 import pytest
 from scipy.stats import norm
 
@@ -61,3 +63,15 @@ def test_an_alarm_is_right_at_most_as_often_as_the_odds_allow():
     found = guarantee.posterior(0.1, false_alarm_rate=0.01)
     assert found == pytest.approx(2.718281828459045 / (9.0 + 2.718281828459045), rel=1e-9)
     assert guarantee.posterior(0.0, false_alarm_rate=0.0) == 0.0
+
+
+@pytest.mark.parametrize("prior", [0.0, 1e-6, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "event", [PureEvent(epsilon=1.0), LaplaceEvent(ratio=3.0), GaussianEvent(ratio=0.5), PureEvent(epsilon=0.0)]
+)
+def test_an_alarm_that_is_never_false_is_no_less_likely_right_than_one_that_hardly_ever_is(event, prior):
+    guarantee = dpkit.account(event, "best")
+    never, hardly = (guarantee.posterior(prior, false_alarm_rate=rate) for rate in (0.0, 1e-12))
+    assert prior <= hardly * (1 + 1e-12) <= never * (1 + 2e-12)
+    if math.isfinite(top := guarantee.epsilon(delta=0.0)):
+        assert never == pytest.approx(prior * math.exp(top) / (1 - prior + prior * math.exp(top)), rel=1e-12)
