@@ -1,10 +1,13 @@
 """Covariances of a fit from the steps that were made: what the noise did, what sampling did, and what is left of the start.
 
 The error of the position obeys e <- (I - K h H) e + K (noise + sampling) with the gains K that were used. The shape H of the
-curvature is known through noise, so several are drawn from what was released, and an interval holds 95% of their mixture.
+curvature is known through noise, so several are drawn from what was released, and an interval holds 95% of their mixture. How
+far it may be from what was released is doubted less and less between `many` and `ready` times the needed rows.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +70,11 @@ def covariances(
     before = unseen * now.prior + np.outer(now.position, now.position)
     rests = _rests(now, drawn, shape.mean, tuning)
     left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
-    if now.few and now.steps:
+    doubt = 1.0 if now.few else min(max((tuning.ready - plenty) / (tuning.ready - tuning.many), 0.0), 1.0)
+    if now.steps and doubt > 1e-3:
+        tuning = replace(
+            tuning, along=doubt * tuning.along, off_centre=doubt * tuning.off_centre, entries=doubt * tuning.entries
+        )
         evidence = evidence_of(now, before, expected, tuning)
         turns = drawn_bends(evidence, shape.mean, now.position, constant=constant, tuning=tuning)
         factors = np.exp(0.5 * _unsure(now, shape, expected, tuning) * np.random.default_rng(1).normal(size=drawn.shape[:2]))

@@ -222,7 +222,7 @@ def moved(
         scale=min(max(scale, 1e-150), 1e150),
         threshold=threshold,
         gains=(*now.gains, made),
-        steps=(*now.steps, step) if now.few else (),
+        steps=(*now.steps, step),
         near_share=share,
         tied_steps=_tied_steps(now, excess, schedule, tuning, probe=probe),
     )

@@ -80,7 +80,8 @@ class Tuning:
     slow direction, must be more likely by `doubted` nats to be believed. From step `correct_from` on it is looked for; a
     correction below `correct_least` scales is not made. For intervals its logarithm along those directions has the spread
     `along`, its centre lies `off_centre` spreads of the rows away from theirs, entries differ by a part `entries` (none falls
-    below `least_factor`), and likelihoods count for a part `tempered`.
+    below `least_factor`), and likelihoods count for a part `tempered`. From `many` times the needed rows on these parts become
+    smaller, down to nothing at `ready` times.
 
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
     part `cut`. With a link, where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs.
@@ -152,6 +153,7 @@ class Tuning:
     bending: float = 0.3
     doubted: float = 5.0
     tempered: float = 0.3
+    ready: float = 10.0
     correct_from: int = 5
     correct_least: float = 0.02
     one_row: float = 1.0
