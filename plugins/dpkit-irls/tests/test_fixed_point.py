@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from dpkit_irls.rows.fixed_point import LARGEST_STEP, RUN, power_of_two_above, products_by_run, squares_by_run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 
@@ -29,6 +29,7 @@ def test_squares_by_run_refuse_what_is_no_number(place):
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4))
+@example([0.0, 2.0**1023])
 def test_powers_of_two_are_the_next_above(values):
     """Zeros, and numbers below the least normal one, go another way than the others; the answer of one bears on no other."""
     found = power_of_two_above(np.array(values))

@@ -103,13 +103,14 @@ def exponents_of(values: Array) -> npt.NDArray[np.int64]:
 
 
 def power_of_two_above(values: Array) -> Array:
-    """The smallest power of two above each magnitude (1 for zero): scaling by it is exact."""
+    """The smallest power of two above each magnitude (1 for zero, infinity from 2**1023 on): scaling by it is exact."""
     stored = np.abs(np.asarray(values, dtype=np.float64)).view(np.int64) & _EXPONENT
     if stored.size and np.min(stored) >= _LEAST_EXPONENT and np.max(stored) < _EXPONENT:  # normal numbers, as most are
         stored += _LEAST_EXPONENT
         return stored.view(np.float64)
-    exponents = np.frexp(np.abs(values))[1]
-    return np.asarray(np.where(values == 0.0, 1.0, np.ldexp(1.0, exponents)))
+    with np.errstate(over="ignore"):
+        found = np.ldexp(1.0, np.frexp(np.abs(values))[1])
+    return np.asarray(np.where(values == 0.0, 1.0, found))
 
 
 _LEAST_EXPONENT, _EXPONENT = 1 << 52, 0x7FF << 52
