@@ -73,8 +73,8 @@ def backward_only(value, n, rng):
 
 
 FORWARD_ONLY = (
-    "np.flatnonzero(hit > ratio * miss + delta)",
-    "np.flatnonzero((hit > ratio * miss + delta) & np.array([True, False])[:, None, None])",
+    "grows = hit > ratio[:, None, None] * miss + delta[:, None, None]",
+    "grows = (hit > ratio[:, None, None] * miss + delta[:, None, None]) & np.array([True, False])[:, None, None, None]",
 )
 
 

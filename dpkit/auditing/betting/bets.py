@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -124,53 +123,49 @@ def bets_each_way(
     A caution is how many hits are imagined on the side that should have few, so that a set seen a few times is not believed
     at once. None where nothing would have grown. One pass over all tails, both directions, all points and cautions.
     """
-    ratio, delta, ceiling = (
-        np.array([getattr(point, name) for point in points])[:, None, None, None] for name in ("ratio", "delta", "ceiling")
-    )
-    tails: list[tuple[int, int, Array, npt.NDArray[np.intp]]] = []  # column, caution, cuts, places of what would have grown
+    ratio, delta, ceiling = (np.array([getattr(point, name) for point in points]) for name in ("ratio", "delta", "ceiling"))
+    imagined = np.array(cautions).reshape(-1, 1, 1, 1, 1)
+    tails: list[tuple[int, Array, npt.NDArray[np.intp], list[int]]] = []  # column, cuts, what would have grown, how many each
     parts: list[tuple[Array, ...]] = []
     for column, (first, second) in pasts.items():
         cuts = cuts_of(first, second)
         if cuts.size == 0:
             continue
         n = first.size
-        counts = tail_counts(first, second, cuts)
-        hit = counts / (n + 1.0)  # (direction, tail, cut): forward, the first side should hit
-        for place, caution in enumerate(cautions):
-            miss = np.minimum((counts[::-1] + caution) / (n + 2.0 * caution), 1.0)
-            grown = np.flatnonzero(hit > ratio * miss + delta)  # (point, direction, tail, cut); nothing grows elsewhere
-            of_point, of_set = np.divmod(grown, hit.size)
-            claimed = (side.ravel()[of_point] for side in (ratio, delta, ceiling))
-            parts.append((hit.ravel()[of_set], miss.ravel()[of_set], *claimed))
-            tails.append((column, place, cuts, grown))
+        counts = tail_counts(first, second, cuts)[:, None]  # (direction, point, tail, cut): forward, the first side should hit
+        hit, miss = counts / (n + 1.0), np.minimum((counts[::-1] + imagined) / (n + 2.0 * imagined), 1.0)
+        grows = hit > ratio[:, None, None] * miss + delta[:, None, None]  # by caution, too; nothing grows elsewhere
+        places = np.flatnonzero(grows)
+        of_point = places // (2 * cuts.size) % len(points)
+        likely = (np.broadcast_to(side, grows.shape)[grows] for side in (hit, miss))
+        parts.append((*likely, ratio[of_point], delta[of_point], ceiling[of_point]))
+        tails.append((column, cuts, places, np.count_nonzero(grows, axis=(2, 3, 4)).ravel().tolist()))
     found: dict[int, list[Ways]] = {column: [(None, None)] * len(cautions) for column in pasts}
     if not tails:
         return found
     stakes, growths = _kelly(*(np.concatenate(side) for side in zip(*parts, strict=True)))
     start = 0
-    for column, caution_place, cuts, places in tails:
-        stop = start + places.size
-        at, direction, tail, cut = np.unravel_index(places, (len(points), 2, 2, cuts.size))
-        ways: list[Bet | None] = []
-        for way in (0, 1):
-            values = np.where(direction == way, growths[start:stop], 0.0)
-            best = int(np.argmax(values)) if values.size else 0
-            if not values.size or values[best] <= 0.0:
+    for column, cuts, places, sizes in tails:
+        first_place, ways = start, list[Bet | None]()
+        for each, size in enumerate(sizes):
+            best = start + int(np.argmax(growths[start : start + size])) if size else start
+            start += size
+            if not size or growths[best] <= 0.0:
                 ways.append(None)
                 continue
+            rest, cut = divmod(int(places[best - first_place]), cuts.size)
             ways.append(
                 Bet(
                     column=column,
-                    upper=bool(tail[best] == 0),
-                    cut=float(cuts[cut[best]]),
-                    forward=way == 0,
-                    point=points[int(at[best])],
-                    stake=float(stakes[start + best]),
-                    growth=float(values[best]),
+                    upper=rest % 2 == 0,
+                    cut=float(cuts[cut]),
+                    forward=each % 2 == 0,
+                    point=points[rest // 2 % len(points)],
+                    stake=float(stakes[best]),
+                    growth=float(growths[best]),
                 )
             )
-        found[column][caution_place] = (ways[0], ways[1])
-        start = stop
+        found[column] = list(zip(ways[::2], ways[1::2], strict=True))
     return found
 
 
@@ -206,13 +201,6 @@ def _ladder(size: int) -> npt.NDArray[np.int64]:
     return np.asarray(np.clip(np.unique(np.concatenate([steps, size - steps])), 0, size - 1), dtype=np.int64)
 
 
-class Wager(Protocol):
-    """A factor for each pair of outputs, of mean at most 1 under the claim and never below 0."""
-
-    def log_factors(self, first: Array, second: Array) -> Array:
-        """ln of the factor of each pair."""
-
-
 class Portfolio:
     """Wealth spread over several bettors, held as in a fund: each keeps what it wins, the shares are fixed in advance.
 
@@ -233,12 +221,8 @@ class Portfolio:
         """Each bettor's own."""
         return self._log_wealths
 
-    def path(self, bettors: Sequence[Wager | None], first: Array, second: Array) -> Array:
-        """ln of the e-value after each new pair of samples; the bets were chosen before these were seen."""
-        steps = np.zeros((len(bettors), first.shape[0]))
-        for place, bet in enumerate(bettors):
-            if bet is not None:
-                steps[place] = bet.log_factors(first, second)
+    def path(self, steps: Array) -> Array:
+        """ln of the e-value after each new pair of samples, from ln of each bettor's factors, chosen before these were seen."""
         tracks = self._log_wealths[:, None] + np.cumsum(steps, axis=1)
         self._log_wealths = tracks[:, -1] if tracks.shape[1] else self._log_wealths
         return _log_sum(self._log_shares[:, None] + tracks)

@@ -10,12 +10,11 @@ likelihoods to those of the nearest laws that keep the claim: its logarithm grow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.auditing.betting.bets import CAUTION, Bet
+from dpkit.auditing.betting.bets import CAUTION, Bet, fastest
 from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
@@ -27,75 +26,109 @@ The cuts of bets were chosen on the past that their shares are learned from, so 
 """
 _DOWN = 1.0 - 2.0**-48
 """Payments are rounded down, so that a claim at its boundary is not broken by arithmetic."""
+_ROWS = 2048
+"""Outputs that are looked at in one piece, so that they stay near the processor."""
+_INSIDE = np.array([[0, 1, 0, 1], [0, 0, 1, 1]])
+"""Whether the first, and the second, of two bets holds the outputs of a cell."""
+_ALONE = (1, 2)
+"""The cell that one of them has alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointBet:
-    """Bets whose stakes are shares of a fund; the rest of it is on the first side and on the second, whatever comes."""
+class Asked:
+    """Bets that are to be joined, one or two of them, and how many losses of each are imagined."""
 
     bets: tuple[Bet, ...]
-    on_first: float
-    on_second: float
+    caution: float
 
-    @property
-    def growth(self) -> float:
-        """That of its fastest part, which is what it is shown as."""
-        return max(bet.growth for bet in self.bets)
+
+class JointBets:
+    """Joint bets, one a row: each has a share for what comes of the first side, one of the second, and one for each bet.
+
+    The shares are those that would have grown fastest together on the past (`pasts` has one for each of `asked`, often the
+    same), with losses imagined. In proportion, outcomes are imagined that keep the claim, on which no share grows: little is
+    staked on little news. Each step multiplies a share by what it would have earned on average (Cover 1984).
+    """
+
+    def __init__(self, asked: Sequence[Asked], pasts: Sequence[tuple[Array, Array]]) -> None:
+        self.bets = tuple(one.bets for one in asked)
+        size = len(asked)
+        self._columns, self._signs = np.zeros((2, size), dtype=np.int64), np.ones((2, size))
+        self._cuts = np.full((2, size), np.nan)  # nothing lies beyond, where there is no second bet
+        self._forward = np.zeros((2, size), dtype=np.int64)
+        self._ratio, self._pays = np.ones((2, size)), np.zeros((2, 2, 2, size))  # by bet, by side, outside and inside
+        for row, bets in enumerate(self.bets):
+            for place, bet in enumerate(bets):
+                sign = 1.0 if bet.upper else -1.0
+                self._columns[place, row], self._signs[place, row], self._cuts[place, row] = bet.column, sign, sign * bet.cut
+                self._forward[place, row], self._ratio[place, row] = bet.forward, bet.point.ratio
+                outside = 2.0 * bet.point.ratio / (bet.point.ratio + bet.point.delta)
+                within = outside / bet.point.ratio
+                side = 0 if bet.forward else 1
+                self._pays[place, side, 1, row], self._pays[place, 1 - side, 0, row] = within, outside
+        self.shares = self._fastest(self._counts(pasts), np.array([one.caution for one in asked]))
+        staked = self.shares[2:, None, None, :] * self._pays
+        self._outside, self._gain = staked[:, :, 0], staked[:, :, 1] - staked[:, :, 0]
+
+    def bet(self, row: int) -> Bet | None:
+        """The fastest part of a joint bet, which is what it is shown as."""
+        return fastest(self.bets[row])
 
     def log_factors(self, first: Array, second: Array) -> Array:
-        """ln of the factor of each pair of outputs."""
-        one, two = np.full(first.shape[0], 2.0 * self.on_first), np.full(second.shape[0], 2.0 * self.on_second)
-        for bet in self.bets:
-            paid = _pays(bet, bet.hits(first), bet.hits(second))
-            one, two = one + bet.stake * paid[0], two + bet.stake * paid[1]
-        return asfloat(np.log(_DOWN * one) + np.log(_DOWN * two))
+        """ln of the factor of each pair of outputs, one row a joint bet."""
+        paid = np.ones((first.shape[0], len(self.bets)))
+        for side, scores in enumerate((first, second)):
+            hits = self._hits(scores)
+            earned = self._outside[:, side] + self._gain[:, side] * hits
+            paid *= _DOWN * (2.0 * self.shares[side] + earned[:, 0] + earned[:, 1])
+        return asfloat(np.log(paid).T)
 
+    def _hits(self, scores: Array) -> npt.NDArray[np.bool_]:
+        """Which outputs lie in the sets: by output, by bet, by row."""
+        return np.asarray(self._signs * scores[:, self._columns] >= self._cuts)
 
-def joint_bet(bets: Sequence[Bet], past: tuple[Array, Array], *, caution: float) -> JointBet:
-    """These bets at the shares which would have grown fastest together on the past, with `caution` losses of each imagined.
+    def _counts(self, pasts: Sequence[tuple[Array, Array]]) -> Array:
+        """How many past outputs of either side lie in each cell: by side, by cell, by row."""
+        found = np.zeros((2, 4, len(self.bets)))
+        for past in {id(past): past for past in pasts}.values():
+            rows = [row for row, own in enumerate(pasts) if own is past]
+            for side in (0, 1):
+                for start in range(0, past[side].shape[0], _ROWS):
+                    hits = self._hits(past[side][start : start + _ROWS])[:, :, rows]
+                    one, two = np.count_nonzero(hits, axis=0)
+                    both = np.count_nonzero(hits[:, 0] & hits[:, 1], axis=0)
+                    found[side][:, rows] += [hits.shape[0] - one - two + both, one - both, two - both, both]
+        return found
 
-    In proportion, outcomes are imagined that keep the claim, on which no share grows: little is staked on little news. Each
-    step multiplies a share by what it would have earned on average (Cover 1984).
-    """
-    cells = np.arange(2 ** len(bets))
-    inside = [(cells >> place) % 2 == 1 for place in range(len(bets))]
-    table = np.zeros((2, cells.size, 2 + len(bets)))
-    table[0, :, 0] = table[1, :, 1] = 2.0
-    counts = np.zeros((2, cells.size))
-    codes = [np.zeros(side.shape[0], dtype=np.int64) for side in past]
-    for place, bet in enumerate(bets):
-        table[0, :, 2 + place], table[1, :, 2 + place] = _pays(bet, inside[place], inside[place])
-        for side in (0, 1):
-            codes[side] += bet.hits(past[side]).astype(np.int64) << place
-        counts[1 if bet.forward else 0, 1 << place] += caution
-    counts += [np.bincount(side, minlength=cells.size) for side in codes]
-    counts += _DOUBT * caution * _as_claimed(bets, counts.sum(axis=0), inside)
-    weights = (0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)).ravel()
-    rows = table.reshape(weights.size, -1)  # what each share earns in each cell of either side
-    shares = np.full(rows.shape[1], 1.0 / rows.shape[1])
-    for _ in range(_STEPS):
-        shares = shares * np.dot(weights / np.dot(rows, shares), rows)
-    shares = CAUTION * shares / shares.sum()
-    kept = 0.5 * (1.0 - CAUTION)  # half on each side is cash
-    staked = (replace(bet, stake=float(share)) for bet, share in zip(bets, shares[2:], strict=True))
-    return JointBet(bets=tuple(staked), on_first=float(shares[0]) + kept, on_second=float(shares[1]) + kept)
+    def _fastest(self, counts: Array, caution: Array) -> Array:
+        """The shares that would have grown fastest together: by share, by row."""
+        rows = np.arange(len(self.bets))
+        there = np.array([[len(bets) > place for bets in self.bets] for place in (0, 1)])
+        for place in (0, 1):
+            counts[self._forward[place], _ALONE[place], rows] += caution * there[place]
+        counts = counts + _DOUBT * caution * self._as_claimed(counts.sum(axis=0), there)
+        weights = (0.5 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)).reshape(8, -1)
+        earned = np.zeros((2, 4, 4, len(self.bets)))  # what each share earns in each cell of either side
+        earned[0, :, 0] = earned[1, :, 1] = 2.0
+        for place in (0, 1):
+            earned[:, :, 2 + place] = self._pays[place][:, _INSIDE[place]]
+        by_cell = np.ascontiguousarray(earned.reshape(8, 4, -1).transpose(2, 0, 1))
+        by_share, weights = np.ascontiguousarray(by_cell.transpose(0, 2, 1)), weights.T[:, :, None]
+        shares = np.concatenate([np.ones((2, rows.size)), there]).T[:, :, None]
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        for _ in range(_STEPS):
+            shares = shares * (by_share @ (weights / (by_cell @ shares)))
+        shares = CAUTION * shares / shares.sum(axis=1, keepdims=True)
+        shares[:, :2] += 0.5 * (1.0 - CAUTION)  # half on each side is cash
+        return asfloat(np.ascontiguousarray(shares[:, :, 0].T))
 
-
-def _as_claimed(bets: Sequence[Bet], pooled: Array, inside: Sequence[npt.NDArray[np.bool_]]) -> Array:
-    """Laws of both sides over cells with these pooled counts, where each bet's own cells just keep the claim, delta aside."""
-    laws = np.tile(pooled + 1e-9, (2, 1))
-    for bet, within in zip(bets, inside, strict=True):
-        alone = within & (np.sum(inside, axis=0) == 1)
-        likelier = 0 if bet.forward else 1
-        laws[likelier, alone] *= 2.0 * bet.point.ratio / (1.0 + bet.point.ratio)
-        laws[1 - likelier, alone] *= 2.0 / (1.0 + bet.point.ratio)
-    return asfloat(laws / laws.sum(axis=1, keepdims=True))
-
-
-def _pays(bet: Bet, first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """What a bet pays for outputs of either side, where it is known which lie in its set."""
-    outside = 2.0 * bet.point.ratio / (bet.point.ratio + bet.point.delta)
-    within = outside / bet.point.ratio
-    if bet.forward:
-        return asfloat(within * first), asfloat(outside * ~second)
-    return asfloat(outside * ~first), asfloat(within * second)
+    def _as_claimed(self, pooled: Array, there: npt.NDArray[np.bool_]) -> Array:
+        """Laws of both sides over cells with these pooled counts, where each bet's cells just keep the claim, delta aside."""
+        rows = np.arange(len(self.bets))
+        possible = np.array([there[0] | True, there[0] | True, there[1], there[1]])
+        laws = np.stack([pooled + 1e-9 * possible] * 2)
+        for place, alone in enumerate(_ALONE):
+            ratio, likelier = self._ratio[place], 1 - self._forward[place]
+            laws[likelier, alone, rows] *= np.where(there[place], 2.0 * ratio / (1.0 + ratio), 1.0)
+            laws[1 - likelier, alone, rows] *= np.where(there[place], 2.0 / (1.0 + ratio), 1.0)
+        return asfloat(laws / laws.sum(axis=1, keepdims=True))

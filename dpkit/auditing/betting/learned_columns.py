@@ -13,6 +13,8 @@ from dpkit.numerics.special import Array, asfloat
 
 _BINS, _DEPTH, _TREES, _RATE, _RIDGE, _FEATURES = 24, 3, 24, 0.25, 4.0, 48
 _RECENT = 20_000
+_ROWS = 1024
+"""Outputs that go through all trees in one piece, so that they stay near the processor."""
 _LISTED = 400
 """Categories that an event names: rarer ones are left out of it."""
 Codes = npt.NDArray[np.int64]
@@ -31,16 +33,24 @@ class BoostedTrees:
         odds = np.zeros(rows.shape[0])
         for _ in range(_TREES):
             chance = 1.0 / (1.0 + np.exp(-odds))
-            tree = _grow(codes, labels - chance, chance * (1.0 - chance))
+            tree, leaf = _grow(codes, labels - chance, chance * (1.0 - chance))
             self._trees.append(tree)
-            odds = odds + _RATE * _leaf_values(codes, tree)
+            odds = odds + _RATE * tree[2][leaf]
 
     def log_odds(self, rows: Array) -> Array:
         """ln of the odds of each row."""
-        codes = self._codes(rows[:, :_FEATURES])
+        codes = self._codes(rows[:, :_FEATURES]).ravel()
+        features, bins, leaves = (np.concatenate(parts) for parts in zip(*self._trees, strict=True))
+        trees, inner = np.arange(len(self._trees))[:, None], 2**_DEPTH - 1
         total = np.zeros(rows.shape[0])
-        for tree in self._trees:
-            total += _RATE * _leaf_values(codes, tree)
+        for start in range(0, rows.shape[0], _ROWS):
+            stop = min(start + _ROWS, rows.shape[0])
+            row = np.arange(start, stop) * len(self._edges)
+            node = np.zeros((trees.size, stop - start), dtype=np.int64)
+            for _ in range(_DEPTH):
+                at = node + inner * trees
+                node = 2 * node + 1 + (codes[row + features[at]] > bins[at])
+            total[start:stop] = (_RATE * leaves[node - inner + (inner + 1) * trees]).sum(axis=0)
         return total
 
     def expression(self, form: OutputForm) -> str:
@@ -74,8 +84,8 @@ def _edges(values: Array) -> Array:
     return distinct[1:]
 
 
-def _grow(codes: Codes, gradient: Array, curvature: Array) -> tuple[Codes, Codes, Array]:
-    """A complete tree as arrays: the feature and bin of each inner node (heap order), the value of each leaf."""
+def _grow(codes: Codes, gradient: Array, curvature: Array) -> tuple[tuple[Codes, Codes, Array], Codes]:
+    """A complete tree (feature and bin of each inner node in heap order, value of each leaf), and the leaf of each row."""
     inner = 2**_DEPTH - 1
     features, bins = np.zeros(inner, dtype=np.int64), np.full(inner, _BINS, dtype=np.int64)
     node = np.zeros(codes.shape[0], dtype=np.int64)
@@ -95,16 +105,7 @@ def _grow(codes: Codes, gradient: Array, curvature: Array) -> tuple[Codes, Codes
         node = 2 * node + 1 + (codes[np.arange(codes.shape[0]), features[node]] > bins[node])
     leaf = node - inner
     top = np.bincount(leaf, gradient, minlength=inner + 1)
-    return features, bins, top / (np.bincount(leaf, curvature, minlength=inner + 1) + _RIDGE)
-
-
-def _leaf_values(codes: Codes, tree: tuple[Codes, Codes, Array]) -> Array:
-    features, bins, values = tree
-    node = np.zeros(codes.shape[0], dtype=np.int64)
-    rows = np.arange(codes.shape[0])
-    for _ in range(_DEPTH):
-        node = 2 * node + 1 + (codes[rows, features[node]] > bins[node])
-    return asfloat(values[node - (2**_DEPTH - 1)])
+    return (features, bins, top / (np.bincount(leaf, curvature, minlength=inner + 1) + _RIDGE)), leaf
 
 
 class LearnedRatio(Columns):

@@ -71,12 +71,8 @@ class NarrowCells(LearnedRatio):
         one, two = flat(first)[-_RECENT:], flat(second)[-_RECENT:]
         self._cells = []
         for rich, poor in ((one, two), (two, one)):
-            best, cell = 0.0, (0, math.inf, -math.inf)
-            for entry in range(min(one.shape[1], _ENTRIES)):
-                gain, low, high = _best_interval(rich[:, entry], poor[:, entry], self._points)
-                if gain > best:
-                    best, cell = gain, (entry, low, high)
-            self._cells.append(cell)
+            intervals = [_intervals(rich[:, entry], poor[:, entry], entry) for entry in range(min(one.shape[1], _ENTRIES))]
+            self._cells.append(_best_interval(np.concatenate(intervals, axis=1), self._points))
 
     def log_ratio(self, outputs: Array) -> Array:
         """A sign, not a ratio: the cell for the first side wins where both hold an output."""
@@ -99,24 +95,30 @@ class NarrowCells(LearnedRatio):
         return 0.0
 
 
-def _best_interval(rich: Array, poor: Array, points: Sequence[Point]) -> tuple[float, float, float]:
-    """The interval between two of `rich` in which a bet against the claim would have grown fastest, and how fast."""
+def _intervals(rich: Array, poor: Array, entry: int) -> Array:
+    """Intervals between two of `rich` that may pay, as columns: entry, both ends, and the shares of either side inside."""
     n = rich.size
     ordered, others = np.sort(rich), np.sort(poor)
-    best = (0.0, math.inf, -math.inf)
+    found = [np.zeros((5, 0))]
     size = _SMALLEST
     while size <= _LARGEST_SHARE * n:
         low, high = ordered[: n - size + 1], ordered[size - 1 :]
         inside = np.searchsorted(others, high, "right") - np.searchsorted(others, low, "left")
         few = np.argsort(inside, kind="stable")[:16]  # of one size, those with the fewest of the other side pay best
-        p, q = np.full(few.size, (size - 1.0) / n), (inside[few] + 1.0) / n
-        for point in points:
-            growths = kelly(p, q, point)[1]
-            place = int(np.argmax(growths))
-            if growths[place] > best[0]:
-                best = float(growths[place]), float(low[few[place]]), float(high[few[place]])
+        sizes = np.full((2, few.size), [[entry], [(size - 1.0) / n]])
+        found.append(np.stack([sizes[0], low[few], high[few], sizes[1], (inside[few] + 1.0) / n]))
         size = max(size + 1, int(1.5 * size))
-    return best
+    return np.concatenate(found, axis=1)
+
+
+def _best_interval(intervals: Array, points: Sequence[Point]) -> tuple[int, float, float]:
+    """The entry and the ends of the interval in which a bet against the claim would have grown fastest; none if none would."""
+    growths = [kelly(intervals[3], intervals[4], point)[1] for point in points]
+    best = np.max(growths, axis=0)
+    place = int(np.argmax(best)) if best.size else 0
+    if not best.size or best[place] <= 0.0:
+        return 0, math.inf, -math.inf
+    return int(intervals[0, place]), float(intervals[1, place]), float(intervals[2, place])
 
 
 def _numbers_of(dataset: object) -> tuple[Array, Array]:

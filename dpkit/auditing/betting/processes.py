@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, Wager, Ways, best_bets, bets_each_way, fastest
+from dpkit.auditing.betting.bets import Bet, OutputEvent, Portfolio, Ways, best_bets, bets_each_way, fastest
 from dpkit.auditing.betting.column_scores import ColumnScores
 from dpkit.auditing.betting.columns import OutputForm
-from dpkit.auditing.betting.joint_bets import JointBet, joint_bet
+from dpkit.auditing.betting.joint_bets import Asked, JointBets
 from dpkit.auditing.betting.lower_bound import Freezer, FrozenEvent, best_tail
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.claim_at_pair import ClaimAtPair
@@ -89,7 +89,8 @@ class Prequential:
         leaders, rest = np.array([*_SHARES, *(_MIRRORED_SHARES if mirrors else ())]), len(bank.names) + len(opening)
         split = np.full(rest, (1.0 - _LEADING) / rest)
         self._portfolio = Portfolio(np.concatenate([_LEADING * leaders / leaders.sum(), split]))
-        self._bettors: list[Wager | None] = [None] * (leaders.size + len(bank.names)) + list(opening)
+        self._asked: list[Asked | None] = [None] * (leaders.size + len(bank.names))
+        self._joint: JointBets | None = None
 
     @property
     def log_wealth(self) -> float:
@@ -100,13 +101,15 @@ class Prequential:
     def winner(self) -> Bet | None:
         """The bet of whoever has won most so far; the leader where nobody has won."""
         richest = int(np.argmax(self._portfolio.log_wealths))
-        found = self._bettors[richest] or self._bettors[0]
-        return fastest(found.bets) if isinstance(found, JointBet) else found if isinstance(found, Bet) else None
+        if richest >= len(self._asked):
+            return self._opening[richest - len(self._asked)]
+        found = self._asked[richest] or self._asked[0]
+        return None if found is None else fastest(found.bets)
 
     def step(self, first: Array, second: Array) -> Array:
         """ln of the e-value after each new pair, by bets chosen before; then learn from the pairs."""
         scores = self.bank.scores(first), self.bank.scores(second)
-        path = self._portfolio.path(self._bettors, *scores)
+        path = self._portfolio.path(self._log_factors(*scores))
         self.bank.take((first, second), scores)
         return path
 
@@ -133,19 +136,34 @@ class Prequential:
         self._chosen_at = self.bank.taken
         both = bets_each_way(self.bank.pasts(), self._points, cautions=_CAUTIONS).values()
         past = self.bank.recent()
-        leaders = [_together([ways[place] for ways in both], past, caution) for place, caution in enumerate(_CAUTIONS)]
+        pasts = [past] * len(_CAUTIONS)
+        asked = [_together([ways[place] for ways in both], caution) for place, caution in enumerate(_CAUTIONS)]
         mirrored, by_column = self.bank.mirrored()
         if by_column:
             even = bets_each_way(by_column, self._points, cautions=_CAUTIONS).values()
-            leaders += [_together([ways[place] for ways in even], mirrored, caution) for place, caution in enumerate(_CAUTIONS)]
-        self._bettors = [*leaders, *(_together([ways[_USUAL]], past, _CAUTIONS[_USUAL]) for ways in both), *self._opening]
+            asked += [_together([ways[place] for ways in even], caution) for place, caution in enumerate(_CAUTIONS)]
+            pasts += [mirrored] * len(_CAUTIONS)
+        asked += [_together([ways[_USUAL]], _CAUTIONS[_USUAL]) for ways in both]
+        pasts += [past] * len(both)
+        self._asked = asked
+        there = [place for place, one in enumerate(asked) if one is not None]
+        self._joint = JointBets([one for one in asked if one is not None], [pasts[place] for place in there]) if there else None
+
+    def _log_factors(self, first: Array, second: Array) -> Array:
+        """ln of the factor of each pair of scores, one row a bettor: 0 of those without a bet."""
+        found = np.zeros((len(self._asked) + len(self._opening), first.shape[0]))
+        if self._joint is not None:
+            found[[place for place, one in enumerate(self._asked) if one is not None]] = self._joint.log_factors(first, second)
+        for place, bet in enumerate(self._opening):
+            found[len(self._asked) + place] = bet.log_factors(first, second)
+        return found
 
 
-def _together(found: Sequence[Ways], past: tuple[Array, Array], caution: float) -> Wager | None:
+def _together(found: Sequence[Ways], caution: float) -> Asked | None:
     """The fastest bet of each direction, both at once."""
     each = [fastest(ways[way] for ways in found) for way in (0, 1)]
-    bets = [bet for bet in each if bet is not None]
-    return joint_bet(bets, past, caution=caution) if bets else None
+    bets = tuple(bet for bet in each if bet is not None)
+    return Asked(bets=bets, caution=caution) if bets else None
 
 
 class BettingProcess(Process):

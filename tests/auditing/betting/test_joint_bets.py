@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from dpkit.auditing.betting.bets import Bet
-from dpkit.auditing.betting.joint_bets import joint_bet
+from dpkit.auditing.betting.joint_bets import Asked, JointBets
 from dpkit.auditing.betting.profile import Point
 
 POINT = Point(epsilon=0.7, delta=0.05)
@@ -24,6 +24,10 @@ def outcomes():
     return [(CELLS[[x]], CELLS[[y]]) for x, y in itertools.product(range(3), repeat=2)]
 
 
+def joined(bets, seen, *, caution):
+    return JointBets([Asked(bets=tuple(bets), caution=caution)], [seen])
+
+
 def past(p, q, n=4_000):
     rng = np.random.default_rng(1)
     return tuple(rng.choice(3, size=(n, 1), p=law).astype(float) for law in (p, q))
@@ -33,16 +37,15 @@ TOLD = ((0.05, 0.25, 0.7), (0.7, 0.25, 0.05))
 
 
 def test_a_factor_never_falls_to_zero_though_the_past_told_everything():
-    together = joint_bet(WAYS, past((0.0, 0.0, 1.0), (1.0, 0.0, 0.0)), caution=0.01)
-    shares = [bet.stake for bet in together.bets]
-    assert 0.9 < sum(shares) <= 0.995 + 1e-12
-    assert sum(shares) + together.on_first + together.on_second == pytest.approx(1.0)
+    together = joined(WAYS, past((0.0, 0.0, 1.0), (1.0, 0.0, 0.0)), caution=0.01)
+    assert 0.9 < together.shares[2:].sum() <= 0.995 + 1e-12
+    assert together.shares.sum() == pytest.approx(1.0)
     assert all(np.isfinite(together.log_factors(*sides)).all() for sides in outcomes())
 
 
 def test_the_factor_averages_at_most_one_wherever_the_claim_holds():
-    together = joint_bet(WAYS, past(*TOLD), caution=1.0)
-    factors = np.exp([together.log_factors(*sides)[0] for sides in outcomes()]).reshape(3, 3)
+    together = joined(WAYS, past(*TOLD), caution=1.0)
+    factors = np.exp([together.log_factors(*sides)[0, 0] for sides in outcomes()]).reshape(3, 3)
     rng = np.random.default_rng(2)
     checked = 0
     for p, q in rng.dirichlet(np.ones(3), size=(4_000, 2)):
@@ -75,12 +78,28 @@ def test_it_grows_as_fast_as_any_test_can(told):
     bets = [replace(bet, point=pure) for bet in WAYS]
     p, q = (np.array(law) for law in told)
     seen = tuple(np.repeat(CELLS, np.round(20_000 * law).astype(int), axis=0) for law in (p, q))
-    together = joint_bet(bets, seen, caution=1e-6)
-    factors = np.array([together.log_factors(*sides)[0] for sides in outcomes()]).reshape(3, 3)
+    together = joined(bets, seen, caution=1e-6)
+    factors = np.array([together.log_factors(*sides)[0, 0] for sides in outcomes()]).reshape(3, 3)
     assert float(p @ factors @ q) == pytest.approx(nearest(p, q), rel=0.02)
 
 
 def test_little_is_staked_on_little_news_and_much_on_much():
     """Five outputs of each side that all speak against the claim are what chance gives; four thousand are not."""
-    few, many = (joint_bet(WAYS, past((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), n=n), caution=2.0) for n in (5, 4_000))
-    assert sum(bet.stake for bet in few.bets) < 0.05 < 0.9 < sum(bet.stake for bet in many.bets)
+    few, many = (joined(WAYS, past((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), n=n), caution=2.0) for n in (5, 4_000))
+    assert few.shares[2:].sum() < 0.05 < 0.9 < many.shares[2:].sum()
+
+
+def test_many_joint_bets_are_what_each_is_alone():
+    """One bet beside two, other columns, cuts beyond everything, another past: rows do not see each other."""
+    rng = np.random.default_rng(4)
+    pasts = [tuple(rng.normal(loc, size=(3_000, 2)) for loc in sides) for sides in ((0.0, 1.0), (1.0, 0.0))]
+    bets = [Bet(column=k % 2, upper=k % 3 > 0, cut=0.4 * k - 1.0, forward=k % 4 < 2, point=POINT, growth=0.1) for k in range(6)]
+    asked = [Asked(bets=found, caution=0.5) for found in ((bets[0],), (bets[1], bets[2]), (bets[5],), (bets[4], bets[3]))]
+    chosen = [pasts[row % 2] for row in range(4)]
+    fresh = tuple(np.concatenate([rng.normal(size=(50, 2)), [[np.inf, -np.inf], [np.nan, 0.0]]]) for _ in range(2))
+    together = JointBets(asked, chosen)
+    for row, one in enumerate(asked):
+        alone = JointBets([one], [chosen[row]])
+        np.testing.assert_allclose(together.shares[:, row], alone.shares[:, 0], rtol=1e-12)
+        np.testing.assert_allclose(together.log_factors(*fresh)[row], alone.log_factors(*fresh)[0], rtol=1e-12, atol=1e-15)
+    assert together.shares[3, 0] == 0.0 < together.shares[3, 1]

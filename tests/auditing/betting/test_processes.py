@@ -45,7 +45,7 @@ class Peeking(Prequential):
         self.bank.take((first, second), scores)
         self._chosen_at = 0
         self.choose()
-        return self._portfolio.path(self._bettors, *scores)
+        return self._portfolio.path(self._log_factors(*scores))
 
 
 def test_an_e_process_that_peeks_is_caught():
@@ -58,13 +58,13 @@ def test_bets_are_chosen_anew_where_a_tenth_is_new_and_not_before():
     process.choose()
     process.step(rng.laplace(size=(400, 1)), 1.0 + rng.laplace(size=(400, 1)))
     process.choose()
-    chosen = process._bettors
+    chosen = process._asked
     process.step(rng.laplace(size=(39, 1)), 1.0 + rng.laplace(size=(39, 1)))
     process.choose()
-    assert process._bettors is chosen
+    assert process._asked is chosen
     process.step(rng.laplace(size=(2, 1)), 1.0 + rng.laplace(size=(2, 1)))
     process.choose()
-    assert process._bettors is not chosen
+    assert process._asked is not chosen
 
 
 class Overbetting(Prequential):
