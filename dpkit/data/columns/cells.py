@@ -52,9 +52,11 @@ def read_numbers(cells: Cells, *, decimal_comma: bool = False) -> tuple[FloatArr
     if values.dtype.kind in "fiub":
         with np.errstate(all="ignore"):
             found = np.array(values, dtype=np.float64)
-        absent = np.isnan(found)
-        kinds[absent] = Kind.NAN
-        found[absent] = 0.0
+            may_lack = np.isnan(np.sum(found))  # one cheap look: seldom is a cell NaN
+        if may_lack:
+            absent = np.isnan(found)
+            kinds[absent] = Kind.NAN
+            found[absent] = 0.0
     elif values.dtype.kind in "OUS":
         items = values.tolist()
         found = _read_objects([_with_point(item) for item in items] if decimal_comma else items, kinds)

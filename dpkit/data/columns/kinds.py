@@ -128,11 +128,12 @@ class Number:
     def encode(self, cells: Cells) -> FloatArray:
         """The numbers, clipped and mapped."""
         found, kinds = read_numbers(cells, decimal_comma=self.decimal == ",")
-        codes = np.clip(np.rint(found) if self.whole else found, self.lower, self.upper) + 0.0  # minus zero is zero
+        codes = np.clip(np.rint(found) if self.whole else found, self.lower, self.upper)
+        codes += 0.0  # minus zero is zero
         if self.outside is not Policy.CLIP:
             codes[(found < self.lower) | (found > self.upper)] = _code(self.outside)
-        infinite = np.isinf(found)
-        if infinite.any():
+        if not self.infinite == self.outside == Policy.CLIP:
+            infinite = np.isinf(found)
             clipped = np.where(found > 0.0, self.upper, self.lower)
             codes[infinite] = clipped[infinite] if self.infinite is Policy.CLIP else _code(self.infinite)
         if kinds.any():

@@ -256,14 +256,24 @@ class DataSource:
             yield from self._read(names, rows)
             return
         if self._codes is None:
-            nothing = np.zeros((0, len(self.columns)))
-            self._codes = np.concatenate([nothing, *self._read(self.columns, ROWS_OF_A_SCAN)])
+            self._codes = self._every_code()
             self._codes.flags.writeable = False
         places = [self.columns.index(name) for name in names]
         all_in_order = places == list(range(len(self.columns)))
         for start in range(0, self._codes.shape[0], rows):
             part = self._codes[start : start + rows]
             yield part if all_in_order else part[:, places]
+
+    def _every_code(self) -> Block:
+        """All rows that are kept; where it is known how many there may be, blocks go to their place as they are read."""
+        blocks = self._read(self.columns, ROWS_OF_A_SCAN)
+        if not isinstance(self._table, ColumnsTable):
+            return np.concatenate([np.zeros((0, len(self.columns))), *blocks])
+        found, filled = np.empty((len(self._table), len(self.columns))), 0
+        for block in blocks:
+            found[filled : filled + len(block)] = block
+            filled += len(block)
+        return found[:filled]
 
     def _of_root(self, root: DataSource, names: Sequence[str], rows: int) -> Iterator[Block]:
         """Blocks of a view, from those of the source that it is a view of."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -89,14 +90,19 @@ class Octaves:
 
     @property
     def _bins(self) -> Bins:
-        """The bin of each exponent that a float64 can have, as it is stored; what is not finite counts as if below 1."""
-        exponents = np.arange(2048) - 1022
-        exponents[0], exponents[-1] = self.low, 0
-        return np.clip((exponents - self.low) // self.step, 0, self.bins - 1)
+        return _bins_of(self)
 
     def edge(self, index: int) -> float:
         """The lower end of a bin."""
         return math.ldexp(1.0, self.low + index * self.step - 1)
+
+
+@lru_cache(maxsize=64)
+def _bins_of(octaves: Octaves) -> Bins:
+    """The bin of each exponent that a float64 can have, as it is stored; what is not finite counts as if below 1."""
+    exponents = np.arange(2048) - 1022
+    exponents[0], exponents[-1] = octaves.low, 0
+    return np.clip((exponents - octaves.low) // octaves.step, 0, octaves.bins - 1)
 
 
 def length_histogram(frame: Frame, octaves: Octaves) -> Query:

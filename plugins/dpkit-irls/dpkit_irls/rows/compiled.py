@@ -80,21 +80,21 @@ def _columns(
     target: Array,
 ) -> bool:
     """Rows as columns, centred and in the units of the frame, their largest magnitudes, and the targets."""
-    features = inverse_units.shape[0]
-    tame = True
-    for row in range(count):
-        cells = part[row * (features + 1) : (row + 1) * (features + 1)]
-        most = 0.0
-        for place in range(features):
-            value = (cells[place] - centres[place]) * inverse_units[place]
-            x[place, row] = value
+    features, beyond = inverse_units.shape[0], 0
+    largest[:count] = 0.0
+    for place in range(features):
+        centre, inverse_unit, column = centres[place], inverse_units[place], x[place]
+        for row in range(count):
+            value = (part[row * (features + 1) + place] - centre) * inverse_unit
+            column[row] = value
             size = abs(value)
-            tame = tame and bool(size <= clamp)  # False for NaN
-            most = size if size > most else most
-        largest[row] = most
-        target[row] = cells[features] - origin
-        tame = tame and bool(abs(cells[features]) <= clamp)
-    return tame
+            beyond += 0 if size <= clamp else 1  # of NaN, too
+            largest[row] = size if size > largest[row] else largest[row]
+    for row in range(count):
+        value = part[row * (features + 1) + features]
+        target[row] = value - origin
+        beyond += 0 if abs(value) <= clamp else 1
+    return beyond == 0
 
 
 @_rounded
