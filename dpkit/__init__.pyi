@@ -69,6 +69,11 @@ from dpkit.contracts.mechanism import WhiteBox as WhiteBox
 from dpkit.contracts.parameters import GIVEN as GIVEN
 from dpkit.contracts.parameters import Choice as Choice
 from dpkit.contracts.parameters import Parameter as Parameter
+from dpkit.contracts.private_keys import HoldsKeys as HoldsKeys
+from dpkit.contracts.private_keys import KeyHolders as KeyHolders
+from dpkit.contracts.private_keys import KeyQuery as KeyQuery
+from dpkit.contracts.private_keys import ReleasedKeys as ReleasedKeys
+from dpkit.contracts.private_keys import ReleasesKeys as ReleasesKeys
 from dpkit.contracts.query import Preparation as Preparation
 from dpkit.contracts.query import Query as Query
 from dpkit.contracts.registry import Registry as Registry
@@ -85,11 +90,6 @@ from dpkit.contracts.table import OfFiles as OfFiles
 from dpkit.contracts.table import OfFloat32 as OfFloat32
 from dpkit.contracts.table import Source as Source
 from dpkit.contracts.table import Table as Table
-from dpkit.contracts.undeclared_keys import HoldsKeys as HoldsKeys
-from dpkit.contracts.undeclared_keys import KeyHolders as KeyHolders
-from dpkit.contracts.undeclared_keys import KeyQuery as KeyQuery
-from dpkit.contracts.undeclared_keys import ReleasedKeys as ReleasedKeys
-from dpkit.contracts.undeclared_keys import ReleasesKeys as ReleasesKeys
 from dpkit.contracts.zoo import ZooEntry as ZooEntry
 from dpkit.data.columns.dates import Date as Date
 from dpkit.data.columns.dates import Time as Time
@@ -163,8 +163,8 @@ from dpkit.mechanisms.random_search import repetitions as repetitions
 from dpkit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent as RandomizedResponseEvent
 from dpkit.mechanisms.symmetric_gaussian import SymmetricGaussian as SymmetricGaussian
-from dpkit.mechanisms.thresholded import ThresholdedGaussian as ThresholdedGaussian
-from dpkit.mechanisms.thresholded import ThresholdedGeometric as ThresholdedGeometric
+from dpkit.mechanisms.thresholded_keys import ThresholdedGaussian as ThresholdedGaussian
+from dpkit.mechanisms.thresholded_keys import ThresholdedGeometric as ThresholdedGeometric
 from dpkit.numerics.exact_sums import ExactSum as ExactSum
 from dpkit.numerics.noise.exact_rounding import NoiseLaw as NoiseLaw
 from dpkit.numerics.noise.exact_rounding import Tail as Tail

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from dpkit.contracts.engine import CountsRows, DeclaresSetting, Engine
 from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.private_keys import HoldsKeys, KeyHolders, KeyQuery, ReleasedKeys
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
-from dpkit.contracts.undeclared_keys import HoldsKeys, KeyHolders, KeyQuery, ReleasedKeys
 from dpkit.data.without_warnings import quietly
 from dpkit.debugging import show
 from dpkit.errors import InvalidValueError, PlanExceededError, ReleaseFailedError, kind_of

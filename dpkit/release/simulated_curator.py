@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from dpkit.contracts.engine import Engine
 from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.private_keys import KeyQuery, ReleasedKeys
 from dpkit.contracts.query import Query
 from dpkit.contracts.setting import Setting
-from dpkit.contracts.undeclared_keys import KeyQuery, ReleasedKeys
 from dpkit.numerics.exact_sums import ExactSum
 from dpkit.privacy.events import Compose
 from dpkit.release.curator import Purse, planned_event, planned_keys

@@ -11,9 +11,9 @@ import numpy as np
 from dpkit.contracts.engine import Closing, CountsRows, DeclaresSetting, Engine
 from dpkit.contracts.factories import EngineFactory
 from dpkit.contracts.parameters import Parameter
+from dpkit.contracts.private_keys import HoldsKeys, KeyHolders
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import InMemory, Source
-from dpkit.contracts.undeclared_keys import HoldsKeys, KeyHolders
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.parallel import map_on_threads, usable_threads
 from dpkit.data.summing.query_sums import Prepared, QuerySums, Totals, dry_run, plan_sums

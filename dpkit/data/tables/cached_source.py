@@ -16,8 +16,8 @@ from typing import IO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.contracts.private_keys import KeyHolders
 from dpkit.contracts.query import Block
-from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.kinds import exact_in_float32
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.tables.read_ahead import read_ahead

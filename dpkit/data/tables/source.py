@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.engine import Closing
+from dpkit.contracts.private_keys import KeyHolders
 from dpkit.contracts.query import Block, Query
 from dpkit.contracts.table import Batch, DivisibleTable, OfFiles, OfFloat32, Table
-from dpkit.contracts.undeclared_keys import KeyHolders
 from dpkit.data.columns.bounding import KEY_BYTES, kept_rows
 from dpkit.data.columns.cells import read_names
-from dpkit.data.columns.held_keys import held_keys
+from dpkit.data.columns.count_key_holders import count_key_holders
 from dpkit.data.columns.kinds import cell_of, encoded
 from dpkit.data.columns.schema import PrivacyUnit, Schema
 from dpkit.data.setting import DeclaredSetting
@@ -285,7 +285,7 @@ class DataSource:
     def key_holders(self, column: str) -> KeyHolders:
         """Which texts a column holds, and how many people hold each: of the rows that are used."""
         (declared,) = self.schema.select((column,))
-        return held_keys(self._texts(cell_of(declared)), at_most=self.unit.at_most, key=self._key)
+        return count_key_holders(self._texts(cell_of(declared)), at_most=self.unit.at_most, key=self._key)
 
     def _texts(self, cell: str) -> Iterator[tuple[list[str | None] | None, list[str | None]]]:
         """For each row that is used: the person that it belongs to, and its text."""

@@ -10,9 +10,9 @@ from dpkit_stats import counting
 from dpkit_stats.columns import known_column, truth_values
 from dpkit_stats.grouping import released
 from dpkit_stats.noise_errors import NoiseErrors
+from dpkit_stats.private_keys import CountedKeys, holds_one_key
 from dpkit_stats.results import Histogram, Total
 from dpkit_stats.scaling import Array
-from dpkit_stats.undeclared_keys import CountedKeys, holds_one_key
 from dpkit_stats.weights import total_weight
 
 

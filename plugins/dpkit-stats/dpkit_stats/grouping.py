@@ -13,9 +13,9 @@ from dpkit.authoring import dataclass, text_code
 from dpkit_stats.columns import count_is_free
 from dpkit_stats.noise_errors import NoiseErrors, each_of
 from dpkit_stats.one_release import CONFIDENCE, BringsNoise, OneRelease, Statistic, StatisticState, named_error
+from dpkit_stats.private_keys import KeyNoise, key_advice, key_noise, released_keys
 from dpkit_stats.results import Answer, Cell, GroupTable, TabledAnswer
 from dpkit_stats.scaling import Array
-from dpkit_stats.undeclared_keys import KeyNoise, key_advice, key_noise, released_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 import numpy as np
 
 import dpkit
-from dpkit.data.columns.held_keys import held_keys
+from dpkit.data.columns.count_key_holders import count_key_holders
 
 
 def found(rows, *, at_most=3):
-    held = held_keys(rows, at_most=at_most, key=bytes(32))
+    held = count_key_holders(rows, at_most=at_most, key=bytes(32))
     return {text: people.tolist() for text, people in zip(held.texts, held.people, strict=True)}
 
 

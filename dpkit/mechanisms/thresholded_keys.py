@@ -1,4 +1,4 @@
-"""Counts of keys that nobody declared: a key comes out only where enough people have it (docs/proofs/keys.md).
+"""Counts of private keys: a key comes out only where enough people have it (docs/proofs/keys.md).
 
 The value is a count, or a weight, for each key; 0 is a key that nobody has, which never comes out. What comes out is the noisy
 number where it is above a threshold, and 0 elsewhere. A key of one person alone comes out with probability `delta` at most.

@@ -1,4 +1,4 @@
-"""Who holds which keys: counted over rows, without a row depending on another but through the person that both belong to."""
+"""How many people hold each private key: counted over rows, which depend on each other only by the person they belong to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.contracts.undeclared_keys import KeyHolders
+from dpkit.contracts.private_keys import KeyHolders
 from dpkit.data.columns.bounding import hashed_persons
 
 Rows = Iterable[tuple[Sequence[str | None] | None, Sequence[str | None]]]
 """Batches: whose each row is (None: each its own), and its text (None: none)."""
 
 
-def held_keys(rows: Rows, *, at_most: int, key: bytes) -> KeyHolders:
+def count_key_holders(rows: Rows, *, at_most: int, key: bytes) -> KeyHolders:
     """How many people hold each text, by how many different texts they hold. A person has at most `at_most` rows here."""
     counts: Counter[str] = Counter()
     places: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Keys that nobody declared: their noise, and how many people have each where a person has one."""
+"""Private keys, which nobody declared: their noise, and how many people have each where a person has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that nobody declared: texts of a column, of which those come out that enough people have (docs/proofs/keys.md)."""
+"""Private keys: texts of a column that nobody declared; those come out that enough people have (docs/proofs/keys.md)."""
 
 from __future__ import annotations
 
