@@ -123,14 +123,16 @@ def moments(columns: Array, direction: Array, scale: float, cap: float, balance:
     return _both_triangles(totals) if _did(passes.moments, columns, direction, scale, cap, balance, RUN, totals) else None
 
 
-def _did(compiled_pass: Callable[..., object], *arguments: object) -> bool:
-    """Whether a compiled pass did its work; numpy does it otherwise.
+def _did(compiled_pass: Callable[..., object], columns: Array, *arguments: object) -> bool:
+    """Whether a compiled pass did its work over these columns, which it only reads; numpy does it otherwise.
 
     Passes are compiled when they are first called, and numba writes to a disk then: what it raises says nothing of a row, but
     an engine would take it for a row that cannot be counted. It costs time instead, and numba is not asked again.
     """
+    read = columns.view()
+    read.flags.writeable = False  # of what may be written to, each pass would be compiled a second time
     try:
-        return compiled_pass(*arguments) is not False
+        return compiled_pass(read, *arguments) is not False
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - as above
