@@ -38,6 +38,13 @@ RAISED = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _old_things_stay():
+    """What was there before these tests is not walked over each time that they collect."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _forgotten():
     """These errors outlive a test, and so would the readers in their frames."""
