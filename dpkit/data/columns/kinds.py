@@ -170,6 +170,8 @@ class Category:
         ):  # digits were lost: none may match
             allowed = "texts, whole numbers or booleans; a number with more than 15 digits in quotes"
             raise InvalidValueError(field="levels", found=self.levels, allowed=allowed, where=where)
+        if any(level == "" for level in given):
+            allowed = "texts with at least one character: a cell without text is missing, and `missing` says what it becomes"
         if not levels or None in levels or len(set(levels)) != len(levels):
             raise InvalidValueError(field="levels", found=self.levels, allowed=allowed, where=where)
         object.__setattr__(self, "levels", levels)

@@ -14,11 +14,13 @@ from dpkit.data.columns.kinds import Coded, Column, cell_of, encoded
 from dpkit.data.expressions.derived import Condition, Derived, derive, require
 from dpkit.data.expressions.facts import Fact, fact_of
 from dpkit.errors import InvalidValueError, UnknownNameError
-from dpkit.privacy.checks import nonempty_text, tuple_of, whole_number
+from dpkit.privacy.checks import finite_number, nonempty_text, tuple_of, whole_number
 from dpkit.privacy.neighbours import Neighbours
 from dpkit.values import dataclass
 
 Used = npt.NDArray[np.bool_]
+
+_DERIVED = "for each name SQL, or {'sql': ..., 'lower': ..., 'upper': ...}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +74,22 @@ class Schema:
         """What expressions may know of each column."""
         return {column.name: fact_of(column) for column in self.every}
 
-    def extended(self, *, let: Mapping[str, str] | None = None, where: str | None = None) -> Schema:
-        """With more derived columns and one more condition, in SQL. `ExpressionError` for one that rows cannot answer alone."""
+    def extended(self, *, let: Mapping[str, str | Mapping[str, str | float]] | None = None, where: str | None = None) -> Schema:
+        """With more derived columns and one more condition, in SQL. `ExpressionError` for one that rows cannot answer alone.
+
+        A column with bounds of its own is `{"sql": ..., "lower": ..., "upper": ...}`, as in YAML.
+        """
         found = self
-        for name, sql in (let or {}).items():
-            found = found.with_derived(derive(nonempty_text(name, field="let", where="Schema"), sql, found.facts))
+        for name, said in (let or {}).items():
+            parts = said if isinstance(said, Mapping) else {"sql": said}
+            sql = parts.get("sql")
+            if not isinstance(sql, str) or not set(parts) <= {"sql", "lower", "upper"}:
+                raise InvalidValueError(field="let", found=said, allowed=_DERIVED, where="Schema")
+            bounds = {
+                end: finite_number(parts[end], field=end, where=f"let[{name!r}]") for end in ("lower", "upper") if end in parts
+            }
+            column = derive(nonempty_text(name, field="let", where="Schema"), sql, found.facts, **bounds)
+            found = found.with_derived(column)
         return found if where is None else found.with_condition(require(where, found.facts))
 
     def with_derived(self, column: Derived) -> Schema:

@@ -41,7 +41,9 @@ def read_sql(sql: str, known: Mapping[str, Fact | None]) -> Node:
         raise ExpressionError(found=f"an expression of {len(sql)} characters", allowed=f"at most {LONGEST}")
     reader = SqlReader(sql, known, readers=READERS, functions=FUNCTIONS)
     try:
-        found = reader.read(_parsed(sql, known))
+        parsed = _parsed(sql, known)
+        _check_is(sql)
+        found = reader.read(parsed)
         if found.depth > DEEPEST:
             raise _too_deep()
     except RecursionError:
@@ -75,6 +77,32 @@ def _parsed(sql: str, known: Iterable[str] = ()) -> Expression:
     if len(found) != 1:
         raise ExpressionError(found=f"{len(found)} statements", allowed="one expression")
     return found[0]
+
+
+_COMPARISONS = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NULLSAFE_EQ")
+_BETWEEN_CONDITIONS = ("AND", "OR", "COMMA", "CASE", "WHEN", "THEN", "ELSE", "END")
+
+
+def _check_is(sql: str) -> None:
+    """Refuse a = b IS NULL: databases read (a = b) IS NULL, and sqlglot does not."""
+    import sqlglot
+
+    before: list[set[str]] = [set()]
+    for token in sqlglot.tokenize(sql):
+        word = token.token_type.name
+        if word == "L_PAREN":
+            before.append(set())
+        elif word == "R_PAREN" and len(before) > 1:
+            before.pop()
+        elif word in _BETWEEN_CONDITIONS:
+            before[-1].clear()
+        elif word == "IS" or word in _COMPARISONS:
+            before[-1].add("IS" if word == "IS" else "a comparison")
+            if len(before[-1]) > 1:
+                hint = "What belongs together? Write (a = b) IS NULL or a = (b IS NULL)."
+                raise ExpressionError(
+                    found="a comparison beside IS", start=token.start, allowed="parentheses around one of them", hint=hint
+                )
 
 
 def _word_of_sql(sql: str, known: Iterable[str]) -> str:

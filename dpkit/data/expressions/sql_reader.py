@@ -46,10 +46,20 @@ class SqlReader:
         reader = self._readers.get(name)
         if reader is None:
             raise self._refused(node)
+        self._check_parts(node, name)
         found = reader(self, node)
+        if node.args.get("negate"):  # NOT LIKE, as some versions of sqlglot give it
+            found = Node(operation="not", fact=truth(nullable=found.fact.nullable), inputs=(found,))
         if found.size > LARGEST:
             raise self.error(node, f"it holds more than {LARGEST} operations", hint="Name parts of it with `let`.")
         return found
+
+    def _check_parts(self, node: Expression, name: str) -> None:
+        """Refuse a node with a part that no reader looks at: what is passed over might change what is meant."""
+        for part, value in node.args.items():
+            if value is None or value is False or value == [] or part in _ALWAYS_READ or part in _READ.get(name, ()):
+                continue
+            raise self.error(node, f"found {_spelt(self, node)} with {part!r}, which is not understood here", "it without that")
 
     def read_as(self, node: Expression, *kinds: ValueKind, what: str) -> Node:
         """The same, of one of these kinds, or NULL."""
@@ -193,6 +203,32 @@ _WORDS = {
     "Cast": "CAST",
 }
 """How nodes are written of which sqlglot does not note the place."""
+
+_ALWAYS_READ = ("this", "expression", "expressions", "negate", "safe", "ignore_nulls", "is_nvl")
+"""What all readers look at, and how sqlglot notes that databases differ: errors are NULL here, as is LEAST(1, NULL)."""
+
+_READ: Mapping[str, Sequence[str]] = {
+    "Between": ("low", "high", "symmetric"),
+    "Case": ("ifs", "default"),
+    "Cast": ("to",),
+    "Ceil": ("decimals", "to"),
+    "Column": ("table",),
+    "Date": ("zone",),
+    "DateDiff": ("unit",),
+    "DateTrunc": ("unit",),
+    "Floor": ("decimals", "to"),
+    "If": ("true", "false"),
+    "In": ("query", "unnest", "field"),
+    "Interval": ("unit",),
+    "Literal": ("is_string",),
+    "Round": ("decimals", "truncate"),
+    "Substring": ("start", "length"),
+    "TimestampTrunc": ("unit",),
+    "Trim": ("position", "collation"),
+    "Trunc": ("decimals", "to"),
+    "TryCast": ("to",),
+}
+"""The other parts that a node's own reader looks at."""
 
 _STATEMENTS = ("Drop", "Create", "Insert", "Update", "Delete", "Command")
 

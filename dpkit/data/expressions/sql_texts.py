@@ -140,6 +140,9 @@ def _cast(reader: SqlReader, node: Expression) -> Node:
     """From one kind to another; what cannot be read is NULL."""
     wanted = str(node.args["to"].this.value if hasattr(node.args["to"].this, "value") else node.args["to"].this).upper()
     inner = reader.read(node.this)
+    if node.args["to"].expressions:
+        hint = "ROUND(x, 2) rounds, LEFT(x, 10) cuts."
+        raise reader.error(node, f"found a cast to {wanted} of a stated size", f"a cast to {wanted}", hint)
     if inner.kind is ValueKind.NULL:
         return inner
     if wanted in _WHOLE or wanted in _NUMBERS:

@@ -10,6 +10,8 @@ LEVELS = {"k": ("north", "south", "West"), "l": ("south", "x_y", "1")}
 LITERALS = (0, 1, -1, 2, 0.5, -3.25, 10)
 WORDS = ("north", "south", "West", "x", "x_y", "", "zz")
 CONDITIONS = "and or not < <= > >= = <> text= text< isnull istrue in textin between like distinct".split()
+DENIED = {"like": (" LIKE ", " NOT LIKE "), "isnull": (" IS NULL", " IS NOT NULL")}
+"""How people write that something is not so. (What stands behind these words holds none of them again.)"""
 PATTERNS = ("%o%", "n%", "_est", "s", "%", "x\\_y")
 
 
@@ -80,6 +82,10 @@ def sql(tree, *, sqlite=False):
         return "'" + parts[0].replace("'", "''") + "'"
     if kind == "null":
         return "NULL"
+    if kind == "not" and parts[0][0] in DENIED:
+        word, denied = DENIED[parts[0][0]]
+        before, _, after = sql(parts[0], sqlite=sqlite).rpartition(word)
+        return f"{before}{denied}{after}"
     if kind == "like":
         return f"({sql(parts[0], sqlite=sqlite)} LIKE '{parts[1]}')"
     if kind == "substring":

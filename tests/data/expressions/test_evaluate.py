@@ -14,6 +14,7 @@ from dpkit.data.expressions.facts import ValueKind, one_of_texts
 from dpkit.data.expressions.facts import number as number_fact
 from dpkit.data.expressions.facts import truth as truth_fact
 from dpkit.data.expressions.read_sql import read_sql
+from dpkit.errors import ExpressionError
 
 KNOWN = {
     **{name: number_fact(-10.0, 10.0, nullable=True) for name in NUMBERS},
@@ -50,7 +51,8 @@ def by_sqlite(tree, listed):
         base.executemany(
             f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", [[row[name] for name in names] for row in listed]
         )
-        found = [one for (one,) in base.execute(f"SELECT {sql(tree, sqlite=True)} FROM t ORDER BY rowid")]
+        written = tree if isinstance(tree, str) else sql(tree, sqlite=True)
+        found = [one for (one,) in base.execute(f"SELECT {written} FROM t ORDER BY rowid")]
     base.close()
     return found
 
@@ -87,6 +89,34 @@ def test_every_row_is_answered_as_python_and_as_sqlite_answer_it(start):
             other = [None if one is None else bool(one) for one in other]
         assert all(map(same, found, expected)), (sql(tree), found, expected)
         assert all(map(same, found, other)), (sql(tree), found, other)
+
+
+AS_PEOPLE_WRITE = """
+k not like 'n%' | not k like 'n%' | k not like '%o%' and p | k not in ('north', 'x') | not k in ('north') or q | a not in (1, 2)
+a not between 0 and 2 | not a between b and 2 and p | k is not null and l is null | not p is null | p is not true
+not a > b | not a > b and p | not p = q | p and q or a > 1 and not b < 0 | p or q and a > 1 | a + b * w > 1 - a / 2 or p
+- a > b | - a * - b > 1 | a - b - w > 0 | a / b / 2 < 1 | a - - b > 0 | p = a > b | a > b = p
+k || l = 'northsouth' | k || 'x' like '%hx' | a + 1 between b and w + 2
+case when p then a else b end > 1 | case k when 'north' then 1 end is null | not case when p then q end
+a = 1 or a = 2 or a is null | (p = q) is null | p = (q is null) | (a > b) is true | a in (1, 2) is null
+k like 'n%' is null | a between 0 and 2 is true
+"""
+
+
+@pytest.mark.parametrize("written", AS_PEOPLE_WRITE.strip().splitlines())
+def test_what_belongs_together_without_parentheses_belongs_together_in_sqlite(written):
+    listed = rows(random.Random(7), 60)
+    for one in written.replace(" || ", "\0").split(" | "):
+        text_ = one.replace("\0", " || ")
+        found, other = answers(read_sql(text_, KNOWN), listed), by_sqlite(text_, listed)
+        assert found == [None if value is None else bool(value) for value in other], text_
+
+
+@pytest.mark.parametrize("written", ["p = q is null", "a > b is true", "p is null = q", "not a = b is not null"])
+def test_a_comparison_beside_is_wants_parentheses(written):
+    """Databases read (p = q) IS NULL; parsers differ."""
+    with pytest.raises(ExpressionError, match=r"beside IS.*parentheses"):
+        read_sql(written, KNOWN)
 
 
 def test_what_is_promised_holds():
