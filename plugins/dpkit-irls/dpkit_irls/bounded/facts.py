@@ -106,7 +106,7 @@ class Facts:
     @property
     def least_threshold(self) -> float:
         """Never near the subnormal numbers, where the two ways to cut a score would differ."""
-        return max(1e-12 * self.target().reach, 1e-200)
+        return max(1e-20 * self.target().reach, 1e-200)
 
     @property
     def slopes(self) -> tuple[float, ...]:

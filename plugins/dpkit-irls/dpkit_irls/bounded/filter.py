@@ -44,7 +44,8 @@ class Gain:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
     """Where the steps are. `prior` is the variance they started with, in the present frame; `spread` is the target's. With
-    `few` rows the curvature is told by all gradients together, so `steps` are kept.
+    `few` rows the curvature is told by all gradients together, so `steps` are kept. The scale is `settled` where residuals were
+    most of what the last step saw; `probed`: that there are no ties.
     """
 
     position: Array
@@ -62,6 +63,8 @@ class Filter:
     steps: tuple[Step, ...] = ()
     scales: tuple[float, ...] = ()
     near_share: float = 0.5
+    settled: bool = True
+    probed: bool = False
     few: bool = False
     tied: bool = False
     tied_steps: int = 0
@@ -98,8 +101,13 @@ def ridge_slope(now: Filter, schedule: Schedule, threshold: float) -> float:
 
 
 def is_probe(now: Filter, schedule: Schedule) -> bool:
-    """Whether the next step looks for ties, with a quarter of the threshold."""
-    return now.turn == schedule.probe and not now.tied
+    """Whether the next step looks for ties, with a quarter of the threshold. With many rows that waits for a settled scale:
+    after a signal far larger than the residuals, these are smaller than was seen, which looks like ties.
+    """
+    if now.tied or now.probed:
+        return False
+    last = schedule.probe if schedule.few else max(schedule.probe, schedule.fixed_from - 2)
+    return (now.settled or schedule.few) and 0 <= schedule.probe <= now.turn <= last
 
 
 def shapes_of(now: Filter, expected: Expected, tuning: Tuning) -> tuple[Shape, Shape]:
@@ -206,6 +214,7 @@ def moved(
     move = damped(gain @ gradient, now, metric, tuning)
     after = inflated(symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
     explained = surprise <= tuning.surprise
+    settled = explained and float(np.sum(metric * now.variance)) < 0.5 * seen * seen
     scale = now.scale
     if not now.tied and not probe:
         gained = float(np.sum(metric * (variance - after))) if explained else 0.0
@@ -224,6 +233,8 @@ def moved(
         gains=(*now.gains, made),
         steps=(*now.steps, step),
         near_share=share,
+        settled=settled,
+        probed=now.probed or probe,
         tied_steps=_tied_steps(now, excess, schedule, tuning, probe=probe),
     )
     following = _corrected(following, shape.mean, expected, metric, tuning, constant=constant)

@@ -39,15 +39,34 @@ def on_simplex(counts: Array, total: float) -> Array:
     return np.asarray(np.maximum(counts - (shifts[last[-1]] if last.size else shifts[0]), 0.0))
 
 
-def octave_median(counts: Array, octaves: Octaves, total: float, *, window: int) -> float:
-    """The median magnitude, interpolated geometrically within its octave, looked for in the window that holds most."""
+def octave_median(counts: Array, octaves: Octaves, total: float, *, window: int, start: int | None = None) -> float:
+    """The median magnitude, interpolated geometrically within its octave, looked for in the window that holds most, or in the
+    one from `start` on.
+    """
     counts = np.asarray(counts)
-    start = int(np.argmax(np.convolve(counts, np.ones(window), mode="valid"))) if counts.size > window else 0
+    if start is None:
+        start = int(np.argmax(np.convolve(counts, np.ones(window), mode="valid"))) if counts.size > window else 0
     share = np.cumsum(on_simplex(counts[start : start + window], total)) / total
     place = min(int(np.searchsorted(share, 0.5)), share.size - 1)
     below = float(share[place - 1]) if place else 0.0
     inside = (0.5 - below) / max(float(share[place]) - below, 1e-9)
     return octaves.edge(start + place) * math.exp2(octaves.step * min(max(inside, 0.0), 1.0))
+
+
+def likely_window(
+    counts: Array, octaves: Octaves, *, spread: float, window: int, surely: float, octave: float
+) -> tuple[int, bool]:
+    """Where the window begins that holds most, and whether that is clear: by so many standard deviations of the noise.
+
+    Where it is not, noise alone would point anywhere, at magnitudes of a billion too: each octave away from 1 costs some nats.
+    """
+    sums = np.convolve(counts, np.ones(window), mode="valid") / (spread * math.sqrt(window))
+    most = int(np.argmax(sums))
+    if sums[most] > surely:
+        return most, True
+    edges = np.array([octaves.edge(place) for place in range(sums.size)])
+    away = np.abs(np.log2(edges) + 0.5 * octaves.step * window)
+    return int(np.argmax(np.maximum(sums, 0.0) ** 2 / 2.0 - octave * away)), False
 
 
 def likely_exponents(counts: Array, octaves: Octaves, *, spread: float, prior: UnitPrior) -> list[int]:

@@ -18,6 +18,11 @@ TIES = (
     "yes and no the algorithm `logistic` models the probability."
 )
 
+UNSEEN = (
+    "The noise hides how large targets are, so their unit was guessed: most are equal (zero, say), or rows are few or missing. "
+    "Bounds near the targets help."
+)
+
 SLOW = (
     "Residuals grow with the fitted values, so the last steps still moved: the intervals are wide. More rows, or another scale "
     "of the target (its logarithm, say), would do better."
@@ -93,6 +98,8 @@ def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str],
             f"Values too close together to be told apart within bounds that wide; narrow those of: {blurred}. What goes with "
             "them may stand for what they do, so other intervals are wider, too."
         )
+    if state.unseen:
+        notes.append(UNSEEN)
     if slow:
         notes.append(SLOW)
     if state.filter.tied if state.filter is not None else state.tied:

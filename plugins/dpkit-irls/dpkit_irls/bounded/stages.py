@@ -14,7 +14,7 @@ from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import Filter, moved, renewed, ridge_slope, scatter_of, scored_by, used_threshold
-from dpkit_irls.bounded.histograms import likely_exponents, octave_median, on_simplex
+from dpkit_irls.bounded.histograms import likely_exponents, likely_window, octave_median, on_simplex
 from dpkit_irls.bounded.link_filter import Surroundings, moved_by_link, predictors_of
 from dpkit_irls.bounded.priors import coefficient_precisions, narrowed
 from dpkit_irls.bounded.releases import LENGTHS, bins_of, carried_by
@@ -51,10 +51,14 @@ def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     counts, spread = released["targets"]
     if facts.family.target == "count":
         return _counted(facts, state, counts, spread)
-    most = float(np.max(np.convolve(counts, np.ones(facts.tuning.target_window), mode="valid")))
+    wide, sure = facts.tuning.target_window, facts.tuning.surely_seen
+    start, clear = likely_window(
+        counts, facts.targets, spread=spread, window=wide, surely=sure, octave=facts.tuning.unseen_octave
+    )
+    most = float(np.sum(counts[start : start + wide]))
     rows = total if most > 0.85 * total - 6.0 * spread else max(most, 2.0 * spread)  # zeros are not counted
-    middle = octave_median(counts, facts.targets, rows, window=facts.tuning.target_window)
-    return replace(state, spread=middle / 0.6745)
+    middle = octave_median(counts, facts.targets, rows, window=wide, start=start)
+    return replace(state, spread=middle / 0.6745, unseen=not clear)
 
 
 def _counted(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:

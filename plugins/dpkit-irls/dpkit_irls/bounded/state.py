@@ -20,11 +20,11 @@ class BoundedState:
     """`needed` is about how many rows it takes, by public facts, and `total` how many there are: public, or released.
 
     `counted` is what was released of how many rows count, where some have missing cells: their number times its precision,
-    and that precision. `spread` is the target's scale, `widths` are how far the numbers reach, in the columns' units.
-    `levels` are shares of levels by category, known up to `count_noise` rows, and `few` the levels whose count the noise
-    hides, as `answers` are answers of the target. `scatter` is that of directions; `filter` is there once lengths are
-    known. `link` is the score of a family that has one; rows tell `slope` times as much as those where it is steepest, and
-    steps start from the predictor `constant`.
+    and that precision. `spread` is the target's scale, `unseen` whether the noise hides how large targets are; `widths` are
+    how far the numbers reach, in the columns' units. `levels` are shares of levels by category, known up to `count_noise`
+    rows, and `few` the levels whose count the noise hides, as `answers` are answers of the target. `scatter` is that of
+    directions; `filter` is there once lengths are known. `link` is the score of a family that has one; rows tell `slope`
+    times as much as those where it is steepest, and steps start from the predictor `constant`.
     """
 
     noise: float
@@ -48,6 +48,7 @@ class BoundedState:
     link: LinkScore | None = field(default=None, repr=False)
     expected: Expected | None = field(default=None, repr=False)
     filter: Filter | None = field(default=None, repr=False)
+    unseen: bool = False
 
     @property
     def plenty(self) -> float:

@@ -71,6 +71,9 @@ class Tuning:
     most 1 / `hide` of their scale away; where bins hold a part `loud` of the rows, their mean is the centre; rows apart from an
     atom are at most 1 / `far` lengths away, or 1 / `hidden_far` where they are not seen.
 
+    Targets: octaves are sure of how large they are from `surely_seen` standard deviations of the noise on; else an octave away
+    from 1 costs `unseen_octave` nats.
+
     Beliefs: before the steps a level moves the target by `level_prior` spreads, a number over its length by `number_prior`,
     and one unit of any entry by `coefficient`; of what that pulls the length of a position down, a part `lengthen` is given
     back; across the range of a column the target moves by `range_prior` spreads, between levels by `level_range`.
@@ -175,6 +178,8 @@ class Tuning:
     octave: int = 3
     length_window: int = 3
     target_window: int = 4
+    surely_seen: float = 3.5
+    unseen_octave: float = 0.3
     units: UnitPrior = _PRIOR
 
 
