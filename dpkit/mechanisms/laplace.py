@@ -92,6 +92,10 @@ class LaplacePair(LossPair):
         return self.ratio
 
 
+_POINTS = 512
+"""At which moments are looked at between where they fall like a Gaussian's and where they have fallen for good."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LaplaceDirection(LossDirection):
     ratio: float
@@ -128,7 +132,24 @@ class _LaplaceDirection(LossDirection):
     def log_decay(self, tilt: float, height: float) -> float:
         # |M(tilt+iy)| <= (1 + 1/(2y)) A and M(tilt) = (1 + s tanh a) A, with s = 1/(1+2 tilt), a = (tilt+1/2)x
         # (docs/proofs/pld.md, lemma 9)
-        return min(0.0, math.log1p(0.5 / height) * (1.0 + 1e-14) - math.log1p(self._drift(tilt)) * (1.0 - 1e-14))
+        drift = self._drift(tilt)
+        fallen = math.log1p(drift) * (1.0 - 1e-14)
+        far = math.log1p(0.5 / height) * (1.0 + 1e-14) - fallen
+        if far < 0.0 or drift == 0.0 or height < self.fall(tilt).reach:
+            return min(0.0, far)
+        end = 1.0 / drift  # where it has surely fallen
+        near = self._largest_modulus(tilt, height, end)
+        return min(0.0, max(math.log(near), math.log1p(0.5 / end) * (1.0 + 1e-14) - fallen))
+
+    def _largest_modulus(self, tilt: float, low: float, high: float) -> float:
+        """|M(tilt+iy)|/M(tilt) over low <= y <= high, from above: at points, and between them by its slope, at most x."""
+        half = 0.5 * (high - low) / _POINTS
+        heights = low + half * (2.0 * np.arange(_POINTS) + 1.0)
+        found = self.total_log_moment((self,), (1,), np.append(tilt, tilt + 1j * heights).astype(np.complex128))
+        if not np.all(np.isfinite(found[0])):
+            return 1.0
+        logs = found[0][1:].real + found[1][1:] - found[0][0].real + found[1][0]
+        return math.exp(min(float(np.max(logs)), 0.0)) + half * self.ratio * (1.0 + 1e-9)
 
     def mean_and_variance(self) -> tuple[float, float] | None:
         # a loss between -x and x, whose variance is at most x^2, and (1 - t)(3 + t) - 4xt with t = e^-x

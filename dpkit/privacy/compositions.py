@@ -193,12 +193,24 @@ class _Lattice:
         return float(self.masses[:above] @ np.exp(target - self.losses[:above]))
 
 
+def flips_that_count(epsilon: float, count: int) -> int:
+    """With this many flips or more no positive loss has a mass above the smallest floats: from the mode on masses fall."""
+    high = (count + 1) // 2
+    low = min(high, math.ceil((count + 1) * math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))  # the mode
+    while low < high:
+        middle = (low + high) // 2
+        choose = math.lgamma(count + 1.0) - math.lgamma(middle + 1.0) - math.lgamma(count - middle + 1.0)
+        kept = choose - middle * epsilon - count * math.log1p(math.exp(-epsilon)) > _LOG_SMALLEST - 1.0
+        low, high = (middle + 1, high) if kept else (low, middle)
+    return high
+
+
 @lru_cache(maxsize=2)
 @np.errstate(over="ignore")
 def _lattice(epsilon: float, count: int) -> _Lattice:
     from scipy.special import gammaln
 
-    flips = np.arange(0, (count + 1) // 2, dtype=np.float64)
+    flips = np.arange(0, flips_that_count(epsilon, count), dtype=np.float64)
     normaliser = math.log1p(math.exp(-epsilon))
     log_choose = gammaln(count + 1.0) - gammaln(flips + 1.0) - gammaln(count - flips + 1.0)
     log_masses = log_choose - flips * epsilon - count * normaliser

@@ -34,6 +34,9 @@ _LOST = 1e-300
 MANY = 64
 """From this number of copies on, a log moment must be as near as it is small: an error of one unit a copy would add up."""
 
+_NEAR = 12.0
+"""No loss beyond it is looked at by how far its moment is from 1."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fall:
@@ -308,6 +311,7 @@ def _pure_far(epsilons: Array, z: Complex) -> Complex:
     return np.asarray(1.0 + down[:, None] * np.expm1(np.multiply.outer(-2.0 * epsilons, z)), dtype=np.complex128)
 
 
+@np.errstate(all="ignore")
 def summed_moments(
     near: Callable[[Array, Complex], Complex],
     far: Callable[[Array, Complex], Complex],
@@ -317,15 +321,18 @@ def summed_moments(
 ) -> Moments:
     """Sum of counts * ln M(loss, z) with bounds on its error, where M - 1 = near and M = e^(z loss) far.
 
-    `near` has a relative error of few units and serves many copies of small losses, |z + 1| loss < 0.9, where it is below 0.6;
+    `near` has a relative error of few units and serves many copies where it is below 0.6, loss |z| < 0.9 and loss < `_NEAR`;
     `far` has an absolute one and serves the rest. Either is off by at most 16 units of what it is made of.
     """
     total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
     step = max(1, (1 << 17) // max(1, z.size))
-    far_size, near_size = np.abs(z), np.abs(z + 1.0)
+    far_size = np.abs(z)
     for start in range(0, losses.size, step):
         block, times = losses[start : start + step], counts[start : start + step]
-        close = (times[:, None] > MANY) & (block[:, None] * near_size < 0.9)
+        close = ((times > MANY) & (block < _NEAR))[:, None] & (block[:, None] * far_size < 0.9)
+        if np.any(close):
+            part = near(np.minimum(block, _NEAR), np.where(far_size < 0.9 / np.min(block), z, 0.0))
+            close &= np.abs(part) < 0.6
         if not np.all(close):
             whole = far(block, z)
             modulus = np.abs(whole)
@@ -335,7 +342,7 @@ def summed_moments(
                 logs, off = np.where(close, 0.0, logs), np.where(close, 0.0, off)
             total, errors = total + times @ logs, errors + times @ off
         if np.any(close):
-            part = np.where(close, near(np.minimum(block, 1.0), z), 0.0)
+            part = np.where(close, part, 0.0)
             total = total + times @ log1p_near(part)
             errors = errors + times @ np.where(close, 64.0 * UNIT_ROUNDOFF * np.abs(part) + _LOST, 0.0)
     # a sum of n products loses n units of the moduli, of which each part's error is 8 units or more

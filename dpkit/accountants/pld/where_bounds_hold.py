@@ -3,7 +3,7 @@
 | route | domain | stated by |
 |---|---|---|
 | one Gaussian | any mu; epsilon is infinite where it overflows | `gaussian_epsilon`, `gaussian_delta` |
-| binomial | one pure loss, at most `FAST_COUNT_LIMIT` times | `binomial_holds` |
+| binomial | one pure loss, at most `MOST_RELEASES` times, with at most `MOST_FLIPS` flips that count | `binomial_holds` |
 | one release, one Laplace release repeated | a profile whose own error is at most `SMALL_ERROR` of delta | `profile_holds` |
 | contour of one period | copies of one pure loss, more than the binomial takes; moments as below | `pure_contour_reader` |
 | contour | log moments known, off by at most `MOMENT_ERROR` on the real axis; the nodes left out bounded | `contour_holds` |
@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, exp_up
-from dpkit.privacy.compositions import OPTIMAL_COUNT_LIMIT
+from dpkit.privacy.compositions import flips_that_count
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, PurePair
 from dpkit.values import dataclass
 
@@ -37,8 +37,8 @@ LARGEST_LOSS = 600.0
 SMALL_ERROR = 1e-9
 """A profile in closed form is taken where its error is at most this, relatively; elsewhere the releases are composed."""
 
-FAST_COUNT_LIMIT = min(OPTIMAL_COUNT_LIMIT, 200_000)
-"""More equal pure losses are summed along a contour: the exact sum would take a second."""
+MOST_FLIPS = 100_000
+"""Where more flips count, equal pure losses are summed along a contour: the exact sum would take a second."""
 
 MOMENT_ERROR = 0.5
 """How far a log moment on the real axis may be off: everything on a contour is relative to it."""
@@ -48,8 +48,11 @@ CLOSE = 1e-8
 
 
 def binomial_holds(terms: Sequence[tuple[LossPair, int]]) -> bool:
-    """Whether these are identical pure losses, few enough for the exact sum."""
-    return len(terms) == 1 and isinstance(terms[0][0], PurePair) and terms[0][1] <= FAST_COUNT_LIMIT
+    """Whether these are identical pure losses, of which few enough flips count for the exact sum."""
+    pair, count = terms[0]
+    if len(terms) != 1 or not isinstance(pair, PurePair) or count > MOST_RELEASES:
+        return False
+    return flips_that_count(pair.epsilon, count) <= MOST_FLIPS
 
 
 def profile_holds(count: int, relative_error: float) -> bool:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy.special import ndtri
 
 from dpkit import LaplaceEvent, PureEvent, Repeat, account
 from dpkit.accountants.pld.composition import tuned
@@ -53,6 +54,7 @@ def test_the_contour_brackets_the_binomial_sum(loss: float, count: int, delta: f
         (1e-3, 10**7),
         (0.1, 2 * 10**6),
         (1.0, 10**9),
+        (10.0, 10**6),
         (10.0, 10**9),
         (10.0, 10**18),
     ],
@@ -77,6 +79,23 @@ def test_equal_laplace_losses_are_known_to_six_digits_too() -> None:
     for ratio, count, delta in [(1e-6, 10**12, 1e-6), (0.1, 10**6, 1e-30), (1.0, 10**9, 1e-3), (10.0, 10**18, 1e-6)]:
         low, high = account(Repeat(event=LaplaceEvent(ratio=ratio), times=count), "pld").interval(delta=delta)
         assert high - low <= max(1e-6 * high, 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-30])
+@pytest.mark.parametrize(("ratio", "count"), [(1.0, 10**14), (3.0, 10**10), (4.0, 10**12), (10.0, 10**11)])
+def test_many_large_laplace_losses_are_near_the_law_of_large_sums(ratio: float, count: int, delta: float) -> None:
+    low, high = account(Repeat(event=LaplaceEvent(ratio=ratio), times=count), "pld").interval(delta=delta)
+    assert high - low <= 1e-9 * high
+    # deviations of a hundred thousand and more: e^(epsilon - L) is hardly ever between 0 and 1
+    rest = math.exp(-ratio)
+    mean, spread = count * (ratio + rest - 1.0), math.sqrt(count * ((1.0 - rest) * (3.0 + rest) - 4.0 * ratio * rest))
+    assert abs((high - mean) / spread + ndtri(delta)) < 2e-3
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-12, 1e-22])
+def test_a_million_large_losses_of_which_few_flip_are_bracketed(delta: float) -> None:
+    low, high = account(Repeat(event=PureEvent(epsilon=10.0), times=10**6), "pld").interval(delta=delta)
+    assert binomial_delta(10.0, 10**6, high) <= delta <= binomial_delta(10.0, 10**6, low)
 
 
 def test_one_count_more_than_the_binomial_takes_costs_hardly_more() -> None:
