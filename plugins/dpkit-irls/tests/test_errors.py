@@ -7,6 +7,7 @@ import pytest
 from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _rests, _tilted
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.filter import Filter, Gain
+from dpkit_irls.bounded.kalman import innovation
 from dpkit_irls.bounded.shapes import Pooled, Shape, blended
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.measuring import coverage
@@ -71,6 +72,53 @@ def test_a_shape_of_one_row_says_less_than_one_of_many():
     kept = np.diag(blended(2.0 * np.eye(4), base, 1e-6, TUNING, counts=counts).mean) - 1.0
     assert kept[0] < 0.7
     assert kept[1:] == pytest.approx(np.ones(3), abs=0.01)
+
+
+def test_noise_does_not_couple_a_rare_column_with_others():
+    """A rare column has little scatter: noise that is small beside that of others may look like correlation there."""
+    rng, truth = np.random.default_rng(8), np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.02])
+    truth[0, 1] = truth[1, 0] = 0.5
+    base, spread, coupled, correlated = Shape(mean=0.83 * np.eye(6), spread=np.zeros((6, 6))), 0.03, [], []
+    for _ in range(400):
+        drawn = rng.normal(size=(6, 6)) * spread / 2.0
+        found = blended(truth + drawn + drawn.T, base, spread, TUNING).mean
+        coupled.append(found[0, 5])
+        correlated.append(found[0, 1])
+    assert np.sqrt(np.mean(np.square(coupled))) < 0.8 * spread / np.sqrt(2.0)  # pulled alike in all units: 0.96
+    assert np.mean(correlated) == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_variance_of_a_gradient_holds_what_is_unsure_of_the_curvature():
+    rng = np.random.default_rng(9)
+    variance = np.array([[2.0, 0.7, -0.3], [0.7, 1.0, 0.2], [-0.3, 0.2, 0.5]])
+    curvature, unsure = np.diag([3.0, 1.0, 0.2]) + 0.1, np.array([[0.3, 0.2, 0.4], [0.2, 0.6, 0.1], [0.4, 0.1, 0.5]])
+    drawn = np.triu(rng.normal(size=(200_000, 3, 3)))
+    drawn = curvature + unsure * (drawn + np.triu(drawn, 1).swapaxes(1, 2))
+    expected = np.mean(drawn @ variance @ drawn, axis=0) + 0.25 * np.eye(3)
+    assert innovation(variance, curvature, 0.5, unsure) == pytest.approx(expected, abs=0.06)
+    assert np.all(np.linalg.eigvalsh(innovation(variance, curvature, 0.5, unsure) - innovation(variance, curvature, 0.5)) > 0.0)
+
+
+def test_steps_do_not_overshoot_along_a_rare_column(monkeypatch):
+    """With these seeds steps along columns of 1% and .3% were too long by far, and all coefficients were lost."""
+    monkeypatch.setattr(coverage, "FIRST_SEED", 120_000)
+    for number in (18, 98):
+        off, stated, hidden = errors_of(Case(design="rare columns", rows=20_000, epsilon=1.0), number)
+        assert hidden == [False] * 6 + [True, False]
+        assert np.max(np.abs(np.array(off[:4]) / [0.03, 0.015, 0.08, 0.12])) < 1.0
+        assert stated[0] < 0.02
+
+
+def test_a_column_that_hardly_any_row_has_may_have_none():
+    """Amounts of money in 3% of 1,000 rows: where the scatter shows nothing of them, their curvature may be nothing."""
+    case = Case(design="zero-inflated", rows=1_000, epsilon=1.0)
+    algorithm, block = coverage._prepared(case.design, case.rows), fitted(case, 0)[1]
+    states = [
+        last_state(algorithm, coverage._noise(1.0), block, np.random.default_rng([70_000, number])) for number in range(12)
+    ]
+    told = np.mean([algorithm.rare(state) for state in states], axis=0)
+    assert told[3] > 0.25
+    assert np.all(told[[0, 1, 4]] < 0.1)
 
 
 def test_a_level_without_rows_is_called_hidden_and_its_interval_holds_the_truth():

@@ -242,13 +242,17 @@ class BoundedIRLS:
 
     def blurred(self, state: BoundedState) -> list[tuple[int, float]]:
         """Numbers within one bin, with its width, of which the scatter shows nothing either."""
-        now, expected = state.filter, state.expected
-        if now is None or expected is None:
-            return []
-        least = np.maximum(2.5 * now.scatter.spread, 0.2 * np.diag(expected.scatter.mean))
-        unseen = np.diag(now.scatter.mean) < least
+        unseen = self._unseen(state)
         blurs = zip(self.layout.numbers, state.blurs, strict=False)
         return [(place, blur) for place, blur in blurs if blur > 0.0 and unseen[place]]
+
+    def _unseen(self, state: BoundedState) -> npt.NDArray[np.bool_]:
+        """The coordinates in which rows are hardly spread, by the scatter."""
+        now, expected = state.filter, state.expected
+        if now is None or expected is None:
+            return np.zeros(self.layout.size, dtype=bool)
+        least = np.maximum(2.5 * now.scatter.spread, 0.2 * np.diag(expected.scatter.mean))
+        return np.asarray(np.diag(now.scatter.mean) < least)
 
     def _widened(self, state: BoundedState, found: Covariances, to_columns: Array, spread: float) -> Covariances:
         """The same where a blurred number may move the target by two spreads over a tenth of its bin, and the others may stand
@@ -270,8 +274,11 @@ class BoundedIRLS:
         return replace(found, start=start)
 
     def rare(self, state: BoundedState) -> npt.NDArray[np.bool_]:
-        """The entries of levels whose count the noise hides."""
-        found = np.zeros(self.layout.size, dtype=bool)
+        """The entries of levels whose count the noise hides, and of numbers that the scatter shows nothing of: a few rows may
+        have them.
+        """
+        found, numbers = np.zeros(self.layout.size, dtype=bool), list(self.layout.numbers)
+        found[numbers] = self._unseen(state)[numbers]
         for category, few in zip(self.layout.categories, state.few, strict=False):
             found[category.part] = np.isin(category.others(state.frame), few)
         return found

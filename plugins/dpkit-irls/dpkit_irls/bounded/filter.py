@@ -205,12 +205,13 @@ def moved(
     curvature, variance = slope * shape.mean, now.variance
     if now.curvature.precision > 0.0 and not now.few:  # rows beyond the threshold have none yet; do not overshoot them
         curvature = slope * _at_least(shape.mean, whole, tuning.least_of_scatter)
-    surprise = surprise_of(variance, curvature, gradient, noise)
+    unsure = slope * shape.spread
+    surprise = surprise_of(variance, curvature, gradient, noise, unsure)
     if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
         if now.curvature.precision > 0.0 and not now.few:
             curvature = whole / here  # that of all rows, which is larger
-    gain = solve_positive(innovation(variance, curvature, noise), curvature @ variance).T
+    gain = solve_positive(innovation(variance, curvature, noise, unsure), curvature @ variance).T
     move = damped(gain @ gradient, now, metric, tuning)
     after = inflated(symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
     explained = surprise <= tuning.surprise

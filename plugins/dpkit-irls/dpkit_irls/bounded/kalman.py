@@ -8,14 +8,20 @@ from dpkit_irls.bounded.shapes import eigen, of_eigen
 from dpkit_irls.fit import Array
 
 
-def innovation(variance: Array, curvature: Array, noise: float) -> Array:
-    """The variance of a gradient."""
-    return np.asarray(symmetric(curvature @ variance @ curvature) + noise * noise * np.eye(len(variance)))
+def innovation(variance: Array, curvature: Array, noise: float, unsure: Array | None = None) -> Array:
+    """The variance of a gradient; `unsure` are standard deviations of the entries of the curvature, a symmetric matrix: where
+    they are large, a step that trusts the curvature would overshoot.
+    """
+    found = symmetric(curvature @ variance @ curvature) + noise * noise * np.eye(len(variance))
+    if unsure is None:
+        return np.asarray(found)
+    apart = unsure * unsure * variance
+    return np.asarray(found + apart + np.diag(unsure**2 @ np.diag(variance) - np.diag(apart)))
 
 
-def surprise_of(variance: Array, curvature: Array, gradient: Array, noise: float) -> float:
+def surprise_of(variance: Array, curvature: Array, gradient: Array, noise: float, unsure: Array | None = None) -> float:
     """How much larger a gradient is than expected, in variances."""
-    return float(gradient @ solve_positive(innovation(variance, curvature, noise), gradient)) / gradient.size
+    return float(gradient @ solve_positive(innovation(variance, curvature, noise, unsure), gradient)) / gradient.size
 
 
 def inflated(after: Array, before: Array, inflation: float) -> Array:

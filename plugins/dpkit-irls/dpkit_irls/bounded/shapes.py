@@ -103,14 +103,16 @@ def blended(
     noise = noise / products**2
     if counts is not None:
         noise = noise + tuning.one_row / np.sqrt(np.outer(counts, counts))
-    weights = 1.0 / (noise + 0.02) ** 2
-    excess, diagonal = weights * (apart * apart - noise), np.eye(size, dtype=bool)
-    distance = np.zeros((size, size))
-    for part in (diagonal, ~diagonal):
-        whole = max(float(np.sum(weights[part])), 1e-300)
-        unsure = math.sqrt(2.0 * float(np.sum((weights[part] * noise[part]) ** 2))) / whole
-        distance[part] = max(0.0, float(np.sum(excess[part])) / whole) + min(tuning.unsure * unsure, unseen)
+    diagonal = np.eye(size, dtype=bool)
+    distance = np.full((size, size), _distance(apart[diagonal], noise[diagonal], tuning, unseen))
     prior = np.maximum(distance, (base.spread / products) ** 2)
+    kept = np.diag(prior / np.maximum(prior + noise, 1e-300))
+    least_seen = np.clip(0.5 * np.sqrt(kept * np.diag(noise)), tuning.least, 1.0)
+    seen = np.maximum(1.0 + kept * np.diag(apart), least_seen)
+    units = np.sqrt(np.outer(seen, seen))  # of the shape that is seen: off its diagonal correlations are alike
+    if size > 1:
+        distance = units**2 * _distance((apart / units)[~diagonal], (noise / units**2)[~diagonal], tuning, unseen)
+        prior = np.where(diagonal, prior, np.maximum(distance, (base.spread / products) ** 2))
     if counts is not None:  # rows of a rare level lie some spreads away from the others, and are few
         rarer = np.minimum.outer(counts, counts) / max(float(np.max(counts)), 1.0)
         prior = np.where(diagonal, prior, np.minimum(prior, tuning.apart**2 * rarer))
@@ -119,11 +121,19 @@ def blended(
         tuning.pulled if counts is None else np.where(diagonal, 2.0 * tuning.pulled, np.inf)
     )  # entries of rare levels are many
     least_kept = 1.0 - most * np.sqrt(noise) / np.maximum(np.abs(apart), 1e-300)
-    kept = np.where(noise < tuning.well_known**2, np.maximum(kept, least_kept), kept)
+    kept = np.where(noise < (tuning.well_known * units) ** 2, np.maximum(kept, least_kept), kept)
     left = math.sqrt(float(np.mean(kept * kept * noise)))
     least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
     mean = floored(base.mean / products + kept * apart, least)
     return Shape(mean=mean * products, spread=np.sqrt(kept * noise) * products)
+
+
+def _distance(apart: Array, noise: Array, tuning: Tuning, unseen: float) -> float:
+    """How far entries lie from what is expected, a variance: what is seen of that, and what the noise hides of it."""
+    weights = 1.0 / (noise + 0.02) ** 2
+    whole = max(float(np.sum(weights)), 1e-300)
+    unsure = math.sqrt(2.0 * float(np.sum((weights * noise) ** 2))) / whole
+    return max(0.0, float(np.sum(weights * (apart * apart - noise))) / whole) + min(tuning.unsure * unsure, unseen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
