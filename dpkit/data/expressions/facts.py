@@ -38,6 +38,10 @@ class Fact:
     whole: bool = False
     texts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for end in ("lower", "upper"):
+            object.__setattr__(self, end, float(getattr(self, end)))
+
     @property
     def is_bounded(self) -> bool:
         """Whether both bounds are finite."""
