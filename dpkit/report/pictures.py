@@ -13,6 +13,8 @@ from dpkit.analysis.showing.text import number
 from dpkit.numerics.rounding import percent_up
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 440.0, 122.0, 16.0, 20.0, 34.0
+_LETTER, _MOST_LETTERS = 6.0, 34
+"""How wide a letter is, about; and how many of a name stand beside an interval."""
 
 Point = tuple[float, float]
 _BOX = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -58,13 +60,14 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], *, title: str, fr
         low, high = min(low, 0.0), max(high, 0.0)
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     height = TOP + 28.0 * len(finite) + BOTTOM
-    x, marks = _across(low - margin, high + margin, height)
+    left = max(LEFT, 14.0 + _LETTER * min(max(len(name) for name, *_ in finite), _MOST_LETTERS))
+    x, marks = _across(low - margin, high + margin, height, left)
     drawn = [
-        (_cut(name), TOP + 28.0 * place + 12.0, x(lower), x(value), x(upper))
+        (_cut(name, _MOST_LETTERS), TOP + 28.0 * place + 12.0, x(lower), x(value), x(upper))
         for place, (name, value, lower, upper) in enumerate(finite)
     ]
     zero = x(0.0) if from_zero else None
-    return render("report/pictures.svg", "intervals", title=title, height=height, rows=drawn, marks=marks, zero=zero)
+    return render("report/pictures.svg", "intervals", title=title, height=height, rows=drawn, marks=marks, left=left, zero=zero)
 
 
 def curves(series: Sequence[tuple[str, Sequence[Point]]], *, title: str, across: str, up: str, height: float = 230.0) -> Markup:
@@ -106,11 +109,13 @@ def stacked(pictures: Sequence[Markup], *, title: str) -> Markup:
     return render("report/pictures.svg", "stacked", title=title, height=height, pictures=placed) if placed else Markup("")
 
 
-def _across(low: float, high: float, height: float) -> tuple[Callable[[float], float], list[tuple[float, float, str]]]:
+def _across(
+    low: float, high: float, height: float, left: float = LEFT
+) -> tuple[Callable[[float], float], list[tuple[float, float, str]]]:
     """Where a value stands on the axis, and the axis' marks; the one at zero reaches up where values are on both sides."""
 
     def x(value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low)
+        return left + (WIDTH - left - RIGHT) * (value - low) / (high - low)
 
     floor = height - BOTTOM
     marks = [value for value in _round_numbers(low, high, most=6) if low <= value <= high]

@@ -53,3 +53,19 @@ def test_axes_have_few_and_round_numbers(low, high):
     assert marks[0] <= low + 1e-9 * abs(low)
     assert marks[-1] >= high - 1e-9 * abs(high)
     assert all(float(f"{mark:.2g}") == pytest.approx(mark, rel=1e-9) or high - low < abs(high) / 10 for mark in marks)
+
+
+PLACED = re.compile(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)">(.*?)</text>')
+
+
+@pytest.mark.parametrize("name", ["a", "Female, Never Married", "Craft, 4 years of college or more"])
+@pytest.mark.parametrize("upper", [9.0, 144_852.0, 1.49e9])
+def test_names_and_marks_stay_whole_and_within_the_picture(name, upper):
+    drawn = intervals([(name, upper / 2, 0.0, upper)], title="t")
+    placed = {words: (float(x), anchor) for x, anchor, words in PLACED.findall(drawn)}
+    assert name in placed
+    for words, (x, anchor) in placed.items():
+        reach = 5.9 * len(words)  # of letters of 11.5 px, measured in Chromium
+        start, stop = (x - reach, x) if anchor == "end" else (x - reach / 2, x + reach / 2)
+        assert -reach * 0.05 <= start, (words, x)
+        assert stop <= 440.0, (words, x)

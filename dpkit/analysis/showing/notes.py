@@ -17,6 +17,7 @@ FAR_BELOW = 0.5
 """A count below this part of the declared rows is worth a word."""
 _COUNTING = ("count", "histogram")
 _IN_RANK = ("median", "quantiles")
+_WIDTHS = {"proportion": 1.0, "correlation": 2.0}
 _MOST = 5
 
 
@@ -38,9 +39,12 @@ def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
     tables, _ = split_tables(answer)
     if not isinstance(answer, Mapping) or not tables:
         return
-    yield from _of_the_count(result, step, answer, tables)
+    of_the_count = list(_of_the_count(result, step, answer, tables))
+    yield from of_the_count
     if step.run in _IN_RANK and "count" not in tables[0].columns:
         yield from _of_wide_intervals(tables[0], _range_of(step))
+    elif tables[0].columns[0] == "estimate" and not of_the_count and (width := _declared_width(step)) is not None:
+        yield from _of_wide_intervals(tables[0], width, or_little=False)
     rare = _rare(result, step, tables[0])
     if rare:
         more = f" and {len(rare) - _MOST} more" if len(rare) > _MOST else ""
@@ -70,13 +74,13 @@ def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], 
         )
 
 
-def _of_wide_intervals(table: AnswerTable, width: float) -> Iterator[str]:
-    """Whether intervals say little, or nothing."""
+def _of_wide_intervals(table: AnswerTable, width: float, *, or_little: bool = True) -> Iterator[str]:
+    """Whether intervals say nothing, or little."""
     nothing = wider(table, width * (1.0 - 1e-9))
     little = [name for name in wider(table, width / 4.0) if name not in nothing]
     said = ("the whole declared range, so the answer says nothing", "a quarter of the declared range or wider")
     for names, found in zip((nothing, little), said, strict=True):
-        if names:
+        if names and (or_little or names is nothing):
             named = ", ".join(visible(name) for name in names[:_MOST] if name)
             yield (
                 f"the interval{' of ' + named if named else ''} is {found}: are there enough rows for this budget, and are the "
@@ -119,6 +123,8 @@ def _rare(result: Result, step: StepSpec, table: AnswerTable) -> list[str]:
 
 
 def _declared_width(step: StepSpec) -> float | None:
+    if step.run in _WIDTHS:
+        return _WIDTHS[step.run]
     column = step.parameters.get("column")
     if step.run != "mean" or not isinstance(column, str):
         return None

@@ -11,13 +11,13 @@ from dpkit.analysis.showing.tables import AnswerTable
 pytest.importorskip("dpkit_stats", reason="the plugin dpkit-stats is not installed")
 
 
-def result(folder, *, steps, rows=2000, epsilon=5.0, comma=False, more=""):
+def result(folder, *, steps, rows=2000, epsilon=5.0, comma=False, declared="rows: 2000, ", more=""):
     draw = random.Random(1)
     lines = [f"{draw.uniform(1000, 3000):.1f};{draw.choice('ab')}" for _ in range(rows)]
     text = "\n".join(["wage;kind", *lines])
     (folder / "p.csv").write_text(text.replace(".", ",") if comma else text, encoding="utf-8")
     columns = "{wage: [0, 4000], kind: {levels: [a, b, c]}}"
-    data = f"{{source: p.csv, delimiter: ';', rows: 2000, columns: {columns}{more}}}"
+    data = f"{{source: p.csv, delimiter: ';', {declared}columns: {columns}{more}}}"
     (folder / "a.yaml").write_text(
         f"dpkit: 1\ndata: {data}\nbudget: {{epsilon: {epsilon}, delta: 1e-6}}\nsteps: [{steps}]\n", encoding="utf-8"
     )
@@ -56,6 +56,15 @@ def test_a_chosen_median_of_cells_that_nobody_can_read_may_be_anywhere_and_says_
         whole += is_whole
     assert whole >= 2  # by chance fewer in 1e-6, where 9 of 10 are
     assert "the interval" not in str(result(tmp_path, steps=median))
+
+
+@pytest.mark.parametrize("run", ["mean, with: {column: wage}", "proportion, with: {column: kind, level: a}"])
+def test_one_answer_that_may_be_anywhere_says_so_without_declared_rows_too(tmp_path, run):
+    step, said = f"{{id: s, run: {run}}}", "is the whole declared range, so the answer says nothing: are there enough rows"
+    plan = result(tmp_path, steps=step, rows=0, declared="").plan
+    texts = [str(plan.run()) for _ in range(8)]
+    assert sum(said in text for text in texts) >= 2  # most of them say so
+    assert said not in str(result(tmp_path, steps=step, declared=""))
 
 
 def test_a_quantile_that_may_be_anywhere_is_named():
