@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import mechanism_base
 from dpkit.mechanisms.exponential import BoundedRangeEvent
+from dpkit.mechanisms.quantile_ends import END, OFFSETS, EndChoice
 from dpkit.mechanisms.quantile_schedule import PARTS, QuantileBatch, QuantileSchedule, quantile_schedule
 from dpkit.numerics.noise.exact_choice import exponential_choices
 from dpkit.numerics.noise.noise_inputs import checked_scale, checked_value
@@ -33,14 +34,6 @@ from dpkit.values import dataclass
 IntArray = npt.NDArray[np.int64]
 
 BECAUSE = Citation(key="dpkit", locator="docs/proofs/quantiles.md")
-_FAR = 32
-"""How much likelier an interval without any rows goes to its far end than anywhere else."""
-_EXCESS = Fraction(3, 8)
-"""What a row too many counts in the score of an end, where one too few counts 1."""
-_END = 1 + _EXCESS
-"""By how much the loss of an end varies where one row comes or goes, times the scale of its scores."""
-_OFFSETS = np.array([*range(4), *((4 + quarter) << octave for octave in range(40) for quarter in range(4))], dtype=np.int64)
-"""How many cells away the end of an interval may be: four to each doubling, so that gaps hold few, however wide they are."""
 _MOST = 2**42
 """The most rows times places within a cell with which all scores fit into 64 bits."""
 
@@ -121,11 +114,11 @@ class ExponentialQuantiles:
     @property
     def end_scale(self) -> float:
         """The scale of the error, in rows, of how far the end of an interval is from its quantile."""
-        return float(_END * Fraction(self.scale) / self.schedule.weights[-1])
+        return float(END * Fraction(self.scale) / self.schedule.weights[-1])
 
     def aimed_at(self, place: int, cells: int) -> float:
         """How many rows, at most, an end of the interval of this probability aims at, of a value with so many cells."""
-        edges = int(np.searchsorted(_OFFSETS, cells)) + 1
+        edges = int(np.searchsorted(OFFSETS, cells)) + 1
         return self.reach[place] * self.scale + math.log(edges) * self.end_scale
 
     def _drawn(self, value: npt.ArrayLike, n: int | None, rng: np.random.Generator | None) -> IntArray:
@@ -142,7 +135,10 @@ class ExponentialQuantiles:
         for step in self._steps():
             for known, draws in _alike(found, step.given, np.arange(n)):
                 places, scores = step.scores(known, ranks)
-                found[draws[:, None], step.chosen, step.side] = places[_ordered_choices(scores, step.scale, draws.size, source)]
+                found[draws[:, None], step.chosen, 0] = places[_ordered_choices(scores, step.scale, draws.size, source)]
+        for end in self._ends():
+            known, rows, draws = _sorted_alike(found, end.given, np.arange(n))
+            found[draws, end.place, end.side] = end.among(known, ranks).drawn(rows, source)
         return found
 
     def _log_density(self, outputs: npt.NDArray[np.float64], ranks: IntArray) -> npt.NDArray[np.float64]:
@@ -156,31 +152,34 @@ class ExponentialQuantiles:
                     total[draws] = -math.inf
                     continue
                 places, scores = step.scores(known, ranks)
-                total[draws] += _log_chances(whole[draws][:, step.chosen, step.side], places, scores, step.scale)
+                total[draws] += _log_chances(whole[draws][:, step.chosen, 0], places, scores, step.scale)
+        for end in self._ends():
+            among = np.flatnonzero(total > -math.inf)
+            if among.size:
+                known, rows, draws = _sorted_alike(whole, end.given, among)
+                total[draws] += end.among(known, ranks).log_chances(rows, whole[draws, end.place, end.side])
         return total
 
     def _steps(self) -> Iterator[_Step]:
-        """The choices in their order."""
+        """The choices of quantiles, in their order."""
         count, schedule = len(self.probabilities), self.schedule
         for batch in schedule.batches:
             yield _Step(
                 chosen=batch.places,
-                side=0,
                 given=tuple(place for place in (batch.left, batch.right) if 0 <= place < count),
                 scale=round_up(batch.moved * Fraction(self.scale) * self.steps / schedule.weights[batch.level]),
                 scores=partial(_between, batch=batch, count=count),
             )
-        scale = round_up(_END * Fraction(self.scale) * self.steps / schedule.weights[-1])
+
+    def _ends(self) -> Iterator[EndChoice]:
+        """Those of the ends of intervals, which come after all quantiles."""
+        count = len(self.probabilities)
+        scale = round_up(END * Fraction(self.scale) * self.steps / self.schedule.weights[-1])
         for place in range(count):
             rows = int(min(self.reach[place] * self.scale * self.steps * PARTS, 2.0**61))
             for side, near in ((1, (place - 1, place)), (2, (place, place + 1))):
-                yield _Step(
-                    chosen=(place,),
-                    side=side,
-                    given=tuple(other for other in near if 0 <= other < count),
-                    scale=scale,
-                    scores=partial(_away, rows=rows, is_left=side == 1, steps=self.steps, scale=scale),
-                )
+                given = tuple(other for other in near if 0 <= other < count)
+                yield EndChoice(place=place, side=side, given=given, rows=rows, steps=self.steps, scale=scale)
 
     def _groups(self, value: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], bool]:
         where = "ExponentialQuantiles.release"
@@ -199,12 +198,11 @@ class ExponentialQuantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """One choice: of which probabilities, and of the quantile or an end; which quantiles it depends on; and, given these, the
-    places and the scores of each probability, the smaller the better.
+    """One choice: of the quantiles of which probabilities; which others it depends on; and, given these, the places and the
+    scores of each probability, the smaller the better.
     """
 
     chosen: tuple[int, ...]
-    side: int
     given: tuple[int, ...]
     scale: float
     scores: Callable[[IntArray, IntArray], tuple[IntArray, tuple[IntArray, ...]]]
@@ -214,17 +212,25 @@ def _alike(
     outputs: IntArray, given: tuple[int, ...], among: npt.NDArray[np.intp]
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.intp]]]:
     """The different earlier choices, each with the outputs that have them."""
-    if among.size == 1 or not given:
-        yield outputs[among[:1], given, 0], among
-        return
-    rows = outputs[among][:, given, 0]
-    keys = rows[:, 0]
-    for column in rows.T[1:]:  # of one or two choices, each the place of a cell: numbers sort faster than rows
+    known, rows, order = _sorted_alike(outputs, given, among)
+    starts = np.flatnonzero(np.diff(rows, prepend=-1)).tolist()
+    for row, (start, stop) in enumerate(pairwise([*starts, order.size])):
+        yield known[row], order[start:stop]
+
+
+def _sorted_alike(
+    outputs: IntArray, given: tuple[int, ...], among: npt.NDArray[np.intp]
+) -> tuple[IntArray, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The different earlier choices, one a row; these outputs in the order of their choices; and the row of each."""
+    earlier = outputs[among][:, given, 0]
+    if among.size <= 1 or not given:
+        return earlier[:1], np.zeros(among.size, dtype=np.intp), among
+    keys = earlier[:, 0]
+    for column in earlier.T[1:]:  # of one or two choices, each the place of a cell: numbers sort faster than rows
         keys = keys * (column.max() + 1) + column
     order = np.argsort(keys, kind="stable")
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1)).tolist()
-    for start, stop in pairwise([*starts, order.size]):
-        yield rows[order[start]], among[order[start:stop]]
+    is_first = np.diff(keys[order], prepend=-1) != 0
+    return earlier[order[is_first]], np.cumsum(is_first) - 1, among[order]
 
 
 def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: int) -> tuple[IntArray, tuple[IntArray, ...]]:
@@ -241,35 +247,6 @@ def _between(known: IntArray, ranks: IntArray, *, batch: QuantileBatch, count: i
     left, right = np.append(0, halves), np.append(halves, PARTS * below[-1])
     wanted = [share * below[-1] for share in batch.shares]
     return np.arange(low, high + 1), tuple(np.maximum(np.maximum(left - one, one - right), 0) for one in wanted)
-
-
-def _away(
-    known: IntArray, ranks: IntArray, *, rows: int, is_left: bool, steps: int, scale: float
-) -> tuple[IntArray, tuple[IntArray]]:
-    """Edges of cells further and further away, up to halfway to the next quantile: how far each is from where these rows,
-    and as many more as make up for the number of edges, are reached. Too few count in full, too many for less.
-
-    The last edge stands there once more, with a score that grows with all rows up to it: where there are too few, an interval
-    goes as far as it can.
-    """
-    first, last, offsets = int(known[0]), int(known[-1]), np.minimum(_OFFSETS, ranks.size)
-    if is_left:
-        here, end = last, 0 if known.size == 1 else (first + last + 1) // 2
-        far = np.maximum(max(here - 1, end) // steps * steps - offsets * steps, end)
-    else:
-        here, end = first, ranks.size - 1 if known.size == 1 else (first + last) // 2
-        far = np.minimum(here // steps * steps + steps + offsets * steps, end)
-    far = far[: int(np.argmax(far == end)) + 1]
-    needed = rows + int(min(math.log(far.size) * scale * PARTS, 2.0**60))
-    reached = PARTS * np.abs(ranks[far] - ranks[here])
-    scores = np.maximum(np.maximum(_excess(np.concatenate([[0], reached[:-1]]) - needed), needed - reached), 0)
-    farthest = int(_excess(reached[-1])) + needed - int(min(math.log(_FAR * far.size) * scale * PARTS, 2.0**61))
-    return np.append(far, far[-1]), (np.append(scores, farthest),)
-
-
-def _excess(rows: IntArray) -> IntArray:
-    """Their part of the score: one row more is `PARTS` more here, a multiple of 8, and so always the same more there."""
-    return rows // _EXCESS.denominator * _EXCESS.numerator
 
 
 def _ordered_choices(scores: tuple[IntArray, ...], scale: float, n: int, source: np.random.Generator) -> IntArray:
@@ -290,12 +267,8 @@ def _choices(scores: IntArray, scale: float, n: int, source: np.random.Generator
 
 
 def _log_chances(outputs: IntArray, places: IntArray, scores: tuple[IntArray, ...], scale: float) -> npt.NDArray[np.float64]:
-    """ln of the probabilities of these outputs: one a row, in order, or of probability zero. The last place may stand twice."""
+    """ln of the probabilities of these outputs: one a row, in order, or of probability zero."""
     logs = [-((each - each.min()) / (scale * PARTS)) for each in scores]
-    if places.size > 1 and places[-1] == places[-2]:
-        places, logs = places[:-1], [np.append(log[:-2], np.logaddexp(log[-2], log[-1])) for log in logs]
-    if places[0] > places[-1]:
-        places, logs = places[::-1], [log[::-1] for log in logs]
     beyond = np.ones(places.size)
     for log in reversed(logs):
         beyond = np.cumsum((np.exp(log) * beyond)[::-1])[::-1]  # what is at or beyond a place, of this one and those after it

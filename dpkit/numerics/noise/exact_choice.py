@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,35 @@ def exponential_choices(
     chosen = np.searchsorted(boundaries[:-1], uniform, side="right").astype(np.int64)
     for draw in np.flatnonzero(_unsure(uniform, boundaries, chosen)).tolist():
         chosen[draw] = _exact_choice(int(words[draw]), exact, gaps.size, int(chosen[draw]), rng)
+    return chosen
+
+
+def choices_by_row(
+    gaps: FloatArray,
+    *,
+    rows: NDArray[np.intp],
+    counts: NDArray[np.int64],
+    exact: Callable[[int, int], Fraction],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """For each of these rows draw an index, each i with probability proportional to exp(-exact(row, i)).
+
+    A row of the gaps holds as many candidates as `counts` says, at most 1024, and infinity behind them; one is zero. They are
+    those of `exponential_choices` otherwise: the same words give the same draws.
+    """
+    boundaries = np.cumsum(np.exp(-gaps), axis=1)
+    boundaries /= boundaries[:, -1:]
+    boundaries[np.arange(gaps.shape[1]) >= counts[:, None] - 1] = 2.0  # the end of [0, 1] is no boundary
+    words = random_words(rng, rows.size)
+    uniform = words.astype(np.float64)
+    uniform *= 2.0**-WORD_BITS
+    mine = boundaries[rows]
+    chosen: NDArray[np.int64] = np.count_nonzero(mine <= uniform[:, None], axis=1).astype(np.int64)
+    draws, width = np.arange(rows.size), margin(_BLOCK)
+    below = np.where(chosen > 0, mine[draws, chosen - 1], -1.0)
+    for draw in np.flatnonzero((uniform - below <= width) | (mine[draws, chosen] - uniform <= width)).tolist():
+        row = int(rows[draw])
+        chosen[draw] = _exact_choice(int(words[draw]), partial(exact, row), int(counts[row]), int(chosen[draw]), rng)
     return chosen
 
 

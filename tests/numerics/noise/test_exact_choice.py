@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dpkit.numerics.noise import exact_choice
-from dpkit.numerics.noise.exact_choice import cumulative, exponential_choices, margin
+from dpkit.numerics.noise.exact_choice import choices_by_row, cumulative, exponential_choices, margin
 
 GAPS = [Fraction(0), Fraction(1, 3), Fraction(7, 2), Fraction(0), Fraction(40), Fraction(1, 1000)]
 
@@ -81,3 +81,33 @@ def test_one_candidate_is_always_chosen():
 def test_choices_are_independent(judges):
     jittered = draw(30_000, np.random.default_rng(9)) + np.random.default_rng(10).random(30_000)
     judges.assert_uncorrelated(jittered)
+
+
+OF_ROWS = [GAPS, [Fraction(0), Fraction(2)], [Fraction(5), Fraction(0), Fraction(1, 9)]]
+
+
+def draw_by_row(rows, rng):
+    gaps = np.full((len(OF_ROWS), len(GAPS) + 2), np.inf)
+    for row, listed in enumerate(OF_ROWS):
+        gaps[row, : len(listed)] = [float(gap) for gap in listed]
+    counts = np.array([len(listed) for listed in OF_ROWS])
+    return choices_by_row(gaps, rows=rows, counts=counts, exact=lambda row, i: OF_ROWS[row][i], rng=rng)
+
+
+@pytest.mark.parametrize("exactly", [False, True])
+def test_rows_that_are_drawn_together_draw_what_each_draws_alone(monkeypatch, exactly):
+    if exactly:
+        monkeypatch.setattr(exact_choice, "margin", lambda count: 1.0)
+    rows = np.repeat(np.arange(len(OF_ROWS)), 100)
+    alone = np.random.default_rng(6)
+    one_by_one = [draw(100, alone, gaps) for gaps in OF_ROWS]
+    together = draw_by_row(rows, np.random.default_rng(6))
+    assert np.array_equal(together, np.concatenate(one_by_one))
+    assert np.array_equal(together, draw_by_row(rows, np.random.default_rng(6)))
+
+
+@pytest.mark.parametrize("word", [0, 2**64 - 1])
+@pytest.mark.parametrize("row", range(len(OF_ROWS)))
+def test_the_first_and_the_last_word_choose_the_ends_of_a_row(judges, word, row):
+    chosen = int(draw_by_row(np.array([row]), judges.Scripted([word]))[0])
+    assert chosen == (0 if word == 0 else len(OF_ROWS[row]) - 1)
