@@ -1,7 +1,8 @@
 """`dataclass` as the standard library has it, whose methods are made when first used.
 
 A command imports hundreds of value types and makes objects of a few. The standard library compiles up to six methods a class
-from text, at once; here `__init__` is compiled for the first object, and the others are closures over the fields.
+from text, at once; here `__init__` is compiled for the first object, the others are closures over the fields, and the fields
+themselves are described when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 __all__ = ["dataclass"]
 
@@ -29,33 +30,110 @@ else:
 
 
 def _made(cls: Any, *, init: bool, repr: bool, eq: bool, frozen: bool, slots: bool, kw_only: bool) -> Any:
-    inherits = any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:])
+    inherits = any("__dataclass_fields__" in base.__dict__ for base in cls.__mro__[1:])
     own = set(cls.__dict__)
     hashed = "__hash__" in own and not (cls.__dict__["__hash__"] is None and "__eq__" in own)
     if cls.__doc__ is None:  # else the library would write the signature there, and read a regular expression for that
         cls.__doc__ = cls.__name__
-    made: Any = dataclasses.dataclass(
-        cls, init=False, repr=False, eq=False, frozen=frozen and inherits, slots=slots, kw_only=kw_only
-    )
+    flags = {"init": init, "repr": repr, "eq": eq, "frozen": frozen}
+    plain = None if inherits else _plain_fields(cls, slots=slots, kw_only=kw_only)
+    if plain is None:
+        made = dataclasses.dataclass(
+            cls, init=False, repr=False, eq=False, frozen=frozen and inherits, slots=slots, kw_only=kw_only
+        )
+        _mark(made.__dataclass_params__, flags)
+        given: dict[str, Any] = {field.name: field for field in dataclasses.fields(made)}
+    else:
+        made, given = _with_slots(cls, plain) if slots else cls, plain
+        described = _Description(made, given, slots=slots, kw_only=kw_only, flags=flags)
+        made.__dataclass_fields__, made.__dataclass_params__ = _Late(described, 0), _Late(described, 1)
+        if "__match_args__" not in own:
+            made.__match_args__ = () if kw_only else tuple(given)  # type: ignore[misc]
     if made is not cls:
         _mend_super(cls, made)
-    parameters = made.__dataclass_params__
-    parameters.init, parameters.repr, parameters.eq, parameters.frozen = init, repr, eq, frozen
-    fields = dataclasses.fields(made)
     if init and "__init__" not in own:
         made.__init__ = _first_init(made)
         made.__signature__ = _Signature()
     if repr and "__repr__" not in own:
-        made.__repr__ = _shown(tuple(field.name for field in fields if field.repr))
+        made.__repr__ = _shown(tuple(name for name, value in given.items() if not _is_field(value) or value.repr))
     if eq:
+        compared = [name for name, value in given.items() if not _is_field(value) or value.compare]
         if "__eq__" not in own:
-            made.__eq__ = _equal(_getter([field.name for field in fields if field.compare]))
+            made.__eq__ = _equal(_getter(compared))
         if not hashed:
-            counted = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
+            counted = [
+                name
+                for name, value in given.items()
+                if not _is_field(value) or (value.compare if value.hash is None else value.hash)
+            ]
             made.__hash__ = _hashed(_getter(counted)) if frozen else None
     if frozen and not inherits:
-        _freeze(made, frozenset(field.name for field in fields), own, slots=slots)
+        _freeze(made, frozenset(given), own, slots=slots)
     return made
+
+
+def _is_field(value: object) -> bool:
+    return isinstance(value, dataclasses.Field)
+
+
+def _mark(parameters: Any, flags: dict[str, bool]) -> None:
+    """What the class was asked for, which the library did not make."""
+    for name, value in flags.items():
+        setattr(parameters, name, value)
+
+
+def _plain_fields(cls: Any, *, slots: bool, kw_only: bool) -> dict[str, Any] | None:
+    """The names of the fields, each with its default, where that is all there is to know; None where the library must look."""
+    annotations: dict[str, Any] | None = vars(cls).get("__annotations__")  # none of its own, where they are not texts
+    if annotations is None or any(base.__dict__.get("__slots__") for base in cls.__mro__[1:-1]):
+        return None
+    for annotation in annotations.values():
+        if not isinstance(annotation, str) or any(word in annotation for word in ("ClassVar", "InitVar", "KW_ONLY")):
+            return None
+    found = {name: cls.__dict__.get(name, dataclasses.MISSING) for name in annotations}
+    stated = [name for name, value in cls.__dict__.items() if _is_field(value)]
+    if stated and not (slots and kw_only and all(name in found for name in stated)):
+        return None
+    return None if "__slots__" in cls.__dict__ or any(type(value).__hash__ is None for value in found.values()) else found
+
+
+def _with_slots(cls: Any, names: Iterable[str]) -> Any:
+    """The class once more, with slots, as the library makes it."""
+    space = {name: value for name, value in cls.__dict__.items() if name not in {*names, "__dict__", "__weakref__"}}
+    made = type(cls)(cls.__name__, cls.__bases__, space | {"__slots__": tuple(names)})
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+class _Description:
+    """What the standard library keeps of the fields of a class, made when it is first asked for; few are ever asked."""
+
+    def __init__(self, made: Any, given: dict[str, Any], *, slots: bool, kw_only: bool, flags: dict[str, bool]) -> None:
+        self.made, self.given, self.slots, self.kw_only, self.flags = made, given, slots, kw_only, flags
+
+    def written(self) -> tuple[Any, Any]:
+        """The fields and the parameters, which are the class's own from now on."""
+        space = {name: value for name, value in self.given.items() if value is not dataclasses.MISSING}
+        space |= {name: vars(self.made)[name] for name in ("__annotations__", "__module__", "__doc__")}
+        shadow: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self.kw_only)(
+            type(self.made.__name__, (), space)
+        )
+        fields, parameters = shadow.__dataclass_fields__, shadow.__dataclass_params__
+        _mark(parameters, self.flags)
+        if hasattr(parameters, "slots"):  # not in Python 3.11
+            parameters.slots = self.slots
+        self.made.__dataclass_fields__, self.made.__dataclass_params__ = fields, parameters
+        return fields, parameters
+
+
+class _Late:
+    """One of the two, on the class, until it is asked for."""
+
+    def __init__(self, described: _Description, place: int) -> None:
+        self.described, self.place = described, place
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        return self.described.written()[self.place]
 
 
 def _mend_super(old: Any, new: Any) -> None:
@@ -85,8 +163,9 @@ def _init_of(cls: Any) -> Callable[..., None]:
     places: list[str] = ["self"]
     named: list[str] = []
     body: list[str] = []
-    for field in dataclasses.fields(cls):
-        name, value = field.name, field.name
+    parts, frozen = _parts_of(cls)
+    for name, field in parts.items():
+        value = name
         space[f"_default_{name}"] = field.default
         if field.default_factory is not dataclasses.MISSING:
             space[f"_factory_{name}"] = field.default_factory
@@ -97,7 +176,7 @@ def _init_of(cls: Any) -> Callable[..., None]:
         if field.init:
             (named if field.kw_only else places).append(name + default)
         if field.init or space[f"_default_{name}"] is not dataclasses.MISSING or value != f"_default_{name}":
-            body.append(f"_set(self, {name!r}, {value})" if cls.__dataclass_params__.frozen else f"self.{name} = {value}")
+            body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     arguments = ", ".join([*places, *(["*", *named] if named else [])])
@@ -105,6 +184,28 @@ def _init_of(cls: Any) -> Callable[..., None]:
     made: Callable[..., None] = space["__init__"]
     made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     return made
+
+
+def _parts_of(cls: Any) -> tuple[Mapping[str, Any], bool]:
+    """The fields of a class by name, as far as `__init__` must know them; and whether it is frozen."""
+    late = vars(cls)["__dataclass_fields__"]
+    if not isinstance(late, _Late):
+        return {field.name: field for field in dataclasses.fields(cls)}, cls.__dataclass_params__.frozen
+    described = late.described
+    parts = {
+        name: _Part(value.default, value.default_factory, value.init, described.kw_only)
+        if _is_field(value)
+        else _Part(value, dataclasses.MISSING, True, described.kw_only)
+        for name, value in described.given.items()
+    }
+    return parts, described.flags["frozen"]
+
+
+class _Part(NamedTuple):
+    default: object
+    default_factory: object
+    init: bool
+    kw_only: bool
 
 
 class _Signature:

@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
 _HTML = rb'\A<!doctype html>\s*<html lang="en"><head>(?:<meta [^<>]*>)*<title>'
 _SARIF = rb'\A\{\s*"\$schema": "https://json\.schemastore\.org/sarif-2\.1\.0\.json",\s*"version": "2\.1\.0",\s*"runs": \[\s*\{'
-KINDS: Mapping[str, re.Pattern[bytes]] = {
-    "report": re.compile(_HTML + rb"[^<]*: a private analysis of "),
-    "result": re.compile(rb'\A\{\s*"dpkit-result": [0-9]'),
-    "trace": re.compile(rb'\A\{\s*"accountant": "[^"]*",\s*"dpkit": "[^"]*",\s*"dpkit-trace": [0-9]'),
-    "audit of an analysis": re.compile(rb'\A\{\s*"dpkit-analysis-audit": [0-9]'),
-    "audit page": re.compile(_HTML + rb"dpkit audit: "),
-    "audit badge": re.compile(rb"\A<svg [^<>]*><title>dpkit audit: "),
-    "JUnit file": re.compile(rb'\A(?:<\?xml[^<>]*\?>\s*)?<testsuite name="dpkit audit"'),
-    "SARIF file": re.compile(_SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"'),
-    "picture": re.compile(rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px"),
-    "page of ledgers": re.compile(_HTML + rb"dpkit ledger: "),
-    "export of a ledger": re.compile(rb'\A\{"(?:dpkit-ledger-head":[0-9]|body":"\{)'),
-    "disclosure": re.compile(rb"\A# dpkit disclosure of "),
-    "disclosure page": re.compile(rb"\A<!-- dpkit disclosure page -->"),
-    "label": re.compile(rb"\A<!-- dpkit label -->"),
-    "analysis": re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*dpkit: *[0-9]"),  # after comments alone
+KINDS: Mapping[str, bytes] = {
+    "report": _HTML + rb"[^<]*: a private analysis of ",
+    "result": rb'\A\{\s*"dpkit-result": [0-9]',
+    "trace": rb'\A\{\s*"accountant": "[^"]*",\s*"dpkit": "[^"]*",\s*"dpkit-trace": [0-9]',
+    "audit of an analysis": rb'\A\{\s*"dpkit-analysis-audit": [0-9]',
+    "audit page": _HTML + rb"dpkit audit: ",
+    "audit badge": rb"\A<svg [^<>]*><title>dpkit audit: ",
+    "JUnit file": rb'\A(?:<\?xml[^<>]*\?>\s*)?<testsuite name="dpkit audit"',
+    "SARIF file": _SARIF + rb'\s*"tool": \{\s*"driver": \{\s*"name": "dpkit audit"',
+    "picture": rb"\A<svg [^<>]*><title>[^<]*</title><style>\nsvg text \{ font: 11\.5px",
+    "page of ledgers": _HTML + rb"dpkit ledger: ",
+    "export of a ledger": rb'\A\{"(?:dpkit-ledger-head":[0-9]|body":"\{)',
+    "disclosure": rb"\A# dpkit disclosure of ",
+    "disclosure page": rb"\A<!-- dpkit disclosure page -->",
+    "label": rb"\A<!-- dpkit label -->",
+    "analysis": rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*dpkit: *[0-9]",  # after comments alone
 }
-"""How a file of dpkit's begins, by its kind: what this version writes, and what earlier ones wrote."""
+"""How a file of dpkit's begins, by its kind, as a regular expression: what this version writes, and what earlier ones wrote."""
 
 _BEGINNING = 1 << 16
 
 
 def kind_of_text(beginning: bytes) -> str | None:
     """Which kind of dpkit's files begins like this; None where none does."""
-    return next((kind for kind, pattern in KINDS.items() if pattern.search(beginning)), None)
+    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, beginning)), None)
 
 
 def kind_of_file(path: Path) -> str | None:

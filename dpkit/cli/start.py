@@ -40,7 +40,9 @@ def start() -> None:
         return
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
     from dpkit.cli.lazy_verbs import main
+    from dpkit.cli.light_packages import lighten_packages
 
+    lighten_packages()
     main(prog_name="dpkit")
 
 

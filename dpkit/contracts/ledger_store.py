@@ -22,8 +22,8 @@ Durability = Literal["full", "normal"]
 Row = tuple[int, str, str | None, str, str, str]
 """An entry as it is stored: its number, body, released value and hash, and the run and key that it is filed under."""
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
-_MEANT = re.compile(r"postgres(ql)?:|[a-z][a-z0-9+.-]+:[^/\\]*@", re.IGNORECASE)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_MEANT = re.compile(r"(?i:postgres(ql)?):|[A-Za-z][A-Za-z0-9+.-]+:[^/\\]*@")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
@@ -18,6 +17,7 @@ from typing import TypeVar
 from dpkit._version import __version__
 from dpkit.debugging import show_of_no_data
 from dpkit.errors import PluginError
+from dpkit.hooks.entry_points import PluginPoint, plugin_points
 from dpkit.hooks.specs import PROJECT
 from dpkit.values import dataclass
 
@@ -51,9 +51,9 @@ def built_in() -> Candidate:
 
 def installed(only: Collection[str] | None) -> Iterator[Candidate]:
     """The plugins of the entry-point group; with an allow-list, no other module is imported."""
-    found = entry_points(group=PROJECT)
+    found = plugin_points()
     often = Counter(point.name for point in found)
-    points = sorted(found, key=lambda point: (point.name, _known_of(point)[0] if often[point.name] > 1 else ""))
+    points = sorted(found, key=lambda point: (point.name, point.distribution.name if often[point.name] > 1 else ""))
     if only is not None:
         names = {point.name for point in points}
         for name in sorted(set(only) - names - {PROJECT}):
@@ -67,19 +67,18 @@ def installed(only: Collection[str] | None) -> Iterator[Candidate]:
             yield _loaded(point)
 
 
-def _loaded(point: EntryPoint) -> Candidate:
+def _loaded(point: PluginPoint) -> Candidate:
     module, problem, start = None, unsuited(point), (time.process_time(), _unqueued())
     if not problem:
         module, error = attempt(point.load)
         if error is not None:
             show_of_no_data(error, of=f"the import of the plugin {point.name!r}")
             problem = f"its import of {point.value!r} failed with {type(error).__name__}: {words_of(error)}"
-    distribution, version = _known_of(point)
     return Candidate(
         name=point.name,
-        distribution=distribution,
-        version=version,
-        location=str(point.dist.locate_file("")) if point.dist is not None else point.value,
+        distribution=point.distribution.name,
+        version=point.distribution.version,
+        location=point.distribution.location,
         module=module,
         problem=problem,
         seconds=_taken(time.process_time() - start[0], _unqueued() - start[1]),
@@ -102,9 +101,9 @@ def _unqueued() -> float:
     return time.perf_counter() - queued
 
 
-def unsuited(point: EntryPoint) -> str:
+def unsuited(point: PluginPoint) -> str:
     """Why this version of dpkit does not suit the plugin, by the metadata of its distribution; nothing where it does."""
-    wanted = [text for text in (point.dist.requires if point.dist is not None else None) or () if _NAMES_DPKIT.match(text)]
+    wanted = [text for text in point.distribution.requires if _NAMES_DPKIT.match(text)]
     wanted = [text for text in wanted if not _plainly_suits(text)]
     if not wanted:
         return ""
@@ -200,11 +199,3 @@ def words_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - see above
         return "(it cannot be shown)"
-
-
-def _known_of(point: EntryPoint) -> tuple[str, str]:
-    """The name and the version of its distribution, by one reading of the metadata."""
-    if point.dist is None:
-        return "", ""
-    metadata = point.dist.metadata
-    return str(metadata["Name"]), str(metadata["Version"])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.errors import InvalidValueError, SerialisationError
 from dpkit.pricing.serialise import strict_json
 from dpkit.values import dataclass
+
+if TYPE_CHECKING:
+    from dpkit.auditing.certificates.certificate import AuditCertificate
 
 AUDIT = "audit.json"
 """The end of the name of the file that an audit of an analysis is written to."""
@@ -37,6 +40,8 @@ class FoundAudit:
 
 def read_audit(path: Path) -> FoundAudit:
     """The audit in a file; a changed certificate is not shown, and `note` says so."""
+    from dpkit.auditing.certificates.certificate import AuditCertificate
+
     try:
         document = strict_json(path.read_bytes())
         return FoundAudit(

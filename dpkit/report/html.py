@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -25,7 +26,6 @@ from dpkit.analysis.showing.documents import Coefficient, is_number, jsonable, s
 from dpkit.analysis.showing.html import render
 from dpkit.analysis.showing.tables import AnswerTable, split_tables
 from dpkit.analysis.showing.text import factor_text, relied_rows
-from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
 from dpkit.contracts.mechanism import Accurate, Scaled
 from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import percent_up
@@ -35,6 +35,9 @@ from dpkit.privacy.tradeoff import pair_power
 from dpkit.release.ledger.sqlite_store import user
 from dpkit.report.found_audits import AUDIT, FoundAudit, read_audit
 from dpkit.report.pictures import Point, bars, curves, gauge, intervals
+
+if TYPE_CHECKING:
+    from dpkit.auditing.algorithms.audit_analysis import AnalysisAudit
 
 AUDIT_KIND = "audit of an analysis"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpkit.accountants.pld.moments import NO_CARE, RealMoments, Terms, alias_bound, alias_period, complex_log_moment, tolerated
 from dpkit.accountants.pld.where_bounds_hold import CLOSE, ErrorTerms, Reader, contour_holds, scaled, wanted_width
+from dpkit.numerics.light_arrays import distinct
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat
 from dpkit.privacy.gaussian_dp import GaussianDirection
@@ -266,8 +267,8 @@ class _Falls:
         self.reaches = np.array([fall.reach for fall, _ in falls])
         self.rates = np.array([fall.rate * count for fall, count in falls])
         self.periodic = np.array([fall.periodic and fall.rate > 0.0 for fall, _ in falls])
-        usable = np.unique(self.reaches[self.rates > 0.0])
-        self.ends = usable[np.unique(np.linspace(0, usable.size - 1, _REACHES).astype(int))] if usable.size else usable
+        usable = distinct(self.reaches[self.rates > 0.0])
+        self.ends = usable[distinct(np.linspace(0, usable.size - 1, _REACHES).astype(int))] if usable.size else usable
 
     def left_out(self, size: int, period: float) -> float:
         """A bound on the sum of (2/T)|M(z)/M(tilt)|/y^2 over the nodes from this one on."""

@@ -13,6 +13,7 @@ from dpkit.data.columns.cells import objects
 from dpkit.data.tables.arrow import arrow_cells
 from dpkit.data.tables.frames import series_cells
 from dpkit.errors import SourceError
+from dpkit.numerics.light_arrays import is_masked_array
 
 
 class ColumnsTable:
@@ -64,7 +65,7 @@ def as_column(values: object, *, name: str, source: str) -> Cells:
 
     Anything else is refused: a column that was read wrongly would look like a column without values.
     """
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked_array(values):
         missing = np.ma.getmaskarray(values)
         if missing.dtype != np.bool_:  # of records: a mask a field
             raise SourceError(source=source, reason=f"the column {name!r} holds records.")

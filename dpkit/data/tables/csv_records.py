@@ -100,7 +100,7 @@ def runs_of(path: str, form: TextForm, start: int = 0, stop: int | None = None) 
         with closing(form.open(path)) as file:
             if start == 0 and file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
                 start = len(BYTE_ORDER_MARK)
-            yield from _runs(file, _grammar(form.delimiter), start, stop)
+            yield from _runs(file, form.delimiter, start, stop)
     except FileNotFoundError:
         raise_alone(no_such_file(path))
     except OSError as error:
@@ -201,7 +201,7 @@ def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     return re.compile(rf'(?:\A|{between})(?:"({body})"(?={between}|\Z)|([^{between}]*+))')
 
 
-def _runs(file: Readable, grammar: _Grammar, start: int, stop: int | None) -> Iterator[RecordRun]:
+def _runs(file: Readable, delimiter: str, start: int, stop: int | None) -> Iterator[RecordRun]:
     file.seek(start)
     data, begins, ended = b"", start, False  # what is read and not yet told, and its place: a record begins there
     while not ended and (stop is None or begins < stop):
@@ -211,7 +211,7 @@ def _runs(file: Readable, grammar: _Grammar, start: int, stop: int | None) -> It
         if b'"' not in data:  # every line feed ends a record
             run = RecordRun(begins=begins, data=data if ended else data[: data.rfind(b"\n") + 1])
         else:
-            quoted = grammar.records(data, ended=ended)
+            quoted = _grammar(delimiter).records(data, ended=ended)
             run = RecordRun(begins=begins, data=data[: sum(map(len, quoted))], quoted=quoted)
         length = len(run.data or b"")
         if length:
@@ -220,7 +220,7 @@ def _runs(file: Readable, grammar: _Grammar, start: int, stop: int | None) -> It
         data = data[length:]
         if len(data) > LONGEST_RECORD and (stop is None or begins < stop):
             yield RecordRun(begins=begins, data=None)
-            begins = _after_long_record(file, data, grammar)
+            begins = _after_long_record(file, data, _grammar(delimiter))
             file.seek(begins)
             data = b""
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.light_arrays import distinct
 from dpkit.numerics.noise.lazy_uniform import LazyUniform, Precision, Real, enclose_decreasing, last_true, new_context
 from dpkit.numerics.noise.noise_inputs import FloatArray, checked_grid, checked_scale, checked_value
 from dpkit.numerics.noise.randomness import random_words, secure_generator, stamped
@@ -131,7 +132,7 @@ def _rounded(
     if between:
         undecided.append(np.fromiter(between, dtype=np.intp))
     if undecided:
-        where = np.unique(np.concatenate(undecided))
+        where = distinct(np.concatenate(undecided))
         exact = [
             between.get(index, Fraction(value)) for index, value in zip(where.tolist(), values[where].tolist(), strict=True)
         ]

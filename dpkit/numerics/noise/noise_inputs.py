@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkit.errors import InvalidValueError
+from dpkit.numerics.light_arrays import is_masked_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -95,7 +96,7 @@ def given_array(value: ArrayLike, *, where: str) -> NDArray[Any]:
     Lists with integers that numpy would have to round (to mix them with floats, or with a sign) come back as Python's own
     numbers, so that nothing is changed before it is checked.
     """
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked_array(value):
         fix = "Fill in what is masked first, by a rule that is the same for every dataset."
         raise InvalidValueError(field="value", found="a masked array", allowed="an array without a mask", where=where, fix=fix)
     try:

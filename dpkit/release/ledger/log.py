@@ -6,12 +6,11 @@ import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import entry_points
 
 from dpkit._version import __version__
 from dpkit.contracts.ledger_store import LedgerPlace, LedgerTransaction, Row
 from dpkit.errors import LedgerCorruptError
-from dpkit.hooks.specs import PROJECT
+from dpkit.hooks.entry_points import plugin_points
 from dpkit.release.ledger.entries import START, Entry, Kind, RunAccount, Totals, canonical, chained, digest, read_entry
 
 
@@ -159,5 +158,5 @@ def surroundings() -> dict[str, object]:
 
 @cache
 def _versions() -> dict[str, str]:
-    points = entry_points(group=PROJECT)
-    return {"dpkit": __version__} | {point.dist.name: point.dist.version for point in points if point.dist is not None}
+    found = [point.distribution for point in plugin_points()]
+    return {"dpkit": __version__} | {one.name: one.version for one in found if one.name}

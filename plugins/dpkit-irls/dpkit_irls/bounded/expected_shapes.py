@@ -11,6 +11,7 @@ from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Shape
 from dpkit_irls.rows.fixed_point import Array
+from dpkit_irls.rows.medians import median
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,10 +115,10 @@ def _rows_with_levels(layout: Layout, shares: Sequence[Array], levels: Sequence[
         for share, squared in zip(shares, levels, strict=True)
     ]
     whole, plain = np.sum(added, axis=0), np.sum(squares, axis=1)
-    low, high = 0.0, length**2 / max(float(np.median(plain)), 1e-300)
+    low, high = 0.0, length**2 / max(median(plain), 1e-300)
     for _ in range(40):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if float(np.median(whole + middle * plain)) > length**2 else (middle, high)
+        low, high = (low, middle) if median(whole + middle * plain) > length**2 else (middle, high)
     per = max(low, 0.25 * length**2 / max(float(np.mean(plain)), 1e-300))
     return MadeUpLengths(
         squares=squares * per,
@@ -134,7 +135,7 @@ def _of_normal_rows(layout: Layout, frame: Frame, *, total: float, length: float
     if layout.intercept:
         rows[:, -1] = 1.0
     lengths = np.linalg.norm(rows, axis=1)
-    rows, lengths = rows * (length / np.median(lengths)), lengths * (length / np.median(lengths))
+    rows, lengths = rows * (length / median(lengths)), lengths * (length / median(lengths))
     weights = np.minimum(1.0, lengths / max(frame.near, 1e-300)) * np.minimum(1.0, frame.far / lengths)
     squares = rows * rows
     scatter, curve = (weights / lengths) ** 2 @ squares, weights / lengths @ squares

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.influence_query import Octaves
+from dpkit_irls.rows.medians import median
 
 Array = npt.NDArray[np.float64]
 
@@ -81,7 +82,7 @@ def likely_exponents(counts: Array, octaves: Octaves, *, spread: float, prior: U
     pooled = scores.sum(axis=0)
     usual = int(np.argmax(pooled))
     columns = scores.shape[0]
-    if pooled[usual] - np.median(pooled) < max(prior.surely * math.sqrt(columns), prior.least):
+    if pooled[usual] - median(pooled) < max(prior.surely * math.sqrt(columns), prior.least):
         return [0] * columns
     excess = np.minimum(scores.max(axis=1) - scores[:, usual], prior.most)
     differ = float(np.mean(excess)) > prior.differ
