@@ -15,9 +15,9 @@ from dpkit.data.tables.files import no_such_file
 from dpkit.data.tables.open_source import expanded_paths
 from dpkit.errors import DpkitError, LedgerDisagreementError, PlanRefusedError, RunStateError, SourceError
 from dpkit.numerics.bracketing import first_true
-from dpkit.numerics.rounding import format_down, in_full
+from dpkit.numerics.rounding import format_down, format_up, in_full
 from dpkit.privacy.events import Event
-from dpkit.privacy.losses import Loss
+from dpkit.privacy.losses import RDP, ZCDP, Loss
 from dpkit.release.ledger.balance_in_epsilon import LedgerPurse, epsilon_of, in_words, purse_of
 from dpkit.release.ledger.budget_terms import ExpectedTerms, fingerprint
 from dpkit.release.ledger.ledger import Balance, Ledger
@@ -144,7 +144,7 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
             raise PlanRefusedError(
                 reason=f"The plan does not fit into the ledger {str(ledger.path)!r}: asked "
                 f"{in_words(ledger.price(plan), ledger)}; {'; '.join(' '.join(line) for line in purse_of(ledger).lines())}.",
-                nearest=_nearest(ledger, rescaled),
+                nearest=_no_delta_left(ledger, ledger.price(plan)) or _nearest(ledger, rescaled),
             )
         return LedgerStanding(
             path=ledger.path,
@@ -158,6 +158,17 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
             is_paid=paid,
             id=ledger.id,
         )
+
+
+def _no_delta_left(ledger: Ledger, asked: Loss) -> str:
+    """Why no noise makes a plan fit, where it takes more delta of its own than is left for such; else nothing."""
+    left = ledger.balance().remaining
+    if not isinstance(asked, ZCDP | RDP) or not isinstance(left, ZCDP | RDP) or asked.delta <= left.delta:
+        return ""
+    return (
+        f"It takes a delta of {format_up(asked.delta)} for releases that more noise does not make cheaper, as of private keys; "
+        f"{format_down(left.delta)} is left for such. `dpkit ledger create --slack DELTA` sets a part of its delta aside."
+    )
 
 
 def _nearest(ledger: Ledger, rescaled: Callable[[float], tuple[Event, float]]) -> str:

@@ -37,6 +37,27 @@ def test_an_empty_ledger_offers_nothing(loaded, folder):
         loaded(change).plan()
 
 
+PRIVATE_KEYS = """
+dpkit: 1
+data: {source: people.csv, name: people, columns: {city: text}}
+budget: {epsilon: 1, delta: 1e-7, ledger: keys.ledger}
+steps:
+  - {id: cities, run: count, by: {column: city, keys: private}}
+"""
+
+
+@pytest.mark.parametrize(("slack", "left"), [(0.0, "0"), (2.0**-30, "9.31322e-10"), (2e-7, None)])
+def test_a_ledger_without_delta_for_private_keys_says_how_to_make_one_that_has_it(tmp_path, slack, left):
+    terms = {"dataset": "people", "budget": dpkit.ApproxDP(epsilon=20.0, delta=1e-6), "slack": slack}
+    dpkit.Ledger.create(tmp_path / "keys.ledger", **terms).close()
+    (tmp_path / "keys.yaml").write_text(PRIVATE_KEYS, encoding="utf-8")
+    if left is None:
+        assert dpkit.load(tmp_path / "keys.yaml").plan().ledger.price.delta > 0.0
+        return
+    with pytest.raises(PlanRefusedError, match=rf"; {left} is left for such\. `dpkit ledger create --slack DELTA`"):
+        dpkit.load(tmp_path / "keys.yaml").plan()
+
+
 @pytest.mark.parametrize(
     ("terms", "field"),
     [

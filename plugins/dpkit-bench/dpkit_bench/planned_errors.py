@@ -139,6 +139,10 @@ def _statistics(data: DataSet) -> dict[str, tuple[dict[str, object], Callable[[A
         "mean": ({"column": "x"}, one(float(np.mean(x)))),
         "variance": ({"column": "x"}, one(float(np.var(x)))),
         "proportion": ({"column": "c", "level": level}, one(float(np.mean(c == level)))),
+        "correlation": (
+            {"columns": ["x", "y"], "deviations": [float(np.std(data.table[name])) for name in "xy"]},
+            one(float(np.corrcoef(x, data.table["y"])[0, 1])),
+        ),
         "histogram": (
             {"column": "x", "edges": list(edges)},
             lambda answer: float(np.max(np.abs(np.array(answer.estimates) - np.histogram(x, edges)[0]))),

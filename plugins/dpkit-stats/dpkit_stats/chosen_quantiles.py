@@ -23,6 +23,8 @@ _PLACES, _STEPS, _MOST_STEPS = 2**16, 16, 2**7
 _ENTRIES = 2**18
 """How many counts a table of groups may hold, about."""
 _FINEST, _COARSEST = 12, 8
+_UNEVEN = 0.6
+"""How many roots of the scale gaps at random between rows add to the error of a rank: about one deviation of what they do."""
 _CLOSE = 0.25
 """The part of the misses of intervals that is allowed where rows lie close together: the rest is for gaps and shared values."""
 
@@ -209,8 +211,10 @@ class ChosenQuantiles:
         )
 
     def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
-        """In rank, in rows: of all probabilities at once, where rows lie close together beside the noise."""
+        """In rank, in rows: of all probabilities at once, where rows lie at random, so that gaps between them are uneven."""
         noise = errors.noise
         assert isinstance(noise, dpkit.ExponentialQuantiles)
         each = each_of(len(self.probabilities), confidence)
-        return max(laplace_combination(sizes, 1, each) for sizes in noise.rank_errors())
+        return max(
+            laplace_combination(sizes, 1, each) + _UNEVEN * math.sqrt(math.hypot(*sizes)) for sizes in noise.rank_errors()
+        )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 
 import dpkit
-from dpkit.authoring import dataclass
+from dpkit.authoring import dataclass, in_full
 from dpkit_stats import sums
 from dpkit_stats.columns import number_range, public_count
 from dpkit_stats.noise_errors import NoiseErrors
@@ -19,8 +18,10 @@ from dpkit_stats.scaling import Array, Interval
 MOST_COLUMNS = 100
 _CUTTING = 8.0 * sums.FACTOR
 _HUGE = 1e100
-_DEVIATION = 0.5
-"""A quarter of the bounds, on the scale from -1 to 1."""
+_DEVIATION = 0.25
+"""An eighth of the bounds, on the scale from -1 to 1: the middle of twelve columns of real data sets."""
+_OFF, _CORRELATED = 0.5, 0.5
+"""Where a plan takes means to be on the scale from -1 to 1, on different sides of the middle; and the correlation."""
 _DRAWS = 4000
 """How often the noise is drawn again for the interval of a correlation."""
 
@@ -79,7 +80,12 @@ class CorrelationOfMoments:
 
     query: dpkit.Query
     size: int | None
-    error_in: ClassVar[str] = "columns whose deviation is a quarter of their bounds"
+    deviations: tuple[float, float] | None = None
+
+    @property
+    def error_in(self) -> str:
+        """Which columns a plan speaks of."""
+        return "columns whose deviation is an eighth of their bounds" if self.deviations is None else "deviations as declared"
 
     def answer(self, released: Array, errors: NoiseErrors, confidence: float) -> Average:
         """The ratio, between -1 and 1; no interval but the whole where a variance may be zero."""
@@ -99,11 +105,18 @@ class CorrelationOfMoments:
         return Average(estimate=estimate, lower=lower, upper=upper, error=error, confidence=confidence, count=count)
 
     def error(self, errors: NoiseErrors, confidence: float, rows: int | None) -> float:
-        """For columns that vary as `error_in` says, around the middle of their bounds and hardly correlated: what noise of
-        the mean product is then worth. Columns that vary half as much, both, have four times that error.
+        """For columns that vary as `error_in` says, by the linear part of what noise of moments does to the ratio. Means and
+        the correlation are taken as half; of columns in the middle that are not correlated it is two thirds of this.
         """
         known = self.size if rows is None else rows
-        return math.inf if not known else min(2.0, errors.one(confidence) / (_DEVIATION**2 * known))
+        if not known:
+            return math.inf
+        x, y = self.deviations or (_DEVIATION, _DEVIATION)
+        both, half = x * y, 0.5 * _CORRELATED
+        xx, yy = half / (x * x), half / (y * y)
+        first, second = _OFF / both + 2.0 * _OFF * xx, _OFF / both + 2.0 * _OFF * yy
+        of_count = _OFF * _OFF * (1.0 / both + xx + yy)
+        return min(2.0, errors.combined((of_count, first, second, xx, 1.0 / both, yy), confidence) / known)
 
     def _correlations(self, moments: Array) -> Array:
         """Of many released moments at once: (n, x, y, xx, xy, yy). NaN where a variance is not above zero."""
@@ -116,14 +129,17 @@ class CorrelationOfMoments:
         return np.asarray(np.where(np.isfinite(found), found, np.nan))
 
 
-def correlation(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: dpkit.Choice) -> OneRelease:
+def correlation(
+    setting: dpkit.Setting, *, columns: tuple[str, ...], deviations: tuple[float, ...] | None, mechanism: dpkit.Choice
+) -> OneRelease:
     """The correlation of two columns, over the rows that have a value in both."""
     if len(columns) != 2 or len(set(columns)) != 2:
         allowed = "two columns that differ"
         raise dpkit.InvalidValueError(field="columns", found=columns, allowed=allowed, where="correlation")
     bounds = tuple(number_range(setting, column, where="correlation") for column in columns)
     query = sums.covariance_query(columns, bounds)
-    statistic = CorrelationOfMoments(query=query, size=public_count(setting, columns))
+    vary = None if deviations is None else _on_the_unit_scale(deviations, bounds)
+    statistic = CorrelationOfMoments(query=query, size=public_count(setting, columns), deviations=vary)
     return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
 
 
@@ -136,6 +152,16 @@ def covariance(setting: dpkit.Setting, *, columns: tuple[str, ...], mechanism: d
     query, size = sums.covariance_query(columns, bounds), public_count(setting, columns)
     statistic = CovarianceOfMoments(query=query, bounds=bounds, size=size)
     return OneRelease(setting=setting, statistic=statistic, mechanism=mechanism)
+
+
+def _on_the_unit_scale(deviations: tuple[float, ...], bounds: tuple[Interval, ...]) -> tuple[float, float]:
+    """No column deviates by more than half of its bounds."""
+    halves = [interval.half for interval in bounds]
+    if len(deviations) != 2 or not all(0.0 < one <= half for one, half in zip(deviations, halves, strict=True)):
+        allowed = f"two numbers above 0, at most {in_full(halves[0])} and {in_full(halves[1])}: half of the bounds"
+        raise dpkit.InvalidValueError(field="deviations", found=deviations, allowed=allowed, where="correlation")
+    x, y = (one / half for one, half in zip(deviations, halves, strict=True))
+    return x, y
 
 
 def _symmetric(triangle: Array, size: int) -> Array:

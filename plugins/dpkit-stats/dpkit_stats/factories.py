@@ -110,6 +110,13 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
         examples=("exponential", "gaussian", "laplace", "discrete-gaussian", "discrete-laplace"),
     )
     columns = Parameter(name="columns", kind="texts", doc="Declared columns of numbers.", examples=(("x", "y"),))
+    deviations = Parameter(
+        name="deviations",
+        kind="numbers",
+        doc="About how much the two columns vary (standard deviations). Only the error that the plan states depends on it.",
+        default=None,
+        examples=((0.5, 0.5),),
+    )
     category_column = Parameter(name="column", kind="text", doc="A declared category, or a boolean.", examples=("c",))
     level = Parameter(
         name="level", kind="text", doc="Which level. May be left out for a boolean: true.", default=None, examples=("a",)
@@ -134,7 +141,7 @@ def algorithms() -> list[dpkit.AlgorithmFactory]:
         statistic("variance", "The variance of a column.", averages.variance, _column(), continuous),
         statistic("proportion", "The share of a level, or of true.", averages.proportion, category_column, level, any_noise),
         statistic("median", "The median of a column.", quantiles.median, _column(), depth, choice),
-        statistic("correlation", "The correlation of two columns.", covariances.correlation, columns, continuous),
+        statistic("correlation", "The correlation of two columns.", covariances.correlation, columns, deviations, continuous),
         statistic("histogram", "Counts by level, or between edges.", histogram, _column(), edges, any_noise),
         statistic("quantiles", "Several quantiles.", quantiles.quantiles, _column(), probabilities, depth, choice),
         statistic("covariance", "A covariance matrix.", covariances.covariance, columns, continuous),

@@ -213,22 +213,50 @@ def test_the_median_and_the_correlation_have_names():
     assert (nothing.lower, nothing.upper) == (-1.0, 1.0)
 
 
-def test_the_error_of_a_correlation_is_stated_for_columns_that_vary_by_a_quarter_of_their_bounds():
-    rng, rows = np.random.default_rng(4), 3_000
+def correlated(rng, rows):
+    """Columns off the middle of their bounds on different sides, of different deviations."""
+    x = rng.gamma(2.0, 0.6, rows)
+    return {"x": np.clip(x - 3.0, -3.0, 5.0), "y": np.clip(4.0 - 0.5 * x + rng.normal(0.0, 0.5, rows), -3.0, 5.0)}
+
+
+def in_the_middle(rng, rows):
+    """Columns that vary by an eighth of their bounds and have nothing to do with each other."""
+    return {name: 1.0 + rng.choice([-1.0, 1.0], rows) for name in "xy"}
+
+
+@pytest.mark.parametrize(
+    ("table_of", "is_declared", "said"),
+    [
+        (correlated, True, "deviations as declared"),
+        (in_the_middle, True, "deviations as declared"),
+        (in_the_middle, False, "columns whose deviation is an eighth of their bounds"),
+    ],
+)
+def test_the_stated_error_of_a_correlation_is_one_to_expect_for_columns_that_vary_as_is_said(table_of, is_declared, said):
+    rows = 20_000
     columns = tuple(dpkit.Number(name=name, lower=-3.0, upper=5.0) for name in "xy")
     known = dpkit.DeclaredSetting(schema=dpkit.Schema(columns=columns), rows=rows)
-    table = {name: 1.0 + rng.choice([-2.0, 2.0], rows) for name in "xy"}
+    table = table_of(np.random.default_rng(4), rows)
+    asked = {"columns": ["x", "y"]} | ({"deviations": [float(np.std(table[name])) for name in "xy"]} if is_declared else {})
     exact = np.corrcoef(table["x"], table["y"])[0, 1]
-    ((said, stated),) = ALGORITHMS["correlation"].prepare(known, columns=["x", "y"]).accuracy(4.0).items()
-    assert said == "columns whose deviation is a quarter of their bounds"
-    errors = [run("correlation", table, known, columns=["x", "y"], noise=4.0, seed=n).estimate - exact for n in range(60)]
-    assert 0.8 < stated / (1.96 * np.sqrt(np.mean(np.square(errors)))) < 1.4
+    ((name, stated),) = ALGORITHMS["correlation"].prepare(known, **asked).accuracy(4.0).items()
+    assert name == said
+    errors = [run("correlation", table, known, **asked, noise=4.0, seed=n).estimate - exact for n in range(60)]
+    assert 0.8 < stated / (1.96 * np.sqrt(np.mean(np.square(errors)))) < 2.0
+
+
+@pytest.mark.parametrize("deviations", [[0.0, 1.0], [-1.0, 1.0], [1.0], [1.0, 1.0, 1.0], [4.5, 1.0]])
+def test_deviations_that_no_column_has_are_refused(deviations):
+    columns = tuple(dpkit.Number(name=name, lower=-3.0, upper=5.0) for name in "xy")
+    known = dpkit.DeclaredSetting(schema=dpkit.Schema(columns=columns), rows=10)
+    with pytest.raises(dpkit.DpkitError, match="at most 4 and 4: half of the bounds"):
+        ALGORITHMS["correlation"].prepare(known, columns=["x", "y"], deviations=deviations)
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("  rows: 10\n", "columns whose deviation is a quarter of their bounds  2"),
+        ("  rows: 10\n", "columns whose deviation is an eighth of their bounds  2"),
         ("", "answer  not known before the run; `rows` is not declared"),
     ],
 )
