@@ -22,15 +22,17 @@ Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-@checked(rows=function, width=partial(whole_number, minimum=1))
+@checked(rows=function, width=partial(whole_number, minimum=1), keep=partial(instance_of, kind=bool, allowed="true or false"))
 class Preparation:
     """What several queries compute from a row before they differ: a map of rows to `width` numbers each, of that row alone.
 
-    An engine computes it once a block for all queries that hold the same object, and may keep it for later passes.
+    An engine computes it once a block for all queries that hold the same object, and may keep it for later passes, unless
+    `keep` is false because no later pass asks for it.
     """
 
     rows: Callable[[Block], Block]
     width: int
+    keep: bool = True
 
 
 def _shape(value: object, *, field: str, where: str) -> tuple[int, ...]:

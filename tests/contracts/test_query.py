@@ -35,7 +35,7 @@ def test_half_a_preparation_is_refused(fields):
         query(**({"preparation": Preparation(rows=squares, width=2), "place": 0} | fields))
 
 
-@pytest.mark.parametrize("fields", [{"rows": 3}, {"width": 0}])
+@pytest.mark.parametrize("fields", [{"rows": 3}, {"width": 0}, {"keep": "yes"}])
 def test_a_preparation_says_what_it_needs(fields):
     with pytest.raises(InvalidValueError, match="Preparation"):
         Preparation(**({"rows": squares, "width": 2} | fields))

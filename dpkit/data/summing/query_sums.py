@@ -129,14 +129,18 @@ class QuerySums:
 
     @property
     def prepared(self) -> Prepared | None:
-        """The one preparation that all these queries share, and the columns that all give it; None where they do not."""
+        """The one preparation that all these queries share, if it may be kept, and the columns that all give it; or None."""
         first = self.sums[0] if self.sums else None
         if first is None or any(
             one.query.preparation is not first.query.preparation or one.places != first.places for one in self.sums
         ):
             return None
         preparation = first.query.preparation
-        return None if preparation is None else (preparation, tuple(self.columns[place] for place in first.places))
+        return (
+            None
+            if preparation is None or not preparation.keep
+            else (preparation, tuple(self.columns[place] for place in first.places))
+        )
 
     def partial_and_prepared(self, block: Block) -> tuple[Totals, Block | None]:
         """The totals of some rows, and what the shared preparation made of them; None where these totals need the rows."""

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from dpkit_irls.bounded import step_query
-from dpkit_irls.bounded.influence_query import Octaves, column_histograms, gradient
+from dpkit_irls.bounded.influence_query import EqualBins, Octaves, column_histograms, gradient, place_histograms, scatter
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, ResidualScore, logistic
 from dpkit_irls.moments import moment_query
@@ -70,6 +70,12 @@ def same_bits(one, other):
     return np.array_equal(np.asarray(one) + 0.0, np.asarray(other) + 0.0)  # zeros of either sign
 
 
+def bins_of(columns):
+    """Of very different widths, and one column without any."""
+    widths = [0.0, *(2.0 ** np.arange(-30, 30.0))][:columns]
+    return EqualBins(lows=tuple(-7.3 * width - 0.1 for width in widths), widths=tuple(widths), bins=16)
+
+
 SCORES = (HUBER, ResidualScore(shift=0.4 / 0.9, low=-0.1 / 0.9), logistic())
 
 
@@ -95,6 +101,11 @@ def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, in
                 *(step_query.step(frame, position, 0.5, mix, score) for score in SCORES for mix in mixes_of(score)),
                 *(step_query.step(frame, position, 1e-150, mix) for mix in mixes_of(HUBER, step_query.CHEAP)),
                 column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(features)),
+                scatter(frame),
+                *(
+                    place_histograms(frame, bins_of(features + target), range(features), target=target)
+                    for target in (False, True)
+                ),
             ):
                 if query.preparation is None:
                     totals = both(lambda query=query, block=block: query.block_sum(block))
@@ -168,7 +179,18 @@ def test_it_is_loaded_when_enough_was_done(monkeypatch):
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("name", ["prepared", "exponents", "gradient", "step", "moments"])
+def test_it_is_loaded_at_once_where_the_declared_rows_are_enough(monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "_compiled", lambda: asked.append(1))
+    monkeypatch.setattr(kernels, "_worth", [2_000])
+    for rows, is_enough in ((None, False), (199, False), (200, True)):
+        monkeypatch.setattr(kernels, "_done", [0])
+        kernels.expect(rows, cells_of_a_row=10)
+        kernels.gradient(np.zeros((5, 200)), HUBER.at(np.zeros(3), 1.0))
+        assert bool(asked) is is_enough
+
+
+@pytest.mark.parametrize("name", ["prepared", "exponents", "gradient", "step", "moments", "bins", "squares"])
 def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeypatch, name):
     """As on a full disk. Engines take what a query raises for a row that cannot be counted."""
     tries = []
@@ -186,6 +208,8 @@ def test_a_numba_that_fails_when_it_compiles_costs_time_and_no_row(both, monkeyp
             gradient(frame, np.ones(3), 0.5),
             step_query.step(frame, np.ones(3), 0.5, step_query.FREE[step_query.Carried.MIDDLE]),
             column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(3)),
+            scatter(frame),
+            place_histograms(frame, bins_of(4), range(3)),
             moment_query.joint_moments(scaling, Weights(theta=(1.0, 2.0, 3.0), cap=10.0)),
         ],
         columns_of(3),
@@ -210,7 +234,7 @@ def test_without_numba_nothing_is_compiled(monkeypatch):
 
 def test_a_plan_says_what_will_do_its_passes(monkeypatch):
     assert "worth loading" in kernels.passes_by(1_000, cells_of_a_row=100)
-    assert "compiled by numba" in kernels.passes_by(10**9, cells_of_a_row=100)
-    assert "compiled by numba" in kernels.passes_by(None, cells_of_a_row=1)
+    assert kernels.passes_by(10**9, cells_of_a_row=100) == "compiled by numba"
+    assert "then compiled by numba" in kernels.passes_by(None, cells_of_a_row=1)
     monkeypatch.setattr(kernels, "find_spec", lambda name: None)
     assert "dpkit-irls[fast]" in kernels.passes_by(10**9, cells_of_a_row=100)

@@ -78,6 +78,15 @@ def test_what_does_not_fit_is_computed_anew():
     assert counted.calls >= 4 * 10
 
 
+def test_what_no_later_pass_asks_for_is_not_kept():
+    counted = Counted(squares)
+    shared = Preparation(rows=counted, width=2, keep=False)
+    engine, both = engine_of(), [query(shared, 0), query(shared, 1)]
+    expected = steps(engine_of(), plain(both))
+    assert [steps(engine, both) for _ in range(3)] == [expected] * 3
+    assert counted.calls == len(both) + 3 * 10  # once a block for both, each time
+
+
 def test_another_preparation_takes_the_place():
     first, second = (Preparation(rows=squares, width=2) for _ in range(2))
     engine = engine_of()

@@ -130,6 +130,8 @@ class BoundedIRLS:
         facts = self.facts
         stages = stages_of(facts)
         stage = stages[state.stage]
+        if state.stage == 0:
+            kernels.expect(self.setting.size, cells_of_a_row=self._cells_of_a_row())
         pairs = self._weighted(asked(facts, stage, state, state.stage - stages.index("step")))
         values = curator.release_all(pairs)
         released = {
@@ -289,7 +291,11 @@ class BoundedIRLS:
 
     def computed_by(self) -> str:
         """numpy, or what compiles its passes."""
-        return kernels.passes_by(self.setting.size, cells_of_a_row=len(self.columns) * len(stages_of(self.facts)))
+        return kernels.passes_by(self.setting.size, cells_of_a_row=self._cells_of_a_row())
+
+    def _cells_of_a_row(self) -> int:
+        """How many are read of a row, in all passes together."""
+        return len(self.columns) * len(stages_of(self.facts))
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise, and whether the target may be yes or no."""

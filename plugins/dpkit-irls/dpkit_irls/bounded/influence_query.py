@@ -20,6 +20,7 @@ from dpkit_irls.bounded.scaled_rows import Frame, clamped
 from dpkit_irls.loss import HUBER
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.fixed_point import GRID, Array, exponents_of, products_by_run, squares_by_run
+from dpkit_irls.rows.kernels import Counts
 from dpkit_irls.rows.prepared_query import RowMap, RunSums, Sensitivity, prepared_query
 from dpkit_irls.wishart.wishart import swap
 
@@ -34,7 +35,9 @@ def scatter(frame: Frame) -> Query:
         return np.asarray(w[:, :, None] * w[:, None, :]) * GRID
 
     def summed(prepared: Array) -> Steps:
-        return squares_by_run(prepared.T[:-2])
+        w = prepared.T[:-2]
+        fast = kernels.squares(w)
+        return squares_by_run(w) if fast is None else whole_steps(fast)
 
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         if neighbours is Neighbours.ADD_REMOVE:
@@ -161,10 +164,14 @@ class EqualBins:
 
     def of(self, values: Array) -> Bins:
         """The bin of each value, a column each: of finite values, one correctly rounded operation after the other."""
-        widths = np.array(self.widths)
-        inverse = np.where(widths > 1e-150, 1.0 / np.maximum(widths, 1e-150), 0.0)  # finite, so that no product is NaN
-        found = np.floor(np.clip((values - np.array(self.lows)) * inverse, 0.0, self.bins - 1.0))
+        found = np.floor(np.clip((values - np.array(self.lows)) * self.inverse_widths, 0.0, self.bins - 1.0))
         return np.asarray(found, dtype=np.int64)
+
+    @property
+    def inverse_widths(self) -> Array:
+        """Finite, so that no product is NaN."""
+        widths = np.array(self.widths)
+        return np.where(widths > 1e-150, 1.0 / np.maximum(widths, 1e-150), 0.0)
 
 
 def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int], *, target: bool = True) -> Query:
@@ -175,7 +182,11 @@ def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int], *, ta
         entries = frame.entries(block)[:, chosen]
         return bins.of(np.column_stack([entries, frame.targets(block)]) if target else entries)
 
-    return _counting("places", frame, found, (len(chosen) + target, count))
+    def counted(block: Array) -> Counts | None:
+        every = chosen == list(range(len(frame.units)))
+        return frame.bin_counts(block, np.array(bins.lows), bins.inverse_widths, count) if every else None
+
+    return _counting("places", frame, found, (len(chosen) + target, count), counted)
 
 
 def answer_counts(frame: Frame) -> Query:
@@ -212,14 +223,23 @@ def level_counts(frame: Frame) -> Query:
     return _counting("levels", frame, found, (len(places), most))
 
 
-def _counting(name: str, frame: Frame, found: Callable[[Array], Bins], shape: tuple[int, int]) -> Query:
-    """How many rows have each number, a column each; -1 counts nowhere."""
+def _counting(
+    name: str,
+    frame: Frame,
+    found: Callable[[Array], Bins],
+    shape: tuple[int, int],
+    counted: Callable[[Array], Counts | None] = lambda block: None,
+) -> Query:
+    """How many rows have each number, a column each; -1 counts nowhere. `counted` gives the same counts where it is faster."""
     columns, bins = shape
 
     def rows(block: Array) -> Array:
         return np.asarray(found(block)[:, :, None] == np.arange(bins), dtype=np.float64)
 
     def block_sum(block: Array) -> Array:
+        fast = counted(block)
+        if fast is not None:
+            return fast.astype(np.float64)
         numbers = found(block)
         counts = [np.bincount(numbers[:, place] + 1, minlength=bins + 1)[1:] for place in range(columns)]
         return np.array(counts, dtype=np.float64)

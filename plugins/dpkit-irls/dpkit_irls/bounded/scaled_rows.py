@@ -51,8 +51,10 @@ class Frame:
 
     @cached_property
     def preparation(self) -> Preparation:
-        """What the queries of this frame share: the same object for all of them."""
-        return Preparation(rows=self.prepared, width=self.width + 2)
+        """What the queries of this frame share: the same object for all of them. Only steps, whose rows have weights, come back
+        to a frame.
+        """
+        return Preparation(rows=self.prepared, width=self.width + 2, keep=self.near > 0.0)
 
     @property
     def width(self) -> int:
@@ -112,6 +114,15 @@ class Frame:
         columns = self.entries(block).T
         counts = np.array([np.bincount(exponents_of(column), minlength=2048) for column in columns])
         return counts, np.array([columns.shape[1] - np.count_nonzero(column) for column in columns])
+
+    def bin_counts(self, block: Array, lows: Array, inverse_widths: Array, bins: int) -> kernels.Counts | None:
+        """How many entries of each column, and of the target where there is one more `low`, are in each of equal bins; None
+        where numpy is to do it.
+        """
+        if not self._compilable:
+            return None
+        seen = (self._centres[:, 0], self._inverse_units[:, 0], self.origin, self._tame)
+        return kernels.bin_counts(block, *seen, lows, inverse_widths, bins)
 
     def _columns(self, block: Array, *, out: Array) -> Array:
         """The largest magnitude of each row of x in the units of the frame, which is put into `out`, a row a column of x.

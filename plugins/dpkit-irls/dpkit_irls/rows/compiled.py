@@ -82,18 +82,21 @@ def _columns(
     """Rows as columns, centred and in the units of the frame, their largest magnitudes, and the targets."""
     features, beyond = inverse_units.shape[0], 0
     largest[:count] = 0.0
+    for row in range(count):
+        for place in range(features):
+            x[place, row] = part[row * (features + 1) + place]
+        target[row] = part[row * (features + 1) + features]
     for place in range(features):
         centre, inverse_unit, column = centres[place], inverse_units[place], x[place]
         for row in range(count):
-            value = (part[row * (features + 1) + place] - centre) * inverse_unit
+            value = (column[row] - centre) * inverse_unit
             column[row] = value
             size = abs(value)
-            beyond += 0 if size <= clamp else 1  # of NaN, too
-            largest[row] = size if size > largest[row] else largest[row]
+            largest[row] = size if size > largest[row] or size != size else largest[row]  # NaN stays
     for row in range(count):
-        value = part[row * (features + 1) + features]
+        value = target[row]
         target[row] = value - origin
-        beyond += 0 if abs(value) <= clamp else 1
+        beyond += 0 if largest[row] <= clamp and abs(value) <= clamp else 1
     return beyond == 0
 
 
@@ -173,8 +176,24 @@ def _add_products(left: Array, right: Array, start: int, count: int, totals: Arr
 
 @_exact
 def _add_scatter(columns: Array, start: int, count: int, totals: Array) -> None:
-    for place in range(columns.shape[0]):
-        _add_products(columns[place, start : start + count], columns, start, count, totals[place, : place + 1])
+    """The lower triangle, two columns by two: each number that is read serves two products."""
+    width = columns.shape[0]
+    for place in range(0, width - 1, 2):
+        one, two = columns[place, start : start + count], columns[place + 1, start : start + count]
+        for other in range(0, place + 1, 2):
+            left, right = columns[other, start : start + count], columns[other + 1, start : start + count]
+            a = b = c = d = 0.0
+            for row in range(count):
+                a += one[row] * left[row]
+                b += two[row] * left[row]
+                c += one[row] * right[row]
+                d += two[row] * right[row]
+            totals[place, other] += a
+            totals[place + 1, other] += b
+            totals[place, other + 1] += c if other < place else 0.0
+            totals[place + 1, other + 1] += d
+    if width % 2:
+        _add_products(columns[width - 1, start : start + count], columns, start, count, totals[width - 1])
 
 
 @_exact
@@ -202,19 +221,7 @@ def _scores(
     _combined(direction, rows[:width, start : start + count], scores, count)
     lengths, targets = rows[width, start : start + count], rows[width + 1, start : start + count]
     if shape[0] == TABLED:
-        low, per, last = shape[1], shape[2], shape[3]
-        for row in range(count):
-            place = (scores[row] * lengths[row] * scale - low) * per
-            place = place if place > 0.0 else 0.0  # 0 for NaN
-            place = last if place > last else place
-            cell = np.int64(place)
-            part = place - float(cell)
-            slopes[row] = table[5, cell] * part + table[4, cell]
-            value = (targets[row] - (table[1, cell] * part + table[0, cell])) * (table[3, cell] * part + table[2, cell])
-            value = -ONE if value < -ONE else value
-            value = ONE if value > ONE else value
-            value = 0.0 if value != value else value
-            scores[row] = float(np.int32(value))
+        _tabled_scores(scores, lengths, targets, scale, shape, table, count, slopes)
         return
     if shape[0] == BISQUARE:
         step, peak, middle = shape[1], shape[2], shape[3]
@@ -235,6 +242,32 @@ def _scores(
         value = (targets[row] - scores[row] * lengths[row] * scale) / step + shift
         value = least if value < least else value
         value = most if value > most else value
+        value = 0.0 if value != value else value
+        scores[row] = float(np.int32(value))
+
+
+@_rounded
+def _tabled_scores(
+    scores: Array, lengths: Array, targets: Array, scale: float, shape: Array, table: Array, count: int, slopes: Array
+) -> None:
+    """The predictors in `scores` give way to scores. Looking up stands in a loop of its own: the others are vectorised."""
+    low, per, last = shape[1], shape[2], shape[3]
+    cells, parts, middles = np.empty(AT_ONCE, np.int32), np.empty(AT_ONCE), np.empty(AT_ONCE)
+    for row in range(count):
+        place = (scores[row] * lengths[row] * scale - low) * per
+        place = place if place > 0.0 else 0.0  # 0 for NaN
+        place = last if place > last else place
+        cells[row] = np.int32(place)
+        parts[row] = place - float(cells[row])
+    for row in range(count):
+        cell, part = cells[row], parts[row]
+        middles[row] = table[1, cell] * part + table[0, cell]
+        slopes[row] = table[5, cell] * part + table[4, cell]
+        parts[row] = table[3, cell] * part + table[2, cell]
+    for row in range(count):
+        value = (targets[row] - middles[row]) * parts[row]
+        value = -ONE if value < -ONE else value
+        value = ONE if value > ONE else value
         value = 0.0 if value != value else value
         scores[row] = float(np.int32(value))
 
@@ -367,3 +400,46 @@ def exponents(block: Array, centres: Array, inverse_units: Array, clamp: float, 
             counts[place, (bits[0] >> 52) & 0x7FF] += 1
             zeros[place] += value[0] == 0.0
     return True
+
+
+@_rounded
+def bins(
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    origin: float,
+    clamp: float,
+    lows: Array,
+    inverse_widths: Array,
+    counts: Integers,
+) -> bool:
+    """How many entries of each column, and last the target where `counts` has a row for it, are in each of equal bins; False as
+    in `prepared`.
+    """
+    rows, features, last = block.shape[0], inverse_units.shape[0], counts.shape[1] - 1.0
+    x, largest, target = np.empty((features, AT_ONCE)), np.empty(AT_ONCE), np.empty(AT_ONCE)
+    cells = block.reshape(rows * (features + 1))
+    for start in range(0, rows, AT_ONCE):
+        count = min(AT_ONCE, rows - start)
+        part = cells[start * (features + 1) : (start + count) * (features + 1)]
+        if not _columns(part, count, centres, inverse_units, origin, clamp, x, largest, target):
+            return False
+        for place in range(counts.shape[0]):
+            column, found = x[place] if place < features else target, counts[place]
+            low, inverse_width = lows[place], inverse_widths[place]
+            for row in range(count):
+                value = (column[row] - low) * inverse_width
+                value = value if value > 0.0 else 0.0
+                column[row] = last if value > last else value
+            for row in range(count):
+                found[np.int32(column[row])] += 1
+    return True
+
+
+@_rounded
+def squares(rows: Array, run: int, totals: Array) -> None:
+    """Of each run, the lower triangle of the sum of w w'."""
+    for number in range(totals.shape[0]):
+        end = min(rows.shape[1], (number + 1) * run)
+        for start in range(number * run, end, AT_ONCE):
+            _add_scatter(rows, start, min(AT_ONCE, end - start), totals[number])

@@ -21,8 +21,10 @@ from dpkit_irls.rows.scores import Scores
 
 Counts = npt.NDArray[np.int64]
 
-WORTH_LOADING = 200_000_000
-"""numpy does this number of cells first, in about as many seconds as numba takes to load: small analyses never load it."""
+WORTH_LOADING = 100_000_000
+"""numpy does this number of cells in more time than numba takes to load: small analyses never load it. It is loaded at once
+where the declared number of rows says that there will be as many, else when as many were done.
+"""
 MOST_COLUMNS = 32
 """With more columns BLAS adds up products faster."""
 
@@ -47,13 +49,19 @@ def can_compile() -> bool:
     return _compiled() is not None
 
 
+def expect(rows: int | None, *, cells_of_a_row: int) -> None:
+    """A run over this many rows begins, where their number is declared: what will be compiled is so from its first pass on."""
+    if rows is not None and rows * cells_of_a_row >= _worth[0]:
+        _done[0] = max(_done[0], _worth[0])
+
+
 def passes_by(rows: int | None, *, cells_of_a_row: int) -> str:
     """What will do the passes of a run over this many rows, in words; the answers are the same. It does not load numba."""
     if find_spec("numba") is None:
         return "numpy (the extra dpkit-irls[fast] compiles passes over many rows)"
     if rows is not None and rows * cells_of_a_row < _worth[0]:
         return "numpy (too few cells to be worth loading numba)"
-    return "numpy at first, then compiled by numba"
+    return "numpy at first, then compiled by numba" if rows is None else "compiled by numba"
 
 
 def prepared(
@@ -89,6 +97,34 @@ def exponent_counts(
         return None
     counts, zeros = np.zeros((features, 2048), dtype=np.int64), np.zeros(features, dtype=np.int64)
     return (counts, zeros) if _did(passes.exponents, block, centres, inverse_units, clamp, counts, zeros) else None
+
+
+def bin_counts(
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    origin: float,
+    clamp: float,
+    lows: Array,
+    inverse_widths: Array,
+    bins: int,
+) -> Counts | None:
+    """How many entries of each column, and of the target where there is one more `low`, are in each of equal bins."""
+    passes = _passes(block, inverse_units.size)
+    if passes is None:
+        return None
+    counts = np.zeros((lows.size, bins), dtype=np.int64)
+    seen = (centres, inverse_units, origin, clamp, lows, inverse_widths)
+    return counts if _did(passes.bins, block, *seen, counts) else None
+
+
+def squares(columns: Array) -> Array | None:
+    """Sums of w w', of each run of rows."""
+    passes = _passes(columns, columns.shape[0])
+    if passes is None:
+        return None
+    totals = np.zeros((_runs(columns), columns.shape[0], columns.shape[0]))
+    return _both_triangles(totals) if _did(passes.squares, columns, RUN, totals) else None
 
 
 def gradient(columns: Array, scores: Scores) -> Array | None:
