@@ -8,6 +8,7 @@ from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _rests, _tilted
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.filter import Filter, Gain
 from dpkit_irls.bounded.kalman import innovation
+from dpkit_irls.bounded.notes_of_fit import WIDER
 from dpkit_irls.bounded.shapes import Pooled, Shape, blended
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.measuring import coverage
@@ -104,7 +105,7 @@ def test_steps_do_not_overshoot_along_a_rare_column(monkeypatch):
     monkeypatch.setattr(coverage, "FIRST_SEED", 120_000)
     for number in (18, 98):
         off, stated, hidden = errors_of(Case(design="rare columns", rows=20_000, epsilon=1.0), number)
-        assert hidden == [False] * 6 + [True, False]
+        assert [each == 1 for each in hidden] == [False] * 6 + [True, False]
         assert np.max(np.abs(np.array(off[:4]) / [0.03, 0.015, 0.08, 0.12])) < 1.0
         assert stated[0] < 0.02
 
@@ -128,7 +129,7 @@ def test_a_level_without_rows_is_called_hidden_and_its_interval_holds_the_truth(
     carrier = coverage._names(fitted(case, 0)[0], coverage.designs()["flights"]).index("c1=l10")
     rows = [errors_of(case, number) for number in range(8)]
     assert all(abs(off[carrier]) <= 3.0 * stated[carrier] for off, stated, _ in rows)
-    assert np.mean([hidden[carrier] for *_, hidden in rows]) >= 0.75
+    assert np.mean([hidden[carrier] == 1 for *_, hidden in rows]) >= 0.75
 
 
 @pytest.mark.slow
@@ -153,6 +154,44 @@ def test_a_curvature_is_doubted_a_little_beyond_the_rows_of_many(monkeypatch, ro
     monkeypatch.setattr(coverage, "_prepared", lambda *which: replace(prepared(*which), tuning=sure))
     believed = [fitted(case, number)[0].intercept_error for number in range(4)]
     assert least <= np.mean(doubted) / np.mean(believed) <= most
+
+
+def test_a_note_tells_by_how_much_doubts_make_intervals_wider():
+    """The factor is that to a fit which has no doubts about the curvature, and with many rows there are none."""
+    case = Case(design="the paper's", rows=1_000, epsilon=1.0)
+    algorithm, block = coverage._prepared(case.design, case.rows), fitted(case, 0)[1]
+    sure = replace(algorithm, tuning=replace(TUNING, along=1e-6, entries=1e-6))
+    for number in range(3):
+        state = last_state(algorithm, coverage._noise(1.0), block, np.random.default_rng([70_100, number]))
+        known, plain = algorithm.known(state), sure.known(state)
+        factors = np.array(known.errors) / plain.errors
+        assert known.wider == pytest.approx({place: factors[place] for place in known.wider}, rel=1e-3)
+        others = [place for place in range(10) if place not in (*known.wider, *known.hidden)]
+        assert np.all(factors[others] <= TUNING.wider + 1e-3)
+        assert len(known.wider) >= 3
+        note = next(note for note in algorithm.result(state).notes if note.startswith(WIDER))
+        assert f"up to {max(known.wider.values()):.2f} times" in note
+    fit = fitted(replace(case, rows=20_000), 0)[0]
+    assert not any(note.startswith(WIDER) for note in fit.notes)
+
+
+def test_where_steps_do_not_arrive_what_is_hidden_may_be_anything_that_is_believed():
+    """Four tenths of the needed rows: coefficients were a third too small, and their errors told too little of it."""
+    case = Case(design="AR(0.9)", rows=560, epsilon=0.5)
+    algorithm, block = coverage._prepared(case.design, case.rows), fitted(case, 0)[1]
+    arrived = replace(algorithm, tuning=replace(TUNING, arrived=1e-9))
+    for number in range(3):
+        state = last_state(algorithm, coverage._noise(0.5), block, np.random.default_rng([70_200, number]))
+        assert state.plenty < TUNING.arrived
+        found, before, believed = (
+            algorithm.known(state),
+            arrived.known(state),
+            TUNING.range_prior * state.spread / np.array(state.widths),
+        )
+        hidden = [place for place in found.hidden if place < 10]
+        assert len(hidden) >= 5
+        assert np.all(np.array(found.errors)[hidden] > 0.4 * believed[hidden])
+        assert np.all(np.array(found.errors) >= np.array(before.errors) * (1.0 - 1e-9))
 
 
 def test_a_location_of_skewed_noise_is_a_root():

@@ -6,6 +6,7 @@ from dpkit_irls import PrivateRobustRegressor
 from dpkit_irls.bounded.histograms import likely_window
 from dpkit_irls.bounded.influence_query import Octaves
 from dpkit_irls.bounded.notes_of_fit import TIES, UNSEEN
+from dpkit_irls.bounded.stages import _all_at
 
 SLOPES = np.array([1.0, -2.0, 0.5])
 
@@ -42,6 +43,27 @@ def test_a_target_of_zeros_is_answered_near_zero_with_a_note(rows):
         assert np.max(errors) < 50.0
         assert np.all(np.abs(found) < 4.0 * errors)
         assert UNSEEN in model.notes_
+
+
+@pytest.mark.parametrize("seed", [53, 130])
+def test_a_unit_that_only_the_noise_shows_is_not_kept_where_all_targets_are_in_one_bin(seed):
+    """With these seeds the noise pointed at targets of a million and a billion, and so did the intercept."""
+    model = fitted(seed, times=0.0)
+    found, errors = np.array([*model.coef_, model.intercept_]), np.array([*model.standard_errors_, model.intercept_error_])
+    assert np.max(errors) < 1.0
+    assert np.all(np.abs(found) < 3.0 * errors)
+    assert UNSEEN in model.notes_
+
+
+def test_a_bin_holds_a_place_within_it_or_at_its_end():
+    edges = np.array([-2.0, 0.0, 2.0, 4.0])
+    for counts, found in (
+        ([0.0, 950.0, 30.0], True),
+        ([950.0, 0.0, 0.0], True),
+        ([0.0, 0.0, 950.0], False),
+        ([0.0, 750.0, 0.0], False),
+    ):
+        assert _all_at(0.0, np.array(counts), 40.0, edges, 1000.0) is found
 
 
 def test_octaves_that_stand_out_are_taken_wherever_they_are():

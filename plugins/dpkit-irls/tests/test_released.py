@@ -1,5 +1,7 @@
 """What is made of released histograms and matrices: places, ties, shapes, beliefs and errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
@@ -103,6 +105,14 @@ def test_errors_of_a_mixture_lie_between_its_own_and_hold_95_percent():
     assert np.mean(np.abs(draws) < 1.96 * error) == pytest.approx(0.95, abs=0.002)
     alike = Covariances(noise=zero, sampling=np.full((2, 1, 1), 4.0), start=zero, apart=np.zeros((2, 1)))
     assert alike.errors(np.eye(1), rows_over=16.0) == pytest.approx([0.5])
+
+
+def test_a_doubted_curvature_makes_intervals_wider_by_a_factor():
+    zero, variances = np.zeros((1, 2, 2)), np.array([np.diag([4.0, 9.0])])
+    sure = Covariances(noise=variances, sampling=zero, start=zero, apart=np.zeros((1, 2)))
+    assert sure.wider(np.eye(2)) == pytest.approx([1.0, 1.0])
+    doubted = replace(sure, noise=variances * np.array([1.44, 1.0])[:, None], undoubted=sure)
+    assert doubted.wider(np.eye(2)) == pytest.approx([1.2, 1.0], rel=1e-6)
 
 
 def test_beliefs_move_what_the_noise_hides_and_nothing_else():

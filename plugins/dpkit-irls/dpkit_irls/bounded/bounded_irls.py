@@ -47,13 +47,14 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """Coefficients of columns (the constant last), standard errors once there are steps, which the noise hides, and whether
-    steps were `slow`: residuals grow with the fitted values.
+    """Coefficients of columns (the constant last), standard errors once there are steps, which the noise hides, by what factor
+    others are `wider` than if the curvature were sure, and whether steps were `slow`: residuals grow with the fitted values.
     """
 
     coefficients: Array
     errors: tuple[float, ...] = ()
     hidden: tuple[int, ...] = ()
+    wider: Mapping[int, float] = field(default_factory=dict)
     slow: bool = False
 
 
@@ -167,7 +168,7 @@ class BoundedIRLS:
             scale=None if state.link is not None else state.spread if now is None else now.scale,
             standard_errors=known.errors[: len(self.entries)],
             intercept_error=known.errors[-1] if self.intercept and known.errors else None,
-            notes=(*self.advice(state.noise), *notes_of(self, state, self._names(known.hidden), slow=known.slow)),
+            notes=self._notes(state, known),
             estimand="" if now is None else estimand_sentence(self, state),
             threshold=None if now is None or state.link is not None else now.threshold,
             frame=None if now is None else state.frame,
@@ -183,9 +184,11 @@ class BoundedIRLS:
             return 1.0 if state.link is None else state.link.steepest
         return ridge_slope(now, state.schedule(self.iterations, self.tuning), now.threshold)
 
-    def _names(self, places: Sequence[int]) -> list[str]:
+    def _notes(self, state: BoundedState, known: Known) -> tuple[str, ...]:
         names = [*self.entries, "intercept"]
-        return [names[place] for place in places]
+        wider = {names[place]: factor for place, factor in known.wider.items()}
+        hidden = [names[place] for place in known.hidden]
+        return (*self.advice(state.noise), *notes_of(self, state, hidden, wider, slow=known.slow))
 
     def stated_errors(self, state: BoundedState, *, rows_over: float = 1.0) -> dict[str, float]:
         """Standard errors by name, as with a multiple of the rows."""
@@ -222,6 +225,7 @@ class BoundedIRLS:
             constant=self.intercept,
             tuning=self.tuning,
         )
+        wider = found.wider(to_columns)
         spread = state.spread
         if state.link is None:  # a target's place may be that of a part of it
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
@@ -229,16 +233,18 @@ class BoundedIRLS:
         position, found = moderated(now.position, found, of_positions(state.frame, believed))
         if state.link is not None and not self.start:
             position = position + lengthened(now, state.frame) * self.tuning.lengthen
-        found = self._widened(state, found, to_columns, spread)
+        found = self._widened(state, found, to_columns, spread, believed)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
         if state.link is not None and self.intercept:
             errors[-1] = np.hypot(
                 errors[-1], dispersion_error(state.link, predictors_of(now, state.frame, expected, self.tuning))
             )
+        hidden = found.left(to_columns) > self.tuning.hidden
         return Known(
             coefficients=np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0),
             errors=tuple(map(float, errors)),
-            hidden=tuple(np.flatnonzero(found.left(to_columns) > self.tuning.hidden).tolist()),
+            hidden=tuple(np.flatnonzero(hidden).tolist()),
+            wider={int(place): float(wider[place]) for place in np.flatnonzero(~hidden & (wider > self.tuning.wider))},
             slow=found.slow,
         )
 
@@ -256,13 +262,25 @@ class BoundedIRLS:
         least = np.maximum(2.5 * now.scatter.spread, 0.2 * np.diag(expected.scatter.mean))
         return np.asarray(np.diag(now.scatter.mean) < least)
 
-    def _widened(self, state: BoundedState, found: Covariances, to_columns: Array, spread: float) -> Covariances:
+    def _widened(
+        self, state: BoundedState, found: Covariances, to_columns: Array, spread: float, believed: Array
+    ) -> Covariances:
         """The same where a blurred number may move the target by two spreads over a tenth of its bin, and the others may stand
-        for what it does: by a part `stands_in` of the residuals' scale, over the spread of each.
+        for what it does: by a part `stands_in` of the residuals' scale, over the spread of each. With so few rows that steps do
+        not arrive, what is hidden may be anything that is believed, in the part that is left of the start.
         """
         start, inverse, now = found.start, np.linalg.pinv(to_columns), state.filter
         blurred = self.blurred(state)
-        moves = [(place, 20.0 * spread / blur) for place, blur in blurred]
+        slow = min(max(6.0 - 5.0 * state.plenty / self.tuning.arrived, 0.0), 1.0)
+        left = found.left(to_columns)
+        left = np.where(left > self.tuning.hidden, slow * left, 0.0)
+        units = np.array(state.frame.units)
+        moves = [
+            (place, math.sqrt(left[place] / believed[place]) / units[place])
+            for place in range(self.layout.entries)
+            if left[place] > 0.01 and believed[place] > 0.0 and state.link is None
+        ]
+        moves += [(place, 20.0 * spread / blur) for place, blur in blurred]
         if blurred and now is not None and state.expected is not None:
             per, seen = self.tuning.stands_in * now.scale * math.sqrt(len(blurred)), {place for place, _ in blurred}
             spreads = entry_spreads(now, state.frame, state.expected, self.tuning)

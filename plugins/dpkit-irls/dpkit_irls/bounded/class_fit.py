@@ -131,7 +131,7 @@ def class_result(algorithm: BoundedIRLS, state: BoundedState) -> ClassFit:
         iterations=0 if now is None else now.turn,
         standard_errors=_table(known.errors[:, :entries]),
         intercept_errors=tuple(map(float, known.errors[:, -1])) if algorithm.intercept else (),
-        notes=(*algorithm.advice(state.noise), *notes_of(algorithm, state, hidden, slow=False)),
+        notes=(*algorithm.advice(state.noise), *notes_of(algorithm, state, hidden, {}, slow=False)),
         estimand="" if now is None else estimand_sentence(algorithm, state),
         ridge=algorithm.ridge,
         frame=None if now is None else state.frame,

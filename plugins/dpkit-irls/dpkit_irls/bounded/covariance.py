@@ -24,7 +24,8 @@ from dpkit_irls.fit import Array
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Covariances:
     """One for each curvature drawn, in coordinates of the position: from noise, from sampling, and left of the start; and how
-    far `apart` from the others its root is. `slow`: gradients tell clearly that steps were too short.
+    far `apart` from the others its root is. `slow`: gradients tell clearly that steps were too short. `undoubted` are the same
+    were the curvature known to be as released values say, where that is doubted.
     """
 
     noise: Array
@@ -32,11 +33,18 @@ class Covariances:
     start: Array
     apart: Array
     slow: bool = False
+    undoubted: Covariances | None = None
 
     def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
         """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: a factor by which there are more rows."""
         every = self.noise + self.sampling / rows_over + self.start
         return _mixed(_diagonals(to_columns, every), self.apart @ to_columns.T)
+
+    def wider(self, to_columns: Array) -> Array:
+        """By what factor doubts about the curvature make the interval of each coefficient wider."""
+        if self.undoubted is None:
+            return np.ones(len(to_columns))
+        return np.asarray(self.errors(to_columns) / np.maximum(self.undoubted.errors(to_columns), 1e-300))
 
     def left(self, to_columns: Array) -> Array:
         """Which part of each coefficient's variance is what it started with."""
@@ -68,7 +76,7 @@ def covariances(
         drawn = _maybe_empty(drawn, rare, tuning)
     unseen = max(1.0, tuning.unseen / max(plenty, 0.05)) ** 4 if constant else 1.0
     before = unseen * now.prior + np.outer(now.position, now.position)
-    rests = _rests(now, drawn, shape.mean, tuning)
+    rests = known = _rests(now, drawn, shape.mean, tuning)
     left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
     doubt = 1.0 if now.few else min(max((tuning.ready - plenty) / (tuning.ready - tuning.many), 0.0), 1.0)
     if now.steps and doubt > 1e-3:
@@ -88,13 +96,22 @@ def covariances(
     start = np.broadcast_to(before, drawn.shape)
     for rest in left:
         start = _turned(rest, start)
-    noise, answers = np.zeros_like(drawn), np.zeros_like(drawn)
+    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
+    noise, sampling = (wide * each for each in _of_steps(now, rests, squares, inside))
+    made = Covariances(noise=noise, sampling=sampling, start=start * wide, apart=apart, slow=slow)
+    if rests is known or not now.steps:
+        return made
+    noise, sampling = (wide * each for each in _of_steps(now, known, squares, inside))
+    return replace(made, undoubted=replace(made, noise=noise, sampling=sampling, apart=np.zeros_like(apart)))
+
+
+def _of_steps(now: Filter, rests: list[Array], squares: Array, inside: float) -> tuple[Array, Array]:
+    """Covariances of what noise and sampling added, step by step."""
+    noise = answers = np.zeros((1, *now.prior.shape))
     for gain, rest in zip(now.gains, rests, strict=True):
         noise = _turned(rest, noise) + gain.added
         answers = rest @ answers + gain.matrix * (gain.slope / max(inside, 1e-300))
-    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
-    sampling = _turned(answers, squares)
-    return Covariances(noise=noise * wide, sampling=sampling * wide, start=start * wide, apart=apart, slow=slow)
+    return noise, _turned(answers, squares)
 
 
 def _unsure(now: Filter, shape: Shape, expected: Expected, tuning: Tuning) -> Array:

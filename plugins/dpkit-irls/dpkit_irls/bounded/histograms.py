@@ -57,16 +57,17 @@ def octave_median(counts: Array, octaves: Octaves, total: float, *, window: int,
 def likely_window(
     counts: Array, octaves: Octaves, *, spread: float, window: int, surely: float, octave: float
 ) -> tuple[int, bool]:
-    """Where the window begins that holds most, and whether that is clear: by so many standard deviations of the noise.
+    """Where the window begins that holds most, and whether that is clear: by so many standard deviations of the noise, and a
+    twentieth more for every octave away from 1.
 
     Where it is not, noise alone would point anywhere, at magnitudes of a billion too: each octave away from 1 costs some nats.
     """
     sums = np.convolve(counts, np.ones(window), mode="valid") / (spread * math.sqrt(window))
-    most = int(np.argmax(sums))
-    if sums[most] > surely:
-        return most, True
     edges = np.array([octaves.edge(place) for place in range(sums.size)])
     away = np.abs(np.log2(edges) + 0.5 * octaves.step * window)
+    most = int(np.argmax(sums))
+    if sums[most] > surely + 0.05 * away[most]:
+        return most, True
     return int(np.argmax(np.maximum(sums, 0.0) ** 2 / 2.0 - octave * away)), False
 
 

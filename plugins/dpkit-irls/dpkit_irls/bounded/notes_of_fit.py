@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dpkit.authoring import in_full
@@ -22,6 +22,9 @@ UNSEEN = (
     "The noise hides how large targets are, so their unit was guessed: most are equal (zero, say), or rows are few or missing. "
     "Bounds near the targets help."
 )
+
+HIDDEN = "Hidden by the noise, so the interval is wide"
+WIDER = "Hidden by the noise is how far the sizes of residuals vary with the columns"
 
 SLOW = (
     "Residuals grow with the fitted values, so the last steps still moved: the intervals are wide. More rows, or another scale "
@@ -75,8 +78,10 @@ def answers_of(algorithm: BoundedIRLS) -> tuple[str, ...]:
     return algorithm.setting.levels(algorithm.columns[-1]) or ("0", "1")
 
 
-def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str], *, slow: bool) -> tuple[str, ...]:
-    """Rare levels, hidden directions and ties, all from released values."""
+def notes_of(
+    algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str], wider: Mapping[str, float], *, slow: bool
+) -> tuple[str, ...]:
+    """Rare levels, hidden directions, doubts (by what factor they make intervals wider) and ties, all from released values."""
     notes = _missing(algorithm, state)
     for category, few in zip(algorithm.layout.categories, state.few, strict=False):
         if few:
@@ -85,7 +90,13 @@ def notes_of(algorithm: BoundedIRLS, state: BoundedState, hidden: Sequence[str],
             rare = ", ".join(levels[level] for level in few)
             notes.append(f"Levels of {name} with fewer rows than the noise of their count can tell from none: {rare}.")
     if hidden:
-        notes.append(f"Hidden by the noise, so the interval is wide: {', '.join(hidden)}.")
+        notes.append(f"{HIDDEN}: {', '.join(hidden)}.")
+    if wider:
+        most = max(wider.values())
+        notes.append(
+            f"{WIDER}, which intervals allow for. If they hardly vary, these are up to {most:.2f} times as wide as 95% takes, "
+            f"and hold more often: {', '.join(wider)}."
+        )
     if state.answers:
         rare = ", ".join(answers_of(algorithm)[answer] for answer in state.answers)
         notes.append(

@@ -148,10 +148,18 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float, *, 
     last = found[-1]
     tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, total, last.shown / bins.widths[-1])
     may_be_yes_or_no = facts.setting.range(facts.columns[-1]) == (0.0, 1.0)
+    if state.unseen and _all_at(0.0, counts[-1], spread, edges[-1], total):
+        return replace(state, spread=min(last.scale, 1.0), tied=tied)  # a unit far from 1 was noise
     tied = tied or (may_be_yes_or_no and state.schedule(facts.iterations, tuning).few)  # few rows do not show ties
     quantile = facts.family.residuals.quantile  # a line at another quantile starts nearer to it
     frame = replace(state.frame, origin=frame.origin + last.centre + 0.4 * last.scale * float(ndtri(quantile)))
     return replace(state, frame=frame, spread=last.scale, tied=tied)
+
+
+def _all_at(place: float, counts: Array, spread: float, edges: Array, total: float) -> bool:
+    """Whether surely most rows are in a bin, which holds this place or ends there."""
+    top, slack = int(np.argmax(counts)), 0.01 * float(edges[1] - edges[0])
+    return bool(counts[top] - 3.0 * spread > 0.7 * total and edges[top] - slack <= place <= edges[top + 1] + slack)
 
 
 def _levelled(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:

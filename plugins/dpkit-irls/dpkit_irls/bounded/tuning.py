@@ -89,11 +89,12 @@ class Tuning:
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
     part `cut`. With a link, where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs.
     How far shapes lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by
-    `one_row`. Below
-    `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. Levels whose count is
+    `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more; at
+    `arrived` times the need or less (a little above in part), what is hidden may be all that is believed. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
     times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
-    variance is what it started with. Beside a column whose values are not told apart others may stand for what it does: by a
+    variance is what it started with, and a note tells intervals that doubts about the curvature make more than `wider` times as
+    wide. Beside a column whose values are not told apart others may stand for what it does: by a
     part `stands_in` of the residuals' scale over their spread.
 
     Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
@@ -161,6 +162,7 @@ class Tuning:
     correct_least: float = 0.02
     one_row: float = 1.0
     unseen: float = 1.2
+    arrived: float = 0.5
     empty: float = 0.4
     unsure: float = 1.0
     cut: float = 0.15
@@ -169,6 +171,7 @@ class Tuning:
     wide: float = 1.08
     widen: float = 0.0
     hidden: float = 0.25
+    wider: float = 1.15
     stands_in: float = 0.35
     older: float = 0.6
     bent: float = 0.5

@@ -241,7 +241,9 @@ def _coverage_part(
     lines.append(f"| mean coverage of coefficients, least and largest of a design | {' | '.join(means)} |")
     lines.append(f"| errors within three stated ones, least of a design | {' | '.join(three)} |")
     lines.append(f"| stated over observed error | {' | '.join(ratios)} |")
+    wider = [f"{np.mean([found[name, cell].wider for name in names]):.2f}" for cell in cells]
     lines.append(f"| coefficients that a note calls hidden | {' | '.join(hidden)} |")
+    lines.append(f"| others whose intervals a note calls wider than 95% takes | {' | '.join(wider)} |")
     return "\n".join(lines)
 
 
@@ -276,7 +278,7 @@ def plan_table(kept: Coverage, *, fits: int) -> str:
 
 
 def _range(found: Summary) -> str:
-    """The least and the largest coverage; where all coefficients are hidden, the least."""
+    """The least coverage, and the largest where no note calls intervals wider or hidden."""
     return f"{found.least:.2f}" + ("" if np.isnan(found.most) else f" to {found.most:.2f}")
 
 

@@ -93,7 +93,7 @@ def errors_of(case: AnswerCase, number: int, *, first_seed: int = FIRST_SEED) ->
     off = np.array([*fit.coefficients, fit.intercept]) - truth
     names = [*fit.features, "intercept"]
     told = hidden_by(fit)
-    hidden = [name in told for name in names]
+    hidden = [int(name in told) for name in names]
     return list(map(float, off)), [*fit.standard_errors, fit.intercept_error], hidden
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from dpkit import ApproxDP, Category, DeclaredSetting, Neighbours, Number, Schema, solve_noise
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import Estimand, estimand_of
+from dpkit_irls.bounded.notes_of_fit import HIDDEN, WIDER
 from dpkit_irls.fit import Fit
 from dpkit_irls.measuring.designs import MADE_UP, Array, Design, one_percent, planned
 from dpkit_irls.measuring.gaps import registry
@@ -41,8 +42,10 @@ AT_ONCE = 10
 MANY_ROWS, SOME_ROWS = 1_500_000, 40_000
 """What a population's value is computed on where the line does not tell: many rows once a case, some for each fit."""
 
-Row = tuple[list[float], list[float], list[bool]]
-"""Of one fit, by coefficient (the intercept last): errors, stated standard errors, and whether a note calls it hidden."""
+Row = tuple[list[float], list[float], list[int]]
+"""Of one fit, by coefficient (the intercept last): errors, stated standard errors, and 1 where a note calls it hidden, 2 where
+one tells that its interval is wider than 95% takes.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +100,14 @@ def errors_of(case: Case, number: int) -> Row:
     design = _design(case.design)
     found, stated = _vector(fit, design), _stated(fit, design)
     off = found - (_line(design, fit) if design.line else _population(case, fit))
-    told = hidden_by(fit)
-    hidden = [name in told for name in _names(fit, design)]
-    return [float(f"{each:.4g}") for each in off], [float(f"{each:.4g}") for each in stated], hidden
+    told, wider = hidden_by(fit), hidden_by(fit, WIDER)
+    notes = [1 if name in told else 2 if name in wider else 0 for name in _names(fit, design)]
+    return [float(f"{each:.4g}") for each in off], [float(f"{each:.4g}") for each in stated], notes
 
 
-def hidden_by(fit: Fit) -> set[str]:
-    """The coefficients that a note calls hidden."""
-    notes = (note.partition(": ")[2].rstrip(".") for note in fit.notes if note.startswith("Hidden"))
+def hidden_by(fit: Fit, begins: str = HIDDEN) -> set[str]:
+    """The coefficients that a note which begins so calls hidden."""
+    notes = (note.partition(": ")[2].rstrip(".") for note in fit.notes if note.startswith(begins))
     return {name for note in notes for name in note.split(", ")}
 
 
@@ -217,10 +220,11 @@ def _some_rows(design: str, count: int) -> Array:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Of one case: how many fits; the least, the largest and the mean coverage of a coefficient; how many errors are within
-    three stated ones; stated over observed errors, least and largest; and the share that notes call hidden.
+    three stated ones; stated over observed errors, least and largest; and the shares that notes call hidden, and wider than
+    95% takes.
 
-    What a note calls hidden may cover more: the largest and mean coverage and the ratios are of fits whose notes do not, for
-    coefficients that have enough of them.
+    What a note calls hidden may cover more: the mean coverage and the ratios are of fits whose notes do not, for coefficients
+    that have enough of them; the largest coverage is of fits whose notes do not call the interval wider either.
     """
 
     fits: int
@@ -230,15 +234,16 @@ class Summary:
     within_three: float
     ratios: tuple[float, float]
     hidden: float
+    wider: float
 
 
 def summary(rows: Sequence[Row]) -> Summary:
     """Of fits of one case."""
-    off, stated, hidden = (np.array([row[part] for row in rows]) for part in range(3))
-    seen = ~hidden.astype(bool)
-    held = np.abs(off) <= 1.96 * stated
+    off, stated, notes = (np.array([row[part] for row in rows]) for part in range(3))
+    seen, plain, held = notes != 1, notes == 0, np.abs(off) <= 1.96 * stated
     told = np.flatnonzero(np.mean(seen, axis=0) >= SEEN)
-    most = [float(np.mean(held[seen[:, place], place])) for place in told]
+    mean = [float(np.mean(held[seen[:, place], place])) for place in told]
+    most = [float(np.mean(held[plain[:, place], place])) for place in np.flatnonzero(np.mean(plain, axis=0) >= SEEN)]
     ratios = [
         float(np.sqrt(np.mean(stated[at, place] ** 2) / max(float(np.mean(off[at, place] ** 2)), 1e-300)))
         for place, at in ((place, seen[:, place]) for place in told)
@@ -247,10 +252,11 @@ def summary(rows: Sequence[Row]) -> Summary:
         fits=len(rows),
         least=float(np.min(np.mean(held, axis=0))),
         most=max(most, default=float("nan")),
-        mean=float(np.mean(most)) if most else float("nan"),
+        mean=float(np.mean(mean)) if mean else float("nan"),
         within_three=float(np.mean(np.abs(off) <= 3.0 * stated)),
         ratios=(min(ratios, default=float("nan")), max(ratios, default=float("nan"))),
-        hidden=float(np.mean(hidden)),
+        hidden=float(np.mean(notes == 1)),
+        wider=float(np.mean(notes == 2)),
     )
 
 
