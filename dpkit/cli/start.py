@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -39,6 +40,7 @@ def start() -> None:
         sys.stdout.write(quick_help())
         return
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)  # nobody needs the garbage of a process that ends; looking for it took a quarter of a command
     from dpkit.cli.lazy_verbs import main
     from dpkit.cli.light_packages import lighten_packages
 
