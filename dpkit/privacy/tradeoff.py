@@ -27,6 +27,8 @@ _LEAST_MISS = 40.0
 _GRID, _MOST_POINTS = 24, 200
 _NEAR = 1e-4
 """How far above the smallest mu, relatively, the search may stop; and how many points it starts with and may look at."""
+_ROUGHLY = 1e-9
+"""More than floats are off by where a power, which is at most 1, is computed without care."""
 _CHORD_ROUNDING = 1e-12
 """A chord is taken to be so much higher, relatively, than it was computed."""
 
@@ -42,6 +44,18 @@ def pair_power(epsilon: float, delta: float, false_alarm_rate: float, *, backwar
     grown, rate = Fraction(exp_up(epsilon) if epsilon > 0.0 else 1.0), Fraction(false_alarm_rate)
     other = Fraction(delta if backward is None else backward)
     return max(0.0, round_up(min(Fraction(1), grown * rate + Fraction(delta), 1 - (1 - rate - other) / grown)))
+
+
+def least_power(pairs: Sequence[tuple[float, float]], false_alarm_rate: float) -> float:
+    """The smallest that any of these pairs (epsilon, delta) says, rounded up: those near it, as floats have it, decide."""
+    rough = [
+        min(_above(epsilon, delta, false_alarm_rate), _below(epsilon, delta, false_alarm_rate), 1.0)
+        if epsilon <= _LOG_LARGEST
+        else 1.0
+        for epsilon, delta in pairs
+    ]
+    near = min(rough) + _ROUGHLY
+    return min(pair_power(*pair, false_alarm_rate) for pair, power in zip(pairs, rough, strict=True) if power <= near)
 
 
 def pair_profile(epsilon: float, delta: float, at: float) -> float:

@@ -31,7 +31,7 @@ from dpkit.errors import SerialisationError
 from dpkit.numerics.rounding import percent_up
 from dpkit.pricing.serialise import strict_json
 from dpkit.privacy.neighbours import Neighbours
-from dpkit.privacy.tradeoff import pair_power
+from dpkit.privacy.tradeoff import least_power, pair_power
 from dpkit.release.ledger.sqlite_store import user
 from dpkit.report.found_audits import AUDIT, FoundAudit, read_audit
 from dpkit.report.pictures import Point, bars, curves, gauge, intervals
@@ -243,7 +243,7 @@ def _tradeoff(table: Sequence[Point], plan: Plan) -> Markup:
     Each point of the profile bounds the power, so what is drawn is on the safe side, however few points there are.
     """
     rates = [(place / _RATES) ** 2 for place in range(_RATES + 1)]
-    whole = [(rate, min(pair_power(epsilon, delta, rate) for epsilon, delta in table)) for rate in rates]
+    whole = [(rate, least_power(table, rate)) for rate in rates]
     alone = [(rate, pair_power(plan.epsilon, plan.delta, rate)) for rate in rates]
     guess = [(rate, rate) for rate in rates]
     series = [

@@ -14,7 +14,7 @@ import dpkit
 from dpkit import ApproxEvent, GaussianEvent, LaplaceEvent, PureEvent, Repeat, Subsample
 from dpkit.privacy import tradeoff
 from dpkit.privacy.gaussian_dp import gaussian_delta
-from dpkit.privacy.tradeoff import gaussian_mu, gaussian_mu_of_zcdp, pair_power, pair_profile, power_of
+from dpkit.privacy.tradeoff import gaussian_mu, gaussian_mu_of_zcdp, least_power, pair_power, pair_profile, power_of
 from dpkit.testing.strategies import examples
 
 RATES = (0.0, 1e-9, 1e-3, 0.05, 0.3, 0.5, 0.9, 0.999)
@@ -213,3 +213,11 @@ def test_a_pair_bounds_power_by_a_probability(epsilon, delta, rate):
     found = pair_power(epsilon, delta, rate)
     assert rate <= found <= 1.0
     assert pair_power(epsilon, delta, rate, backward=delta) == found
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 800.0) | st.floats(0.0, 3.0), st.floats(0.0, 1.0) | st.floats(0.0, 1e-6)), min_size=1),
+    st.floats(0.0, 1.0),
+)
+def test_the_least_power_of_many_pairs_is_the_least_of_each(pairs, rate):
+    assert least_power(pairs, rate) == min(pair_power(*pair, rate) for pair in pairs)

@@ -34,6 +34,8 @@ from dpkit.values import dataclass
 
 ROWS_OF_A_SCAN = 1 << 14
 """How many rows are read at once where no engine says how many."""
+_CELLS_OF_A_SCAN = 1 << 18
+"""Of few columns more rows are read at once, up to so many cells: each batch reads its different texts anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +268,7 @@ class DataSource:
 
     def _every_code(self) -> Block:
         """All rows that are kept; where it is known how many there may be, blocks go to their place as they are read."""
-        blocks = self._read(self.columns, ROWS_OF_A_SCAN)
+        blocks = self._read(self.columns, max(ROWS_OF_A_SCAN, _CELLS_OF_A_SCAN // max(4, len(self.columns))))
         if not isinstance(self._table, ColumnsTable):
             return np.concatenate([np.zeros((0, len(self.columns))), *blocks])
         found, filled = np.empty((len(self._table), len(self.columns))), 0

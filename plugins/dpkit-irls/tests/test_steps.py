@@ -72,6 +72,16 @@ def test_a_step_of_a_link_taken_apart_is_the_gradient_and_a_matrix(mix):
     assert sums.matrix == pytest.approx(matrix, abs=4e-3)
 
 
+@pytest.mark.parametrize("kind", [Carried.SCATTER, Carried.CURVATURE, Carried.MIDDLE])
+def test_many_rows_are_summed_a_part_at_a_time_to_the_bit(kind, monkeypatch):
+    """Two parts and a rest, by numpy: the same as of single rows."""
+    monkeypatch.setattr("dpkit_irls.rows.kernels.step", lambda *_, **__: None)
+    block = np.random.default_rng(2).normal(size=(36_000, 4))
+    query = step(replace(frame_of(3, near=1.0, far=2.5), origin=0.2), np.array([0.2, -0.1, 0.4]), 0.7, FREE[kind])
+    parts = query.prepared_steps(query.preparation.rows(block))
+    assert np.sum(parts, axis=0).tolist() == np.sum(query.rows(block) / query.grid, axis=0).tolist()
+
+
 def contribution(kind, vector, extra, score, near, *, matrix, nearness):
     """A row of Theorems 3 to 6 in real numbers; `matrix` and `nearness` are coefficients in the Frobenius norm."""
     u = np.array(vector) / max(1.0, np.linalg.norm(vector))

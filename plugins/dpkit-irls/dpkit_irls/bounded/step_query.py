@@ -24,6 +24,7 @@ from dpkit_irls.rows import kernels
 from dpkit_irls.rows.fixed_point import (
     GRID,
     LARGEST_STEP,
+    RUN,
     STEP,
     Array,
     above_diagonal,
@@ -133,6 +134,10 @@ def mix_for(carried: Carried, neighbours: Neighbours) -> Mix:
     return (FREE if neighbours is Neighbours.REPLACE_ONE else CHEAP)[carried]
 
 
+_AT_ONCE = 2 * RUN
+"""Rows whose factors are made at once: what is made of them stays in a core's cache until it is summed."""
+
+
 def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: RobustScore | LinkScore = HUBER) -> Query:
     """The sum; the position (of z), the threshold k and the score are released values. A curvature needs a frame with `far`.
 
@@ -183,11 +188,14 @@ def step(frame: Frame, position: Array, threshold: float, mix: Mix, score: Robus
         fast = kernels.step(prepared.T, scores, carried=int(mix.carried), inverse_far=inverse_far)
         if fast is not None:
             return whole_steps(fast[0]) * one, whole_steps(fast[1]), whole_steps(fast[2])
+        parts = [sums_of(prepared[start : start + _AT_ONCE]) for start in range(0, len(prepared), _AT_ONCE)]
+        gradient, carried, nearness = map(np.concatenate, zip(*parts or [sums_of(prepared)], strict=True))
+        return gradient * one, carried, nearness
+
+    def sums_of(prepared: Array) -> tuple[Steps, Steps, Steps]:
         score, v, nearness = factors(prepared)
-        carried = squares_by_run(v)
-        if mix.carried is Carried.MIDDLE:
-            return sums_by_run(v) * one, carried, sums_by_run(nearness)
-        return products_by_run(score[None], prepared.T[:-2])[:, 0], carried, sums_by_run(nearness)
+        gradient = sums_by_run(v) if mix.carried is Carried.MIDDLE else products_by_run(score[None], prepared.T[:-2])[:, 0]
+        return gradient, squares_by_run(v), sums_by_run(nearness)
 
     return prepared_query(
         name="step",
