@@ -79,7 +79,7 @@ def test_many_rows_are_summed_a_part_at_a_time_to_the_bit(kind, monkeypatch):
     block = np.random.default_rng(2).normal(size=(36_000, 4))
     query = step(replace(frame_of(3, near=1.0, far=2.5), origin=0.2), np.array([0.2, -0.1, 0.4]), 0.7, FREE[kind])
     parts = query.prepared_steps(query.preparation.rows(block))
-    assert np.sum(parts, axis=0).tolist() == np.sum(query.rows(block) / query.grid, axis=0).tolist()
+    assert np.sum(parts, axis=0).tolist() == np.sum((query.rows(block) / query.grid).astype(np.int64), axis=0).tolist()
 
 
 def contribution(kind, vector, extra, score, near, *, matrix, nearness):
