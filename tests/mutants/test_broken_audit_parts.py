@@ -1,6 +1,7 @@
 """Parts of the audit with one line changed: each law that its tests state is broken by the mutant, and kept by the part."""
 
 import math
+import random
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.canaries import guesses, one_run_bound
 from dpkit.auditing.recording import record as recording
+from dpkit.auditing.recording import tape
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_broken_audits import mutated
@@ -186,5 +188,32 @@ def spends_twice(rows, rng):
 def test_a_record_that_counts_one_call_is_caught():
     pair = ([0.5], [0.5, 1.0])
     assert record(spends_twice, ONE, pair, rng=1).findings
-    mutant = mutated(recording, "for call in tape.calls", "for call in tape.calls[:1]")
+    mutant = mutated(recording, "    for call in calls:\n", "    for call in list(calls)[:1]:\n")
     assert not mutant.record(spends_twice, ONE, pair, rng=1).findings
+
+
+def by_inversion(rows):
+    uniform = random.random() - 0.5
+    return sum(rows) - np.sign(uniform) * np.log1p(-2.0 * abs(uniform))
+
+
+def test_a_record_that_takes_coins_for_noise_that_it_follows_is_caught(monkeypatch):
+    pair = ([0.5], [0.5, 1.0])
+    assert not record(by_inversion, ONE, pair, rng=1).refuted
+    monkeypatch.setattr(tape.Call, "opaque", property(lambda call: call.escaped))
+    assert record(by_inversion, ONE, pair, rng=1).refuted
+
+
+class Held:
+    generator = np.random.default_rng(3)
+
+
+def draws_elsewhere(rows):
+    return sum(rows) + Held.generator.laplace()
+
+
+def test_a_record_that_overlooks_what_is_drawn_elsewhere_is_caught():
+    pair = ([0.5], [0.5, 1.0])
+    assert not record(draws_elsewhere, ONE, pair, rng=1).refuted
+    mutant = mutated(recording, "if certain and not elsewhere", "if certain")
+    assert mutant.record(draws_elsewhere, ONE, pair, rng=1).refuted

@@ -148,7 +148,8 @@ def _as_table(dataset: object) -> Array:
         found = np.asarray(chosen, dtype=np.float64)
     except (TypeError, ValueError):
         return np.zeros((0, 1))
-    return found.reshape(found.shape[0], -1) if found.ndim > 1 else found.reshape(-1, 1)
+    rows = found.shape[0] if found.ndim > 1 else found.size
+    return found.reshape(rows, found.size // rows) if rows else np.zeros((0, 1))
 
 
 def _without(numbers: Array, others: Array, close: float) -> Array:

@@ -34,15 +34,18 @@ def distances(one: object, two: object) -> tuple[float, float, float]:
 
 
 def noise_parts(call: Call) -> list[tuple[object, object, float]]:
-    """By part of a draw, the value of either run that it was added to, and the factor of the noise; None where it was not."""
+    """By part of a draw, the value of either run that it was added to, and the factor of the noise; None where it was not.
+
+    Each answer once: the same draw that is added to the same value again is no other answer.
+    """
     first = call.value if isinstance(call.value, dict) else {}
     second = call.other_value if isinstance(call.other_value, dict) else {}
-    found = []
+    found: dict[str, tuple[object, object, float]] = {}
     for key in {**first, **second}:
         one, factor = first.get(key, (None, 1.0))
         two, other = second.get(key, (None, factor))
-        found.append((one, two, min(abs(factor), abs(other))))
-    return found
+        found.setdefault(repr((key[0], one, two, factor, other)), (one, two, min(abs(factor), abs(other))))
+    return list(found.values())
 
 
 def moved(call: Call) -> float:

@@ -31,23 +31,23 @@ class NoiseDraw:
         """The noisy answer of a value: of the first run's value, in both runs."""
         if isinstance(value, NoiseDraw):
             return self._plain() + value._plain()
-        call, key = self._call, repr(self._part)
-        values = call.value if isinstance(call.value, dict) else {}
-        others = call.other_value if isinstance(call.other_value, dict) else {}
-        if not self._tape.replaying:
-            call.used += key in values
-            values[key] = (np.asarray(value, dtype=np.float64), self._factor)
-            call.value = values
-            return _shaped(np.asarray(value, dtype=np.float64) + self._noise)
-        call.other_used += key in others
-        others[key] = (np.asarray(value, dtype=np.float64), self._factor)
-        call.other_value = others
-        if key not in values:
-            return _shaped(np.asarray(value, dtype=np.float64) + self._noise)
-        first, factor = values[key]
-        return _shaped(
-            first + factor * np.asarray(self._call.answer if self._part is None else np.asarray(self._call.answer)[self._part])
-        )
+        call, factor = self._call, self._factor
+        added = np.asarray(value, dtype=np.float64)
+        replaying = self._tape.replaying
+        here = call.other_value if replaying else call.value
+        here = here if isinstance(here, dict) else {}
+        before = [one for name, one in here.items() if name[0] == repr(self._part)]
+        again = any(np.array_equal(one, added, equal_nan=True) and scale == factor for one, scale in before)
+        key = repr(self._part), len(before)  # the second time that it is added in one run answers the second of the other
+        here[key] = added, factor
+        other = bool(before) and not again
+        if not replaying:
+            call.value, call.used = here, call.used + other
+            return _shaped(added + self._noise)
+        call.other_value, call.other_used = here, call.other_used + other
+        first, scale = call.value.get(key, (added, factor)) if isinstance(call.value, dict) else (added, factor)
+        drawn = np.asarray(call.answer if self._part is None else np.asarray(call.answer)[self._part])
+        return _shaped(first + scale * drawn)
 
     def _plain(self) -> Any:
         self._call.escaped = True

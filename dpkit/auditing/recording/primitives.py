@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -32,6 +34,7 @@ _COINS = (
     "gamma", "beta", "bytes", "permutation", "logistic", "multivariate_normal", "rand", "random_sample", "getrandbits",
     "randrange", "expovariate", "randbelow", "randbits", "token_bytes", "token_hex", "sample", "shuffle",
 )  # fmt: skip
+_OWNERS = ("numpy", "random", "secrets", "opendp", "diffprivlib", "builtins")
 _BUILT_IN = ("numpy.random", "random", "secrets", "opendp.measurements", "diffprivlib.mechanisms")
 
 
@@ -53,13 +56,35 @@ class Primitive:
 
 
 @contextmanager
-def taped(tape: Tape, primitives: Sequence[str | Primitive]) -> Iterator[None]:
-    """Wrap the primitives while the block runs."""
+def taped(tape: Tape, primitives: Sequence[str | Primitive], fn: object = None) -> Iterator[None]:
+    """Wrap the primitives while the block runs, also by names, and in generators, that the package of `fn` keeps."""
     with ExitStack() as stack:
-        for one in primitives:
-            for owner, name, made in _wrappers(tape, one):
-                stack.enter_context(patch.object(owner, name, made))
+        wrappers = [one for primitive in primitives for one in _wrappers(tape, primitive)]
+        made = {id(getattr(owner, name)): wrapper for owner, name, wrapper in wrappers if owner is not np.random.mtrand}
+        generators = "numpy.random" in primitives
+        for module in _modules_of(fn):
+            for name, value in list(vars(module).items()):
+                if id(value) in made and callable(value):
+                    stack.enter_context(patch.object(module, name, made[id(value)]))
+                elif generators and isinstance(value, np.random.Generator | np.random.RandomState):
+                    stack.enter_context(patch.object(module, name, RecordingGenerator(value, tape)))
+        for owner, name, wrapper in wrappers:
+            stack.enter_context(patch.object(owner, name, wrapper))
         yield
+
+
+def _modules_of(fn: object) -> list[ModuleType]:
+    """The module that a function stands in, and all of its package that are imported; those of the primitives stay theirs."""
+    place = str(getattr(fn, "__module__", None) or type(fn).__module__)
+    top = place.partition(".")[0]
+    if top in _OWNERS:
+        return []
+    return [
+        one
+        for name, one in list(sys.modules.items())
+        if name == top or name.startswith(f"{top}.")
+        if isinstance(one, ModuleType)
+    ]
 
 
 def known_primitives() -> tuple[str, ...]:

@@ -22,15 +22,15 @@ from dpkit.auditing.betting.profile import points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate, Verdict
 from dpkit.auditing.certificates.recipe import read_recipe, written_recipe
 from dpkit.auditing.draw_outputs import copied
-from dpkit.auditing.outcomes import canonical
 from dpkit.auditing.plan_audit import plan_audit, seed_of
-from dpkit.auditing.recording.losses import distances, loss_of, moved, noise_parts
+from dpkit.auditing.recording.differences import ADDITIVE, differences, in_short, same_result, shown_number
+from dpkit.auditing.recording.losses import loss_of
 from dpkit.auditing.recording.primitives import Primitive, RecordingGenerator, known_primitives, taped
 from dpkit.auditing.recording.tape import Call, Diverged, Tape
 from dpkit.auditing.targets.one_release import ReleasePerCall, as_sampler
 from dpkit.errors import DpkitError, InvalidValueError
 from dpkit.hooks.manager import default_registry
-from dpkit.numerics.rounding import format_down, in_full
+from dpkit.numerics.rounding import in_full
 from dpkit.privacy.checks import whole_number
 from dpkit.privacy.claims import Claim
 from dpkit.privacy.events import Compose, Event
@@ -39,15 +39,19 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.values import dataclass
 
 _SLACK = 1e-6
-_AUDITED = 3
-"""Different primitives that are audited, where that is asked for."""
+_AUDITED, _LEADS = 3, 3
+"""Different primitives that are audited, where that is asked for; leads that a note names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What two runs with the same answers came to: `findings` in words, the transcript's price, and the certificate."""
+    """What two runs with the same answers came to: `findings` in words, the transcript's price, and the certificate.
+
+    `leads` differ too, and prove nothing: random numbers that the recorder cannot follow may make up for them.
+    """
 
     findings: tuple[str, ...]
+    leads: tuple[str, ...] = ()
     epsilon: float
     """What the recorded calls lose together at the delta of the claim, if primitives are what they say."""
     calls: int
@@ -90,12 +94,15 @@ def record(
     apart than the declared sensitivity; parameters of noise that depend on the data; one draw that is added to two values; a
     result that depends on the data past the primitives; and calls that together cost more than is claimed. With `audited`, what
     primitives draw is audited too, by `samples` at the values that they were asked about; otherwise they are trusted. Noise
-    that becomes a plain number before it is added cannot be followed: then a result that differs is inconclusive, and says so.
+    that becomes a plain number before it is added, random numbers that are no noise (a coin), and what is drawn outside of the
+    primitives cannot be followed: what differs after them is a lead, and the certificate is inconclusive.
     """
     seed = seed_of(rng)
     chosen = known_primitives() if primitives is None else tuple(primitives)
-    findings: dict[str, None] = {}
-    worst, calls, blind, kept, raised = 0.0, 0, False, Tape(), ""
+    findings: dict[str, bool] = {}
+    worst, sure, calls, kept, raised = 0.0, 0.0, 0, Tape(), ""
+    opaque: dict[str, None] = {}
+    hidden = False
     sampler: Any = as_sampler(fn)
     plan = plan_audit(
         sampler, claim, pair, confidence, samples, seed, at=None, neighbours=neighbours, pairs=(), density=None,
@@ -108,25 +115,39 @@ def record(
     for turn in range(2 * whole_number(runs, field="runs", where="record", minimum=1)):
         order = pair if turn % 2 == 0 else pair[::-1]
         tape, outcomes, diverged = _run(fn, order, chosen, np.random.SeedSequence([seed, turn // 2]))
-        found, unseen = _differences(tape, outcomes, diverged)
-        blind = blind or unseen
+        found = differences(tape, outcomes, diverged)
         if all(isinstance(outcome, Exception) for outcome in outcomes):
             raised = type(outcomes[0]).__name__
-        findings |= dict.fromkeys(found)
+        for one in found:
+            findings[one.words] = findings.get(one.words, False) or one.certain
         calls = max(calls, len(tape.calls))
-        cost = _cost(tape, subject.claim.loss, point.delta)
+        cost = _cost(tape.calls, subject.claim.loss, point.delta)
+        sure = max(sure, _cost(tape.certain, subject.claim.loss, point.delta))
         if cost > worst or not kept.calls:
             worst, kept = max(cost, worst), tape
+        opaque |= dict.fromkeys(call.name for call in tape.calls if call.opaque)
+        hidden = hidden or any(call.escaped and call.family in ADDITIVE for call in tape.calls)
     if worst > point.epsilon * (1.0 + _SLACK):
-        findings[_overspent(kept, worst, point.epsilon, point.delta)] = None
-    words = "; ".join(findings)
-    verdict: Verdict = "refuted" if findings else "inconclusive" if blind or raised or not calls else "not refuted"
+        findings[_overspent(kept, worst, point.epsilon, point.delta)] = sure > point.epsilon * (1.0 + _SLACK)
+    again = 2 * runs if findings else 0
+    elsewhere = any(not _repeats(fn, pair[turn % 2], chosen, [seed, turn // 2]) for turn in range(again))
+    proved = tuple(one for one, certain in findings.items() if certain and not elsewhere)
+    leads = tuple(one for one in findings if one not in proved)
+    words = "; ".join(proved)
+    verdict: Verdict = "refuted" if proved else "inconclusive" if leads or hidden or raised or not calls else "not refuted"
     note = f"{2 * runs} pairs of runs, at most {calls} calls of primitives"
-    note += f"; they lose epsilon = {_shown(worst)} together, if they are what they say"
-    if blind:
+    note += f"; they lose epsilon = {shown_number(worst)} together, if they are what they say"
+    if elsewhere:
         note += (
-            "; noise became something that cannot be followed, such as a plain number, and the results differ: audit by samples"
+            "; with the same answers one dataset alone gives other results, too: something random is drawn that is not "
+            "recorded. Name it by `primitives`, or audit by samples"
         )
+    elif leads or hidden:
+        note += (
+            f"; random numbers, or noise that became a plain number, cannot be followed ({', '.join(opaque)}): audit by samples"
+        )
+    if leads:
+        note += f"; a lead and no proof: {'; '.join(leads[:_LEADS])}"
     elif raised:
         note += f"; both runs raised {raised}: call the function by itself to see why"
     elif not calls:
@@ -137,16 +158,17 @@ def record(
         Finding(
             falsifier="record and replay",
             verdict=verdict,
-            log_e=math.inf if findings else 0.0,
+            log_e=math.inf if proved else 0.0,
             samples=4 * runs,
             event=event,
             note=note,
         ),
         hypothesis="records",
         level=1.0,
+        pilots=2 * again,
     )
     inner = _audit_primitives(kept, samples, confidence, seed) if audited else ()
-    return Recording(findings=tuple(findings), epsilon=worst, calls=calls, certificate=made, primitives=inner)
+    return Recording(findings=proved, leads=leads, epsilon=worst, calls=calls, certificate=made, primitives=inner)
 
 
 def _run(
@@ -157,7 +179,7 @@ def _run(
     sampler: Any = as_sampler(fn)
     for dataset in pair:
         generator: Any = RecordingGenerator(np.random.default_rng(seed), tape)
-        with taped(tape, chosen):
+        with taped(tape, chosen, fn):
             try:
                 found = sampler(copied(dataset), 1, generator)
                 outcomes.append(found[0] if len(found) == 1 else found)
@@ -173,67 +195,16 @@ def _run(
     return tape, outcomes, diverged
 
 
-def _differences(tape: Tape, outcomes: list[object], diverged: str) -> tuple[list[str], bool]:
-    """What the answers do not explain; and whether something was not seen because noise became a plain number."""
-    found = []
-    escaped = any(call.escaped for call in tape.calls)
-    if diverged:
-        found.append(f"control flow differs: {diverged}")
-    elif tape.unasked and not any(isinstance(one, Exception) for one in outcomes):
-        found.append(f"control flow differs: the first run asks {tape.unasked[0].name}, and the second asks nothing more")
-    for place, call in enumerate(tape.calls, start=1):
-        if call.other_parameters is None:
-            break  # the second run did not come so far
-        found += [f"call {place} ({call.name}): {words}" for words in _of_call(call)]
-    if diverged:
-        return found, False
-    one, two = (canonical(outcome) for outcome in outcomes)
-    same = one.kind == two.kind and len(one.numbers) == len(two.numbers)
-    if same and all(_equal(a, b) for a, b in zip(one.numbers, two.numbers, strict=True)):
-        return found, False
-    if escaped and not found:
-        return found, True
-    raised = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    what = f"kinds {one.kind!r} and {two.kind!r}" if one.kind != two.kind else "other numbers"
-    how = "one run raises" if len(raised) == 1 else f"with the same answers the results differ ({what})"
-    found.append(f"a release outside any primitive: {how}")
-    return found, False
+def _repeats(fn: Callable[..., object], dataset: object, chosen: Sequence[str | Primitive], seed: list[int]) -> bool:
+    """Whether the same answers to the same dataset give the same result: then all that is random is on the tape."""
+    tape, outcomes, diverged = _run(fn, (dataset, dataset), chosen, np.random.SeedSequence(seed))
+    return not diverged and not tape.unasked and same_result(*outcomes)
 
 
-def _equal(one: float, two: float) -> bool:
-    """But for the rounding of sums."""
-    return one == two or abs(one - two) <= 1e-9 * max(1.0, abs(one)) or (math.isnan(one) and math.isnan(two))
-
-
-def _of_call(call: Call) -> list[str]:
-    found = []
-    others = call.other_parameters or {}
-    for key in {**call.parameters, **others}:
-        one, two = sorted((call.parameters.get(key), others.get(key)), key=repr)
-        if repr(one) != repr(two) and distances(one, two)[0] > 1e-12:
-            found.append(f"its {key} depends on the data ({_short(one)} against {_short(two)})")
-    if call.used or call.other_used:
-        found.append("one draw is added to two values, whose difference is then exact")
-    sensitivity, apart = call.parameters.get("sensitivity"), moved(call)
-    if sensitivity is not None and not isinstance(sensitivity, str) and apart > float(sensitivity) * (1.0 + 1e-9):  # type: ignore[arg-type]
-        found.append(f"its inputs are {_shown(apart)} apart, and the declared sensitivity is {_short(sensitivity)}")
-    if call.family in ("laplace", "gaussian", "gumbel") and isinstance(call.value, dict):
-        if any((one is None) != (two is None) for one, two, _ in noise_parts(call)):
-            found.append("one run adds it to a value, and the other does not")
-        if any(
-            one is not None and two is not None and not math.isfinite(distances(one, two)[0])
-            for one, two, _ in noise_parts(call)
-        ):
-            found.append("it is added to values of which one is no number, or of another shape")
-    elif not math.isfinite(apart) and call.family == "priced" and call.price is None and not call.escaped:
-        found.append("its inputs are of other shapes, or one is no number")
-    return found
-
-
-def _cost(tape: Tape, loss: Loss, delta: float) -> float:
-    """Epsilon of all calls together at the delta of the claim: what they lose between the two runs."""
+def _cost(calls: Sequence[Call], loss: Loss, delta: float) -> float:
+    """Epsilon of calls together at the delta of the claim: what they lose between the two runs."""
     events: list[Event] = []
-    for call in tape.calls:
+    for call in calls:
         if call.other_parameters is None:
             continue
         lost = loss_of(call)
@@ -252,7 +223,7 @@ def _cost(tape: Tape, loss: Loss, delta: float) -> float:
 def _overspent(tape: Tape, cost: float, epsilon: float, delta: float) -> str:
     spending = sum(loss_of(call) != [] for call in tape.calls if call.other_parameters is not None)
     at = f" at delta = {in_full(delta)}" if delta else ""
-    return f"{spending} calls of primitives lose epsilon = {_shown(cost)} together{at}, and {in_full(epsilon)} is claimed"
+    return f"{spending} calls of primitives lose epsilon = {shown_number(cost)} together{at}, and {in_full(epsilon)} is claimed"
 
 
 def _audit_primitives(tape: Tape, samples: int, confidence: float, seed: int) -> tuple[AuditCertificate, ...]:
@@ -266,16 +237,7 @@ def _audit_primitives(tape: Tape, samples: int, confidence: float, seed: int) ->
         epsilon = sum(getattr(event, "epsilon", getattr(event, "ratio", 0.0)) for event in events)
         loss: Loss = ApproxDP(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon=epsilon)
         drawn: Any = ReleasePerCall(call.again)  # type: ignore[arg-type]
-        said = f"{call.name}({', '.join(f'{key}={_short(value)}' for key, value in call.parameters.items())})"
+        said = f"{call.name}({', '.join(f'{key}={in_short(value)}' for key, value in call.parameters.items())})"
         level = 1.0 - (1.0 - confidence) / len(distinct)
         found += audit(drawn, loss, (call.value, call.other_value), level, samples, seed, recipe={"primitive": said})
     return tuple(found)
-
-
-def _shown(number: float) -> str:
-    return "infinity" if not math.isfinite(number) else format_down(number)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -42,6 +42,11 @@ class Call:
     escaped: bool = False
     """The draw became something that the recorder cannot follow, such as a plain number."""
 
+    @property
+    def opaque(self) -> bool:
+        """Whether nobody knows what its answer would be if the data were others: a coin, or noise that went its own way."""
+        return self.escaped or self.family == "coins"
+
 
 class Tape:
     """Calls in order. While `replaying`, each call is answered as the first run was, and what it asks is kept beside it."""
@@ -82,6 +87,28 @@ class Tape:
             return draw()
         finally:
             self.depth -= 1
+
+    @property
+    def place(self) -> int:
+        """How many calls the second run has been answered."""
+        return self._place
+
+    @property
+    def followed(self) -> int:
+        """How many calls come before the first whose answer cannot be followed."""
+        return next((place for place, call in enumerate(self.calls) if call.opaque), len(self.calls))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all answers can be followed."""
+        return self.followed == len(self.calls)
+
+    @property
+    def certain(self) -> list[Call]:
+        """The calls of which both values are certain. Noise may be added to a value long after it was drawn."""
+        if self.settled:
+            return self.calls
+        return [call for call in self.calls[: self.followed] if call.family in ("priced", "choice")]
 
     @property
     def inside(self) -> bool:

@@ -1,6 +1,7 @@
 """Atoms, ties and narrow bumps are found; the columns see only what they say."""
 
 import numpy as np
+import pandas
 import pytest
 
 from dpkit import PureDP, audit
@@ -28,6 +29,16 @@ def one_entry_leaks(value, n, rng):
     outputs = rng.laplace(size=(n, 3)) + value * np.array([1.0, 0.0, 0.0])
     outputs[:, 0] = np.where(rng.random(n) < 0.02, value + 5.0, outputs[:, 0])
     return outputs
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(pandas.DataFrame({"x": [], "y": []}), pandas.DataFrame({"x": [1.0], "y": [2.0]})),
+     (pandas.DataFrame({"town": []}), pandas.DataFrame({"town": ["a"]})), (np.zeros((2, 0)), np.zeros((3, 0))), ([], [1.0])],
+)  # fmt: skip
+def test_a_dataset_without_rows_or_numbers_has_no_ties(pair):
+    ties = Ties(pair, np.arange(8.0).reshape(4, 2))
+    assert ties.scores(np.full((3, 2), 0.123)).tolist() == [[0.0]] * 3
 
 
 @pytest.mark.parametrize(

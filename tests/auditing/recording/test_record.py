@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.random import laplace
 
 from dpkit import ApproxDP, InvalidValueError, Primitive, PureDP, record
 from dpkit.auditing.certificates.replay import replay
@@ -59,6 +60,11 @@ def right_coins(data, rng):
 
 def right_own_generator(data):
     return len(data) + np.random.default_rng().laplace(scale=1.0)
+
+
+def right_answer_twice(data, rng):
+    noise = rng.laplace(scale=1.0)
+    return np.sum(clipped(data)) + noise, np.sum(clipped(data)) + noise
 
 
 def right_noise_by_entry(data, rng):
@@ -148,7 +154,82 @@ def test_each_class_of_fault_is_found(fn, pair, words):
     assert found.refuted
     assert found.certificate.confirmed
     assert any(words in one for one in found.findings), found.findings
-    assert found.certificate.samples == 12
+    assert found.certificate.samples == 12 + 12  # and 12 runs that look whether all that is random was recorded
+
+
+MODULE_GENERATOR = np.random.default_rng(5)
+
+
+class _Holder:
+    generator = np.random.default_rng(6)
+
+
+def kept_generator(data):
+    return np.sum(clipped(data)) + MODULE_GENERATOR.laplace(scale=1.0)
+
+
+def name_of_its_own(data):
+    return np.sum(clipped(data)) + laplace(scale=1.0)
+
+
+def hidden_generator(data):
+    return np.sum(clipped(data)) + _Holder.generator.laplace(scale=1.0)
+
+
+def by_inversion(data):
+    uniform = random.random() - 0.5
+    return np.sum(clipped(data)) - np.sign(uniform) * np.log1p(-2.0 * abs(uniform))
+
+
+def randomised_response(data):
+    answer = len(data) > 3
+    return answer if secrets.randbelow(1_000) < 731 else not answer
+
+
+def on_a_sample(data, rng):
+    return np.sum(clipped(data)[rng.random(len(data)) < 0.5]) + rng.laplace(scale=1.0)
+
+
+def by_rejection(data, rng):
+    utilities = (0.0, min(len(data), 4.0))
+    while True:
+        choice = int(rng.integers(2))
+        if rng.random() < np.exp(0.5 * (utilities[choice] - 4.0)):
+            return choice
+
+
+def compares_plain_noise(data, rng):
+    return bool(len(data) + float(rng.laplace()) > 100.0)
+
+
+@pytest.mark.parametrize("fn", [kept_generator, name_of_its_own], ids=lambda fn: fn.__name__)
+def test_generators_and_names_that_a_module_keeps_are_recorded(fn):
+    found = record(fn, CLAIM, (ROWS, MORE), rng=1)
+    assert (found.certificate.verdict, found.calls, found.leads) == ("not refuted", 1, ())
+    assert record(lambda data: fn(data * 2), CLAIM, (ROWS, MORE), rng=1).refuted
+
+
+@pytest.mark.parametrize(
+    ("fn", "why"),
+    [(hidden_generator, "not recorded"), (by_inversion, "random.random"), (randomised_response, "secrets.randbelow"),
+     (on_a_sample, "numpy.random.random"), (by_rejection, "numpy.random.random"),
+     (compares_plain_noise, "numpy.random.laplace")],
+    ids=lambda one: getattr(one, "__name__", ""),
+)  # fmt: skip
+def test_what_random_numbers_may_explain_is_a_lead_and_no_alarm(fn, why):
+    found = record(fn, CLAIM, (ROWS, MORE), rng=1)
+    assert (found.findings, found.certificate.verdict) == ((), "inconclusive")
+    assert why in found.certificate.note
+
+
+def test_what_was_certain_before_a_coin_stays_a_finding():
+    def release(data, rng):
+        weights = np.exp(4.0 * np.array([len(data), 2.0, 1.0]))
+        return rng.choice(3, p=weights / weights.sum()), rng.random()
+
+    found = record(release, CLAIM, (ROWS, MORE), rng=1)
+    assert found.refuted
+    assert any("lose epsilon" in one for one in found.findings)
 
 
 def test_the_price_of_gaussian_noise_is_held_against_its_delta():
