@@ -133,7 +133,7 @@ class _Audit:
 
     def run(self) -> list[AuditCertificate]:
         plan, looked, warning = _independent(self.plan, self.deadline)
-        samples = max(2, plan.samples - looked) if plan.stop is None else max(2, plan.stop)
+        samples = max(2, plan.samples - looked) if plan.stop is None else plan.stop
         alpha = 1.0 - plan.confidence
         seeds = iter(np.random.SeedSequence(plan.seed).spawn(2 + 2 * len(plan.subjects)))
         certificates: list[AuditCertificate] = []

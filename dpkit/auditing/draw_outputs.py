@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence, Sized
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.auditing.call_timer import TimeUp
 from dpkit.auditing.outcomes import NoOutput, apart, canonical, encode, finite, kind_code
 from dpkit.auditing.single_calls import call_once
 from dpkit.errors import InvalidValueError, SerialisationError
@@ -143,7 +144,9 @@ class PairOutputs:
             return self._items(self._draw_singly(n))
         try:
             returned = [self._fn(copied(dataset), n, rng) for dataset, rng in zip(self._pair, self._streams, strict=True)]
-        except Exception:  # noqa: BLE001 - whatever it raises, single calls tell whether it tells the datasets apart
+        except (KeyboardInterrupt, TimeUp):
+            raise
+        except BaseException:  # noqa: BLE001 - whatever it raises, single calls tell whether it tells the datasets apart
             raise NotABatch(self.drawn) from None
         lists = all(_is_list(side, n) for side in returned)
         if self._shape is None:
@@ -174,18 +177,13 @@ class PairOutputs:
             for side, (dataset, rng) in enumerate(zip(self._pair, self._streams, strict=True)):
                 given = copied(dataset)
                 found[side].append(call_once(lambda given=given, rng=rng: self._fn(given, 1, rng), self._drawing.timeout))  # type: ignore[misc]
-        outcomes = [item for side in found for item in side]
-        kinds = {canonical(item).kind for item in outcomes} if self._shape is None else set()
-        if len(kinds) == 1 and all(isinstance(item, NoOutput) for item in outcomes):
-            allowed = "a function fn(dataset, n, rng) that returns n outputs, for at least one of the datasets"
-            fix = "Call it by itself with n = 1 to see why."
-            raise _refusal(f"nothing but one outcome that is no output: {kinds.pop()}", allowed, fix=fix)
         return found
 
     def _items(self, sides: list[list[object]]) -> tuple[Array, Array]:
         """Numbers of one shape where the first batch had one form alone, other kinds standing apart; else rows of any kind."""
         forms = [[form_of(item) for item in side] for side in sides]
         if self._shape is None:
+            _refuse_failing([item for side in sides for item in side])
             seen = {form for side in forms for form in side}
             self._form = seen.pop() if len(seen) == 1 else ""
             first = np.asarray(sides[0][0]).shape if self._form else ()
@@ -211,6 +209,19 @@ class PairOutputs:
         return finite(rows)
 
 
+def _refuse_failing(items: Sequence[object]) -> None:
+    """Refuse what does nothing but fail, in one and the same way at both datasets."""
+    if not all(isinstance(item, NoOutput | BaseException) for item in items):
+        return
+    outcomes = [canonical(item) for item in items]
+    # programs fail by codes that may tell something; a function that raises is broken, whatever it says
+    ways = {one.kind if isinstance(item, NoOutput) else one for one, item in zip(outcomes, items, strict=True)}
+    if len(ways) == 1:
+        allowed = "something that gives an output, for at least one of the datasets"
+        fix = "Run it by itself on one dataset to see why; a function fn(dataset, n, rng) with n = 1."
+        raise _refusal(f"nothing but one outcome that is no output: {outcomes[0].kind}", allowed, fix=fix)
+
+
 def _is_list(returned: object, n: int) -> bool:
     """Whether these are n objects, each an output of its own."""
     objects = isinstance(returned, list | tuple) or (isinstance(returned, np.ndarray) and returned.dtype == object)
@@ -225,16 +236,27 @@ def form_of(item: object) -> str:
         whole = isinstance(item, int | np.integer)
         name = type(item).__name__ if isinstance(item, np.generic) or whole else "float64"
         return "" if whole and abs(int(item)) > 2**53 else name
-    if isinstance(item, np.ndarray) and item.dtype.kind in "biuf" and item.size and not _beyond_floats(item):
+    if (
+        isinstance(item, np.ndarray)
+        and item.dtype.kind in "biuf"
+        and item.size
+        and not _beyond_floats(item)
+        and not masked(item)
+    ):
         return f"array {item.shape} {item.dtype}"
     return ""
 
 
 def _as_array(returned: object) -> _Numbers | None:
     try:
-        return np.asarray(returned)
+        return None if masked(returned) else np.asarray(returned)
     except Exception:  # noqa: BLE001 - what cannot be an array is no batch
         return None
+
+
+def masked(item: object) -> bool:
+    """Whether it is an array that hides entries: a mask is an output, too."""
+    return isinstance(item, np.ma.MaskedArray)
 
 
 def _is_batch(outputs: _Numbers, n: int) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.auditing.call_timer import TimeUp, call_until
 from dpkit.auditing.draw_outputs import Sampler, copied, flat
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.special import Array, asfloat
@@ -82,15 +83,20 @@ def find_dependence(
     found, drawn = "", 0
     kept: list[Array] = []
     for dataset in pair:
+        calls: list[Array] = []
+        singles: list[Array] = []
         try:
-            calls: list[Array] = []
-            singles: list[Array] = []
             for asked, part in ((size, calls), (1, singles)):
                 for _ in range(size * size // asked):
                     if until is not None and time.monotonic() > until:
                         return Pilot(UNFINISHED, drawn + sum(len(call) for call in calls) + len(singles))
-                    part.append(flat(_numbers(fn(copied(dataset), asked, rng))))
-        except Exception:  # noqa: BLE001 - what a function raises is for the audit that follows to see
+                    with call_until(until):
+                        part.append(flat(_numbers(fn(copied(dataset), asked, rng))))
+        except KeyboardInterrupt:
+            raise
+        except TimeUp:
+            return Pilot(UNFINISHED, drawn + sum(len(call) for call in calls) + len(singles))
+        except BaseException:  # noqa: BLE001 - what a function raises is for the audit that follows to see
             return Pilot("", drawn)
         drawn += 2 * size * size
         if any(call.shape != calls[0].shape for call in calls) or any(one.shape != calls[0][:1].shape for one in singles):

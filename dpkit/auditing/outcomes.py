@@ -123,13 +123,16 @@ def _composite(value: object, depth: int) -> CanonicalOutcome:
         return _joined(f"{name} of {len(value)}", [], sorted(value, key=repr), depth)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _joined(f"object {name}", [], [getattr(value, part.name) for part in dataclasses.fields(value)], depth)
+    if isinstance(value, np.ma.MaskedArray):
+        return _joined("masked array", [], [value.filled(0), np.ma.getmaskarray(value)], depth)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         try:
             return _array(np.asarray(value), depth)
         except Exception:  # noqa: BLE001 - what cannot be an array is an object
             return CanonicalOutcome(f"object {name}")
     if isinstance(value, list | tuple):
-        return _joined(f"{name} of {len(value)}", [], list(value), depth)
+        names = getattr(value, "_fields", None)  # of a named tuple
+        return _joined(f"{name} of {len(value)}", [] if names is None else [_hashed(repr(names))], list(value), depth)
     if isinstance(value, Iterator):  # whoever is handed one reads it
         parts = list(itertools.islice(value, _MOST_NUMBERS))
         return _joined(name, [float(len(parts))], parts, depth)

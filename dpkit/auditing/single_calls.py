@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
+from dpkit.auditing.call_timer import TimeUp, alarm_after, can_interrupt
 from dpkit.auditing.outcomes import CanonicalOutcome, NoOutput, TimedOut, canonical
 
 
@@ -20,37 +19,22 @@ def call_once(call: Callable[[], object], timeout: float | None) -> object:
     """
     began = time.monotonic()
     try:
-        with _interrupted_after(timeout):
+        with nullcontext() if timeout is None or not can_interrupt() else alarm_after(timeout, TimedOut):
             returned = call()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever is raised is the outcome
+    except (KeyboardInterrupt, TimeUp):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever is raised is the outcome: SystemExit and panics of libraries, too
         late = timeout is not None and time.monotonic() - began > timeout
         return NoOutput(canonical(TimedOut() if late else error))
     if timeout is not None and time.monotonic() - began > timeout:
         return NoOutput(canonical(TimedOut()))
     try:
         alone = not isinstance(returned, str | bytes | dict) and len(returned) == 1  # type: ignore[arg-type]
-        item = (returned if isinstance(returned, list | tuple) else np.asarray(returned))[0] if alone else None
+        item = (
+            (returned if isinstance(returned, list | tuple | np.ma.MaskedArray) else np.asarray(returned))[0] if alone else None
+        )
     except Exception:  # noqa: BLE001 - it has no length or no first entry: it is no list of outputs
         alone = False
     if not alone:
         return NoOutput(CanonicalOutcome(f"not one output but {canonical(returned).kind}"))
     return item
-
-
-@contextmanager
-def _interrupted_after(timeout: float | None) -> Iterator[None]:
-    """Interrupts pure Python after `timeout` seconds, in the main thread of a system that has timers."""
-    if timeout is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ring(number: int, frame: object) -> None:
-        raise TimedOut
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, timeout)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+import time as clock
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,16 @@ import click
 
 from dpkit.cli.audit_output import Output
 from dpkit.cli.audit_record import record
-from dpkit.cli.audit_target import audited, claim_of, claim_options, pair_options, read_pair, target_options
+from dpkit.cli.audit_target import (
+    audited,
+    check_unused,
+    claim_of,
+    claim_options,
+    in_options,
+    pair_options,
+    read_pair,
+    target_options,
+)
 from dpkit.cli.certificate_verbs import VERBS
 from dpkit.cli.errors import outside_option
 from dpkit.cli.progress import audit_watch, price_plan, progress_bar
@@ -32,10 +42,19 @@ _SUBJECTS = 2
 class _Targets(click.Group):
     """`audit replay CERT` is a verb of its own; anything else is a target."""
 
+    unnamed = "run"
+    """The verb that nobody types: its options are those of the group."""
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "-h", "--help"):
-            args = ["run", *args]
+            args = [self.unnamed, *args]
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of `audit TARGET`, which is no verb of its own, and then the verbs."""
+        verb = self.commands[self.unnamed]
+        click.Command.format_options(verb, click.Context(verb, parent=ctx), formatter)
+        self.format_commands(ctx, formatter)
 
 
 @click.group(cls=_Targets, name="audit")
@@ -84,7 +103,7 @@ def audit_group() -> None:
     "--confidence", default=0.999, show_default=True, help="Of the whole audit, family-wise; with --zoo, of each entry."
 )
 @click.option("--samples", default=200_000, show_default=True, help="Budget of samples, both sides together.")
-@click.option("--time", "seconds", type=float, help="Budget of seconds.")
+@click.option("--time", "seconds", type=float, help="Budget of seconds, for everything that is audited.")
 @click.option("--timeout", type=float, help="Seconds a call may take: a function that takes longer has that as its outcome.")
 @click.option("--seed", type=int, help="Makes the run repeatable; drawn and recorded when not given.")
 @click.option("--floating-point", is_flag=True, help="Also test what only rounding decides.")
@@ -137,16 +156,19 @@ def run(
         raise click.UsageError("Give one of a target, --zoo, --command and --http.")
     output.check()
     if target is not None and target.endswith((".yaml", ".yml")):
+        check_unused("an analysis", "--data")
         sys.exit(_analysis(target, confidence, samples, seconds, seed, output, outside=outside, files=data))
     if zoo:
+        check_unused("the zoo")
         sys.exit(_zoo(confidence, samples, seconds, 0 if seed is None else seed, output))
     from dpkit.auditing.audit import audit as run_audit
     from dpkit.auditing.certificates.recipe import distance_of
-    from dpkit.errors import DpkitError
+    from dpkit.errors import DpkitError, InvalidValueError
 
     if target is not None and Path(target).is_file():
         from dpkit.auditing.falsifiers.runs_and_ledgers import audit_file
 
+        check_unused("a file of records")
         output.write([recorded := audit_file(target)])
         sys.exit(1 if recorded.refuted else 0)
     if target is not None and target.replace("-", "_").isidentifier():
@@ -154,6 +176,7 @@ def run(
 
         installed = installed_plugins()
         if any(plugin.name == target for plugin in installed.plugins):
+            check_unused("a plugin")
             chosen = secrets.randbits(32) if seed is None else seed
             sys.exit(_plugin(installed, target, confidence, samples, seconds, chosen, output))
     called = target or command or http or ""
@@ -175,6 +198,8 @@ def run(
                 jobs=jobs if target else 1,
                 **pair_options(**pairs),
             )
+    except InvalidValueError as error:
+        raise in_options(error) from None
     except (DpkitError, click.ClickException):
         raise
     except Exception as error:  # noqa: BLE001 - somebody else's function may raise anything
@@ -244,13 +269,15 @@ def _zoo(confidence: float, samples: int, seconds: float | None, seed: int, outp
     from dpkit.auditing.zoo import whole_zoo
 
     found, wrong, entries = [], 0, whole_zoo()
+    deadline = None if seconds is None else clock.monotonic() + seconds
     with progress_bar("the zoo", quiet=output.as_json) as bar:
         for place, entry in enumerate(entries):
             budget = samples if entry.broken else min(samples, 20_000)
             head = f"{entry.plugin:8} {entry.name:26} {entry.truth:7}"
             watch = audit_watch(bar, entry.name, place, len(entries), samples=budget)
+            share = None if deadline is None else max(0.0, deadline - clock.monotonic()) / (len(entries) - place)
             try:
-                certificate = entry.audit(confidence=confidence, samples=budget, rng=seed, time=seconds, watch=watch)
+                certificate = entry.audit(confidence=confidence, samples=budget, rng=seed, time=share, watch=watch)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's sampler may raise anything; the others go on
                 wrong += 1
                 line = f"{'FAILED':13} {head} {_failure(error)}"
@@ -323,12 +350,15 @@ def _analysis(
     with progress_bar(file, quiet=output.as_json) as bar:
         watch = partial(audit_watch, bar, samples=samples)
         level = confidence if files is None else 1.0 - (1.0 - confidence) / 2.0  # half for the parts, half for the whole
-        found = audit_plan(plan, confidence=level, samples=samples, seed=seed, time=seconds, watch=watch)
+        deadline = None if seconds is None else clock.monotonic() + seconds
+        of_parts = seconds if files is None or seconds is None else 0.5 * seconds
+        found = audit_plan(plan, confidence=level, samples=samples, seed=seed, time=of_parts, watch=watch)
         if files is not None:
             from dpkit.auditing.algorithms.end_to_end import audit_end_to_end
 
             runs = audit_watch(bar, "end to end", 0, 1, samples=samples)
-            whole = audit_end_to_end(plan, files, confidence=level, samples=samples, seed=seed, time=seconds, watch=runs)
+            left = None if deadline is None else max(0.0, deadline - clock.monotonic())
+            whole = audit_end_to_end(plan, files, confidence=level, samples=samples, seed=seed, time=left, watch=runs)
             found = replace(found, certificates=(*found.certificates, whole))
     written = write_audit(found, plan.spec)
     if output.as_json:

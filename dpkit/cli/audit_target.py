@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from dpkit.errors import InvalidValueError
     from dpkit.privacy.losses import Loss
 
 _OPTIONS = (
@@ -156,3 +157,32 @@ def _table_pairs(path: Path, bounds: str, neighbours: Any) -> object:
     if not isinstance(given, dict):
         raise click.UsageError('--bounds must be JSON by column, such as {"age": [0, 100]}.')
     return hard_pairs(_read_file(path), bounds=given, neighbours=neighbours)
+
+
+_OF_FUNCTIONS = (
+    "--at", "--epsilon", "--delta", "--rho", "--mu", "--family", "--rate", "--steps", "--data", "--neighbours", "--search",
+    "--unit", "--table", "--bounds", "--tries", "--jobs", "--pair", "--timeout", "--floating-point",
+)  # fmt: skip
+
+
+def check_unused(what: str, *used: str) -> None:
+    """Refuse options that would do nothing: whoever gives one believes that it is heard."""
+    from click.core import ParameterSource
+
+    ctx = click.get_current_context()
+    given = [one for one in ctx.command.params if ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE]
+    unheard = [option for one in given for option in one.opts if option in _OF_FUNCTIONS and option not in used]
+    if unheard:
+        raise click.UsageError(f"{unheard[0]} says nothing of {what}, which brings its own claims and pairs: leave it out.")
+
+
+_MISSING = {
+    "claim": "Say what is claimed: --epsilon (and --delta), --rho or --mu.",
+    "pair": "Say where to look: --pair, --data, --search, or --table with --bounds.",
+}
+
+
+def in_options(error: InvalidValueError) -> Exception:
+    """The error as somebody at the command line can repair it: by options, where nothing was given."""
+    missing = error.where == "audit" and error.found is None and str(error.field) in _MISSING
+    return click.UsageError(_MISSING[str(error.field)]) if missing else error

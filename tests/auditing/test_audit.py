@@ -1,6 +1,7 @@
 """The audit finds what is broken, leaves alone what is right, and says so in a certificate."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -97,11 +98,21 @@ def test_the_seed_decides_everything():
 
 def test_time_is_a_budget():
     def slow(value, n, rng):
-        import time
-
         time.sleep(0.02)
         return value + rng.laplace(size=n)
 
     (certificate,) = audit(slow, PureDP(epsilon=1.0), (0.0, 1.0), samples=10_000_000, time=0.3, rng=1)
     assert certificate.samples < 10_000_000
     assert "time" in certificate.note
+
+
+def test_a_call_that_is_slow_ends_with_the_time():
+    ended = []
+
+    def slow(rows):
+        time.sleep(0.2)
+        ended.append(rows)
+
+    (certificate,) = audit(slow, PureDP(epsilon=1.0), ([1], [1, 2]), time=0.05, rng=1)
+    assert (certificate.verdict, certificate.samples, ended) == ("inconclusive", 0, [])
+    assert "the time was up" in certificate.note

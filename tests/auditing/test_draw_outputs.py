@@ -1,5 +1,7 @@
 """Whatever a function returns is audited as it is, or refused with what was found: never a crash, never another pair."""
 
+from collections import namedtuple
+
 import numpy as np
 import pandas
 import pytest
@@ -15,6 +17,16 @@ def audited(fn, pair=(0, 1), **options):
 def raises_at(value, n, rng):
     if value == 1:
         raise ValueError(f"the mean is {rng.random()}")
+    return rng.laplace(size=n)
+
+
+class Panic(BaseException):
+    """As some libraries raise it."""
+
+
+def panics(value, n, rng):
+    if value:
+        raise Panic
     return rng.laplace(size=n)
 
 
@@ -55,10 +67,15 @@ def test_a_function_without_any_output_is_refused_with_what_was_found(fn):
         lambda value, n, rng: [{"mean": float(value)} for _ in range(n)],
         lambda value, n, rng: [RuntimeError(f"rows: {value}") for _ in range(n)],
         lambda value, n, rng: np.full(n, 1.0 + 1j * value),
+        lambda value, n, rng: exit(3) if value else rng.laplace(size=n),
+        panics,
+        lambda value, n, rng: np.ma.masked_array(rng.laplace(size=n), mask=[bool(value)] * n),
+        lambda value, n, rng: [namedtuple("Answer", ["mean" if value else "median"])(1.0)] * n,
     ],
     ids=[
         "raises", "none at one", "shape", "dtype", "none among numbers", "texts", "new category", "ragged", "missing row",
-        "column", "errors in a list", "mapping", "messages", "complex",
+        "column", "errors in a list", "mapping", "messages", "complex", "exits", "panics", "mask",
+        "names of fields",
     ],
 )  # fmt: skip
 def test_any_outcome_that_tells_the_datasets_apart_refutes(fn):

@@ -38,16 +38,23 @@ def _pages(command: click.Command, name: str) -> Iterator[str]:
     if isinstance(command, click.Group):
         if name != "dpkit":
             yield f"## `{name}`\n\n{_prose(command)}\n"
+            if getattr(command, "unnamed", ""):
+                inner = command.commands[command.unnamed]
+                yield _options(inner, click.Context(inner, info_name=name)) + "\n"
         for inner in command.list_commands(context):
             found = command.get_command(context, inner)
             if found is not None and not found.hidden:
                 yield from _pages(found, f"{name} {inner}")
         return
     arguments = " ".join(str(item.name).upper() for item in command.params if isinstance(item, click.Argument))
+    head = f"## `{name}{' ' + arguments if arguments else ''}`"
+    yield f"{head}\n\n{_prose(command)}\n\n{_options(command, context)}\n"
+
+
+def _options(command: click.Command, context: click.Context) -> str:
     given = [item.get_help_record(context) for item in command.params if isinstance(item, click.Option)]
     options = [record for record in given if record is not None]
-    table = ["| option | what it does |", "|---|---|", *(f"| `{left}` | {_cell(right)} |" for left, right in options)]
-    yield f"## `{name}{' ' + arguments if arguments else ''}`\n\n{_prose(command)}\n\n" + "\n".join(table) + "\n"
+    return "\n".join(["| option | what it does |", "|---|---|", *(f"| `{left}` | {_cell(right)} |" for left, right in options)])
 
 
 def _prose(command: click.Command) -> str:

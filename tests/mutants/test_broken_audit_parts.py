@@ -3,6 +3,8 @@
 import math
 import random
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 from scipy.stats import binom
 
 from dpkit import PureDP, audit, record
-from dpkit.auditing import independence, outcomes, single_calls
-from dpkit.auditing.betting import column_scores, joint_bets, lower_bound
+from dpkit.auditing import draw_outputs, independence, outcomes, single_calls
+from dpkit.auditing.betting import campaign, column_scores, joint_bets, lower_bound
 from dpkit.auditing.betting.bets import Bet
 from dpkit.auditing.betting.learned_columns import BinnedRatio, CategoryRatio, TreeRatio
 from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
@@ -217,3 +219,32 @@ def test_a_record_that_overlooks_what_is_drawn_elsewhere_is_caught():
     assert not record(draws_elsewhere, ONE, pair, rng=1).refuted
     mutant = mutated(recording, "if certain and not elsewhere", "if certain")
     assert mutant.record(draws_elsewhere, ONE, pair, rng=1).refuted
+
+
+def test_an_audit_that_waits_for_a_slow_call_is_caught(monkeypatch):
+    ended = []
+
+    def slow(rows):
+        time.sleep(0.05)
+        ended.append(rows)
+
+    def calls():
+        ended.clear()
+        audit(slow, ONE, ([1], [1, 2]), time=0.02, rng=1)
+        return len(ended)
+
+    assert calls() == 0
+    monkeypatch.setattr(campaign, "call_until", lambda moment: nullcontext())
+    assert calls() > 0
+
+
+def exits_at_one(value, n, rng):
+    return exit(0) if value else rng.laplace(size=n)
+
+
+def test_outcomes_without_what_ends_a_program_are_caught(monkeypatch):
+    assert audit(exits_at_one, ONE, (0, 1), samples=400, rng=1)[0].refuted
+    mutant = mutated(draw_outputs, "except BaseException:  # noqa", "except Exception:  # noqa")
+    monkeypatch.setattr("dpkit.auditing.audit.Drawing", mutant.Drawing)
+    with pytest.raises(SystemExit):
+        audit(exits_at_one, ONE, (0, 1), samples=400, rng=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time as clock
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpkit.auditing.algorithms.check_queries import (
 from dpkit.auditing.algorithms.made_up_rows import RowSpace
 from dpkit.auditing.audit import audit
 from dpkit.auditing.betting.campaign import Watch
+from dpkit.auditing.call_timer import seconds_each
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.search.metrics import is_measured
 from dpkit.auditing.search.sensitivity import Excess, search_sensitivity
@@ -97,7 +99,7 @@ def audit_plan(
     time: float | None = None,
     watch: Callable[[str, int, int], Watch | None] = lambda name, place, count: None,
 ) -> AnalysisAudit:
-    """Try to refute what a plan relies on. `confidence` is that of the whole; `samples` and `time` are for each mechanism.
+    """Try to refute what a plan relies on. `confidence` is that of the whole; `samples` are for each mechanism, `time` for all.
 
     `watch` makes what each audit tells how far it is: of its name, its place and how many there are.
     """
@@ -110,6 +112,7 @@ def audit_plan(
         if at is not None:
             targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}", mechanism))
     certificates: list[AuditCertificate] = []
+    deadline = None if time is None else clock.monotonic() + time
     level = 1.0 - (1.0 - confidence) / max(1, len(targets))
     for place, ((_, at), (name, mechanism)) in enumerate(targets.items()):
         certificates += audit(
@@ -119,7 +122,7 @@ def audit_plan(
             rng=seed,
             at=at,
             neighbours=neighbours,
-            time=time,
+            time=seconds_each(deadline, len(targets) - place + 1),  # and one part for the queries
             watch=watch(name, place, len(targets)),
             name=name,
             registry=plan.spec.registry,

@@ -14,6 +14,7 @@ from dpkit.auditing.betting.bets import OutputEvent, kelly
 from dpkit.auditing.betting.lower_bound import Bound, trials_needed
 from dpkit.auditing.betting.processes import Process
 from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.call_timer import TimeUp, call_until
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
@@ -118,7 +119,12 @@ def investigate(
                 break
         for process in processes:
             process.prepare()
-        first, second = source.draw(size)
+        try:
+            with call_until(budget.deadline):
+                first, second = source.draw(size)
+        except TimeUp:  # a batch that is not whole is not looked at: the wealth before it is a supermartingale's
+            late = True
+            break
         paths = np.stack([process.step(first, second) for process in processes])
         pairs += size
         batches += 1
@@ -137,7 +143,7 @@ def investigate(
         if late:
             break
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
-    level = bound_alpha / (batches * (batches + 1.0)) if late else bound_alpha
+    level = bound_alpha / (max(batches, 1) * (batches + 1.0)) if late else bound_alpha
     found = _report_survived(subject, processes, pairs, threshold, level, late)
     return replace(found, note="; ".join(part for part in (found.note, source.legend) if part))
 
@@ -159,7 +165,8 @@ def _report_refuted(
     planned = min(left, max(_BOUND_LEAST, _BOUND_FACTOR * used) // 2)
     fresh_log_e: float | None = None
     if planned > 0 and not budget.late():
-        with suppress(NotABatch):  # a batch that is none bounds nothing: a bound that is not given cannot be wrong
+        # a batch that is none, or not whole, bounds nothing: a bound that is not given cannot be wrong
+        with suppress(NotABatch, TimeUp), call_until(budget.deadline):
             source.draw_singly()  # what outputs of one call share must not confirm anything
             chosen_by = source.draw(planned // _CHOOSING)
             frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)

@@ -31,7 +31,7 @@ def differences(tape: Tape, outcomes: list[object], diverged: str) -> list[Unexp
     found = []
     if diverged:
         found.append(Unexplained(f"control flow differs: {diverged}", tape.place <= tape.followed))
-    elif tape.unasked and not any(isinstance(one, Exception) for one in outcomes):
+    elif tape.unasked and not any(isinstance(one, BaseException) for one in outcomes):
         words = f"control flow differs: the first run asks {tape.unasked[0].name}, and the second asks nothing more"
         found.append(Unexplained(words, tape.place <= tape.followed))
     for place, call in enumerate(tape.calls):
@@ -49,7 +49,7 @@ def differences(tape: Tape, outcomes: list[object], diverged: str) -> list[Unexp
     if same_result(*outcomes):
         return found
     one, two = (canonical(outcome) for outcome in outcomes)
-    raised = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    raised = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     what = f"kinds {one.kind!r} and {two.kind!r}" if one.kind != two.kind else "other numbers"
     how = "one run raises" if len(raised) == 1 else f"with the same answers the results differ ({what})"
     return [*found, Unexplained(f"a release outside any primitive: {how}", tape.settled)]

@@ -116,7 +116,7 @@ def record(
         order = pair if turn % 2 == 0 else pair[::-1]
         tape, outcomes, diverged = _run(fn, order, chosen, np.random.SeedSequence([seed, turn // 2]))
         found = differences(tape, outcomes, diverged)
-        if all(isinstance(outcome, Exception) for outcome in outcomes):
+        if all(isinstance(outcome, BaseException) for outcome in outcomes):
             raised = type(outcomes[0]).__name__
         for one in found:
             findings[one.words] = findings.get(one.words, False) or one.certain
@@ -186,7 +186,9 @@ def _run(
             except Diverged as error:
                 diverged = error.words
                 outcomes.append(None)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 if isinstance(error, InvalidValueError) and error.where == "record":
                     raise
                 outcomes.append(error)

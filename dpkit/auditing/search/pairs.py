@@ -17,6 +17,7 @@ import numpy as np
 from dpkit.auditing.betting.bets import best_bets
 from dpkit.auditing.betting.column_scores import ColumnScores, columns_for
 from dpkit.auditing.betting.profile import Point
+from dpkit.auditing.call_timer import TimeUp, call_until
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import Drawing, NotABatch, PairOutputs, Rounder
 from dpkit.auditing.search.metrics import size_in
@@ -108,10 +109,11 @@ class _Judge:
         if self.clock is not None and self.clock.late():
             return -np.inf
         try:
-            outputs = self._outputs(pair, pilot)
+            with call_until(None if self.clock is None else self.clock.until):
+                outputs = self._outputs(pair, pilot)
             return self._by_density(pair, outputs) if self.subject.density is not None else self._by_bets(pair, outputs)
-        except (DpkitError, ValueError, TypeError, ArithmeticError):
-            return -np.inf  # a value that this mechanism does not take
+        except (DpkitError, ValueError, TypeError, ArithmeticError, TimeUp):
+            return -np.inf  # a value that this mechanism does not take, or no time for it
 
     def _outputs(self, pair: Pair, pilot: int) -> tuple[Array, Array]:
         """Of a function any outcome counts: a pair at which it fails on one side is as bad as can be."""

@@ -6,10 +6,12 @@ import multiprocessing
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import numpy as np
 
+from dpkit.auditing.call_timer import TimeUp
 from dpkit.errors import InvalidValueError
 
 _PARTS = 16
@@ -18,11 +20,16 @@ _held: dict[int, Callable[..., Any]] = {}
 """Functions that cannot be sent: processes that are forked have them already."""
 
 
+class ProcessEnded(Exception):  # noqa: N818 - an outcome, not a fault
+    """A call ended the process that it ran in."""
+
+
 class ManyProcesses:
     """A target whose batches are drawn by `jobs` processes; what it draws is fixed by the generator, not by `jobs`.
 
     A function that cannot be pickled (a lambda, a function of a notebook) is inherited by forked processes, where a system has
-    them. The processes live as long as this object.
+    them. The processes live as long as this object; a call that ends its process has that as its outcome, and calls that time
+    leaves behind are ended with their processes.
     """
 
     def __init__(self, fn: Callable[..., Any], jobs: int) -> None:
@@ -36,15 +43,32 @@ class ManyProcesses:
         """n outputs, the parts in order."""
         streams = rng.spawn(_PARTS)
         sizes = [len(part) for part in np.array_split(np.arange(n), _PARTS)]
-        if n < _PARTS:
-            parts = [self._fn(dataset, size, stream) for size, stream in zip(sizes, streams, strict=True) if size]
-        else:
-            pool, held = self._opened()
-            work = [pool.submit(_draw, held, dataset, size, stream) for size, stream in zip(sizes, streams, strict=True)]
+        pool, held = self._opened()
+        try:
+            work = [
+                pool.submit(_draw, held, dataset, size, stream) for size, stream in zip(sizes, streams, strict=True) if size
+            ]
             parts = [one.result() for one in work]
+        except BrokenProcessPool:
+            self._pool = None
+            raise ProcessEnded from None
+        except (KeyboardInterrupt, TimeUp):
+            self._abandon()
+            raise
         if all(isinstance(part, list) for part in parts):
             return [item for part in parts for item in part]
         return np.concatenate([np.asarray(part) for part in parts])
+
+    def _abandon(self) -> None:
+        """End the processes with the calls that they are in."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            processes = list((getattr(pool, "_processes", None) or {}).values())
+            for process in processes:
+                process.kill()
+            for process in processes:
+                process.join()
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
         """End the processes."""

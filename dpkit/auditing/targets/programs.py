@@ -6,26 +6,42 @@ its outcome. Neither is given our random numbers, so `confirm` confirms them, by
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
 import shlex
+import shutil
+import signal
 import subprocess
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from dpkit.auditing.call_timer import seconds_left
 from dpkit.errors import InvalidValueError
 
 _PATIENCE = 600.0
+_GROUPS = hasattr(os, "killpg")
 _LONGEST = 1 << 20
 """Characters of an answer that are read."""
 
 
 class ProgramFailed(Exception):  # noqa: N818 - an outcome, not a fault
     """A program ended with another code than 0, or a service refused."""
+
+
+class NoSuchProgram(ProgramFailed):
+    """A program that could not be started."""
+
+
+class NoAnswer(ProgramFailed):
+    """A service that was not reached, or an answer that ended too soon."""
 
 
 class CommandTarget:
@@ -45,33 +61,43 @@ class CommandTarget:
                 allowed="a command with {data} where the path of the dataset stands",
                 where="audit",
             )
+        if shutil.which(self.words[0]) is None:
+            raise InvalidValueError(field="command", found=self.words[0], allowed="a program that can be run", where="audit")
         self._jobs, self._timeout = jobs, timeout
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     def __call__(self, dataset: object, n: int, rng: np.random.Generator) -> list[object]:
         """n runs."""
         seeds = [int(seed) for seed in rng.integers(2**31, size=n)]
         with tempfile.TemporaryDirectory() as folder:
             path = data_file(dataset, Path(folder))
-            if self._jobs == 1:
-                return [self._run(path, seed) for seed in seeds]
-            with ThreadPoolExecutor(self._jobs) as pool:
-                return list(pool.map(lambda seed: self._run(path, seed), seeds))
+            return _side_by_side(lambda seed: self._run(path, seed), seeds, self._jobs, give_up=self._end_all)
 
     def _run(self, path: Path, seed: int) -> object:
         words = [word.replace("{data}", str(path)).replace("{seed}", str(seed)) for word in self.words]
         try:
-            done = subprocess.run(
-                words, capture_output=True, timeout=self._timeout or _PATIENCE, check=False, stdin=subprocess.DEVNULL
+            program = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=_GROUPS
             )
+        except OSError as error:
+            return NoSuchProgram(error.strerror or "")
+        self._running.add(program)
+        try:
+            written, _ = program.communicate(timeout=self._timeout or _PATIENCE)
         except subprocess.TimeoutExpired:
             return ProgramFailed("it took too long")
-        except OSError as error:
-            raise InvalidValueError(
-                field="command", found=f"{words[0]} ({error.strerror})", allowed="a program that can be run", where="audit"
-            ) from None
-        if done.returncode:
-            return ProgramFailed(f"exit code {done.returncode}")
-        return answer(done.stdout.decode("utf-8", "replace"))
+        finally:
+            _end(program)
+            if program.stdout is not None:
+                program.stdout.close()
+            self._running.discard(program)
+        if program.returncode:
+            return ProgramFailed(f"exit code {program.returncode}")
+        return answer(written.decode("utf-8", "replace"))
+
+    def _end_all(self) -> None:
+        for program in list(self._running):
+            _end(program)
 
 
 class HttpTarget:
@@ -89,27 +115,49 @@ class HttpTarget:
     def __call__(self, dataset: object, n: int, rng: np.random.Generator) -> list[object]:
         """n requests."""
         body = json.dumps(plain(dataset)).encode()
-        if self._jobs == 1:
-            return [self._ask(body) for _ in range(n)]
-        with ThreadPoolExecutor(self._jobs) as pool:
-            return list(pool.map(lambda _: self._ask(body), range(n)))
+        return _side_by_side(lambda _: self._ask(body), range(n), self._jobs)
 
     def _ask(self, body: bytes) -> object:
         asked = urllib.request.Request(self.url, data=body, headers={"Content-Type": "application/json"}, method="POST")
         try:
-            with urllib.request.urlopen(asked, timeout=self._timeout or _PATIENCE) as reply:
-                return answer(reply.read(_LONGEST).decode("utf-8", "replace"))
+            with urllib.request.urlopen(asked, timeout=seconds_left(self._timeout or _PATIENCE)) as reply:
+                read = reply.read(_LONGEST)
+                if reply.length and len(read) < _LONGEST:
+                    return NoAnswer("it ended too soon")
+                return answer(read.decode("utf-8", "replace"))
         except urllib.error.HTTPError as error:
             return ProgramFailed(f"status {error.code}")
         except TimeoutError:
             return ProgramFailed("it took too long")
         except urllib.error.URLError as error:
-            raise InvalidValueError(
-                field="http",
-                found=f"{self.url} ({type(error.reason).__name__})",
-                allowed="a service that answers",
-                where="audit",
-            ) from None
+            return ProgramFailed("it took too long") if isinstance(error.reason, TimeoutError) else NoAnswer()
+        except (OSError, http.client.HTTPException):
+            return NoAnswer()
+
+
+def _side_by_side(
+    ask: Callable[[int], object], asked: Iterable[int], jobs: int, *, give_up: Callable[[], None] = lambda: None
+) -> list[object]:
+    """What is asked, by so many threads; `give_up` where time is up, so that no thread goes on."""
+    if jobs == 1:
+        return [ask(one) for one in asked]
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        return list(pool.map(ask, asked))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        give_up()
+        raise
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    """End a program that goes on, with the programs that it has started."""
+    if program.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL) if _GROUPS else program.kill()
+        program.wait()
 
 
 def answer(text: str) -> object:

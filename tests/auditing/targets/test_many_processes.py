@@ -1,5 +1,7 @@
 """Many processes draw what one would: the generator decides, not how many there are; and a budget of seconds is kept."""
 
+import multiprocessing
+import os
 import time
 
 import numpy as np
@@ -34,6 +36,26 @@ def test_an_audit_by_processes_is_replayed():
     (found,) = audit(half, PureDP(epsilon=1.0), (0.0, 1.0), samples=4_000, rng=1, jobs=2)
     assert found.refuted
     assert replay(found, half).confirmed
+
+
+def ends_its_process(value, n, rng):
+    return os._exit(0) if value else np.zeros(n)
+
+
+def sleeps_for_ever(value, n, rng):
+    time.sleep(1e6)
+
+
+def test_a_call_that_ends_its_process_is_an_outcome():
+    (found,) = audit(ends_its_process, PureDP(epsilon=1.0), (0.0, 1.0), samples=100, rng=1, jobs=2)
+    assert found.refuted
+    assert "raised ProcessEnded" in found.note
+
+
+def test_processes_end_when_time_is_up():
+    (found,) = audit(sleeps_for_ever, PureDP(epsilon=1.0), (0.0, 1.0), samples=100, rng=1, jobs=2, time=0.5)
+    assert (found.verdict, found.samples) == ("inconclusive", 0)
+    assert not multiprocessing.active_children()
 
 
 def test_the_last_batch_is_as_large_as_there_is_time_for():

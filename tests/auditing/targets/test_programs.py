@@ -4,12 +4,13 @@ import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpkit import InvalidValueError, PureDP, audit
-from dpkit.auditing.targets.programs import CommandTarget, HttpTarget, ProgramFailed, answer
+from dpkit.auditing.targets.programs import CommandTarget, HttpTarget, NoAnswer, ProgramFailed, answer
 
 RNG = np.random.default_rng(1)
 
@@ -53,13 +54,37 @@ def test_a_command_must_say_where_the_data_stands(command):
 
 def test_a_program_that_is_not_there_is_wrong_input():
     with pytest.raises(InvalidValueError, match="can be run"):
-        CommandTarget("/nowhere/prog {data}")([1], 1, RNG)
+        CommandTarget("/nowhere/prog {data}")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_programs_end_when_time_is_up(tmp_path, jobs):
+    place = tmp_path / "process"
+    script = tmp_path / "sleeps.sh"
+    script.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! >> {place}\nwait\n")
+    script.chmod(0o755)
+    (found,) = audit(CommandTarget(f"{script} {{data}}", jobs=jobs), PureDP(epsilon=1.0), ([1], [1, 9]), rng=1, time=1.0)
+    assert (found.verdict, found.samples) == ("inconclusive", 0)
+    for process in map(int, place.read_text().split()):
+        stat = Path(f"/proc/{process}/stat")
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+def test_a_program_that_only_fails_is_refused(tmp_path):
+    target = CommandTarget(f"{sys.executable} {tmp_path}/typo.py {{data}}")
+    with pytest.raises(InvalidValueError, match="raised ProgramFailed"):
+        audit(target, PureDP(epsilon=1.0), ([1], [1, 9]), samples=100, rng=1)
 
 
 class Answers(BaseHTTPRequestHandler):
     def do_POST(self):
         rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/drop":
+            self.connection.close()
+            return
         self.send_response(500 if 9 in rows else 200)
+        if self.path == "/short":
+            self.send_header("Content-Length", "100")
         self.end_headers()
         self.wfile.write(json.dumps(sum(rows)).encode())
 
@@ -71,12 +96,16 @@ def test_a_service_is_asked_by_post():
     server = HTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
+    place = f"http://127.0.0.1:{server.server_port}/"
     try:
-        target = HttpTarget(f"http://127.0.0.1:{server.server_port}/", jobs=2)
+        target = HttpTarget(place, jobs=2)
         assert target([1, 2], 3, RNG) == [3.0] * 3
         assert str(target([9], 1, RNG)[0]) == "status 500"
+        assert isinstance(HttpTarget(f"{place}short")([1], 1, RNG)[0], NoAnswer)
+        assert isinstance(HttpTarget(f"{place}drop")([1], 1, RNG)[0], NoAnswer)
     finally:
         server.shutdown()
         server.server_close()
+    assert isinstance(HttpTarget(place)([1], 1, RNG)[0], NoAnswer)
     with pytest.raises(InvalidValueError, match="http://"):
         HttpTarget("ftp://x")
