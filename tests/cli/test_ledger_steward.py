@@ -41,7 +41,8 @@ def create(folder, *more):
 
 
 def run_name(folder):
-    return next(entry.run for entry in Ledger.open(folder / "d.ledger").entries() if entry.kind == "reserve")
+    with Ledger.open(folder / "d.ledger") as ledger:
+        return next(entry.run for entry in ledger.entries() if entry.kind == "reserve")
 
 
 def test_a_run_waits_for_its_approval(folder):

@@ -118,7 +118,7 @@ def test_expressions_are_part_of_what_a_run_is(folder):
 
 def test_a_ledger_gives_another_filter_another_run_and_the_same_one_what_it_released(folder):
     tail = TAIL.replace("delta: 1e-6", "delta: 1e-6, ledger: rows.ledger").replace("10000", "1")
-    dpkit.Ledger.create(folder / "rows.ledger", budget=dpkit.ApproxDP(epsilon=9.0, delta=1e-3), dataset="rows")
+    dpkit.Ledger.create(folder / "rows.ledger", budget=dpkit.ApproxDP(epsilon=9.0, delta=1e-3), dataset="rows").close()
     young = dpkit.load(analysis(folder, "  where: age < 30\n", tail)).plan().run()["n"]
     assert dpkit.load(analysis(folder, "  where: age < 30\n", tail)).plan().run()["n"] == young
     assert dpkit.load(analysis(folder, "  where: age < 31\n", tail)).plan().run()["n"] != young
