@@ -161,6 +161,8 @@ class Groups:
 
     def cells(self, block: Block) -> Cells:
         """The cell of each row of a block of these columns, in order; -1 for none."""
+        if len(self.columns) == 1:
+            return self.columns[0].cells(block[:, 0])
         found = np.zeros(block.shape[0], dtype=np.intp)
         outside = np.zeros(block.shape[0], dtype=np.bool_)
         for place, column in enumerate(self.columns):
@@ -369,9 +371,10 @@ def grouped_query(query: Query, groups: Groups) -> Query:
 
     def block_sum(block: Block) -> Block:
         cells = groups.cells(block[:, told_apart])
-        inside = cells >= 0
-        kept = slice(None) if inside.all() else inside
-        return (by_entries if entries <= _FEW_ENTRIES else by_cells)(block[kept][:, own], cells[kept])
+        inside = np.flatnonzero(cells >= 0)
+        if inside.size < cells.size:
+            block, cells = block.take(inside, axis=0), cells.take(inside)
+        return (by_entries if entries <= _FEW_ENTRIES else by_cells)(block[:, own], cells)
 
     return replace(
         query,

@@ -148,9 +148,9 @@ class Schema:
         if used is None and self.where[after:]:
             used = self._used(codes, rows, self.where[after:])
         if used is not None:
-            needed = self._needed(names)
-            codes = {name: found[used] for name, found in codes.items() if name in needed}
-            rows = int(np.count_nonzero(used))
+            needed, places = self._needed(names), np.flatnonzero(used)  # places are found once, for all columns
+            codes = {name: found.take(places) for name, found in codes.items() if name in needed}
+            rows = places.size
         self._derive(codes, rows, names)
         block = np.empty((rows, len(names)))
         for place, name in enumerate(names):

@@ -78,7 +78,7 @@ class QuerySum:
         if not self.query.keeps_missing and np.isnan(
             np.sum(mine)
         ):  # the cheapest look for a NaN; the codes are too small to overflow
-            mine = mine[~np.isnan(mine).any(axis=1)]
+            mine = mine.take(np.flatnonzero(~np.isnan(mine).any(axis=1)), axis=0)
         mine = np.ascontiguousarray(mine).view()
         mine.flags.writeable = False
         return mine
