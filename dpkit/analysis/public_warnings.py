@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -91,7 +92,7 @@ def _ledgers_in(folder: Path) -> Iterator[Path]:
 
 
 def _of_levels(spec: Spec) -> Iterator[str]:
-    """Levels that a reader takes for one: they differ in case, in spaces, or in signs that look alike."""
+    """Levels that a reader takes for one: they differ in case, in spaces, in signs that look alike, or as 1 and 1.0 do."""
     for column in spec.data.schema.columns:
         if not isinstance(column, Category):
             continue
@@ -160,4 +161,8 @@ def _listed(texts: Sequence[str]) -> str:
 def _as_read(level: str) -> str:
     whole = unicodedata.normalize("NFKC", level)
     shown = "".join(sign for sign in whole if unicodedata.category(sign) not in ("Cf", "Cc"))
-    return " ".join(shown.casefold().split())
+    read = " ".join(shown.casefold().split())
+    return read.rstrip("0").rstrip(".") if _DECIMAL.fullmatch(read) else read
+
+
+_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*")

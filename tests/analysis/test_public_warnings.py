@@ -24,6 +24,7 @@ def test_a_usual_analysis_has_no_warning(loaded, folder):
         (("epsilon: 1.0", "epsilon: 10.5"), "`budget.epsilon` is 10.5"),
         (("delta: 1e-6", "delta: 0.0051"), "above 1 / rows = 0.005: "),
         (("levels: [f, m]", "levels: [North, north]"), "'North' and 'north'"),
+        (("levels: [f, m]", 'levels: ["10", "10.0", "1", "01"]'), "'10' and '10.0'"),
         (("levels: [f, m]", 'levels: ["a b", "a  b"]'), "'a b' and 'a  b'"),
         (("levels: [f, m]", 'levels: ["\\u00e9", "e\\u0301", x]'), "can hardly be told apart"),
         (("levels: [f, m]", 'levels: ["f", "f\\u200b"]'), r"'f' and 'f\u200b'"),
