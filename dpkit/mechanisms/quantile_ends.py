@@ -15,7 +15,7 @@ from dpkit.values import dataclass
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-_FAR = 32
+_FAR = 512
 """How much likelier an interval without any rows goes to its far end than anywhere else."""
 EXCESS = Fraction(3, 8)
 """What a row too many counts in the score of an end, where one too few counts 1."""

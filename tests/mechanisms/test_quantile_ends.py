@@ -29,7 +29,7 @@ def by_hand(choice, known, ranks):
     aimed = choice.rows // PARTS + math.log(len(places)) * choice.scale
     reached = [abs(int(ranks[place]) - int(ranks[here])) for place in places]
     scores = [max(0.0, aimed - k, EXCESS * (before - aimed)) for before, k in zip([0, *reached], reached, strict=False)]
-    far = aimed + EXCESS * reached[-1] - math.log(32 * len(places)) * choice.scale
+    far = aimed + EXCESS * reached[-1] - math.log(512 * len(places)) * choice.scale
     return places, np.array([float(score) for score in (*scores, far)])
 
 
