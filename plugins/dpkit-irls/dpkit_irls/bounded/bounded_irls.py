@@ -221,16 +221,18 @@ class BoundedIRLS:
             expected=expected,
             rare=self.rare(state),
             plenty=state.plenty,
+            per_need=state.total / state.needed,
             rows_of_a_person=persons,
             constant=self.intercept,
             tuning=self.tuning,
         )
         wider = found.wider(to_columns)
-        spread = state.spread
+        spread, position = state.spread, now.position
         if state.link is None:  # a target's place may be that of a part of it
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
         believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
-        position, found = moderated(now.position, found, of_positions(state.frame, believed))
+        if state.link is None:  # steps with a link weighed it already
+            position, found = moderated(position, found, of_positions(state.frame, believed))
         if state.link is not None and not self.start:
             position = position + lengthened(now, state.frame) * self.tuning.lengthen
         found = self._widened(state, found, to_columns, spread, believed)

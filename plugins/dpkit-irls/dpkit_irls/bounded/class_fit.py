@@ -99,6 +99,7 @@ def class_known(algorithm: BoundedIRLS, state: BoundedState, *, rows_over: float
         expected=replace(expected, counts=np.tile(expected.counts, others)),
         rare=np.tile(algorithm.rare(state), others),
         plenty=state.plenty,
+        per_need=state.plenty,
         rows_of_a_person=facts.rows_of_a_person(),
         constant=False,
         tuning=facts.tuning,

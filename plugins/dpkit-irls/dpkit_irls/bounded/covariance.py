@@ -60,12 +60,13 @@ def covariances(
     expected: Expected,
     rare: npt.NDArray[np.bool_],
     plenty: float,
+    per_need: float,
     rows_of_a_person: float,
     constant: bool,
     tuning: Tuning,
 ) -> Covariances:
-    """Of the position of a filter; `middle` is what the sandwich's middle is before any was released, and `plenty` how many
-    times the needed rows there are.
+    """Of the position of a filter; `middle` is what the sandwich's middle is before any was released, `plenty` how many times
+    the needed rows there are, and `per_need` the same where each tells as much as if both answers were as frequent.
 
     Rows of one person may all be alike, so that there are only as many independent ones as persons.
     """
@@ -74,8 +75,8 @@ def covariances(
     rare = rare & (np.diag(shape.spread) > tuning.empty * np.diag(shape.mean))
     if rare.any():
         drawn = _maybe_empty(drawn, rare, tuning)
-    unseen = max(1.0, tuning.unseen / max(plenty, 0.05)) ** 4 if constant else 1.0
-    before = unseen * now.prior + np.outer(now.position, now.position)
+    unseen = max(1.0, tuning.unseen / max(per_need, 0.05)) ** 4 if constant else 1.0
+    before = unseen * tuning.start_wide * now.prior + np.outer(now.position, now.position)
     rests = known = _rests(now, drawn, shape.mean, tuning)
     left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
     doubt = 1.0 if now.few else min(max((tuning.ready - plenty) / (tuning.ready - tuning.many), 0.0), 1.0)

@@ -226,12 +226,13 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
     gain = _gain(variance, slope * curve, noise)
     for _ in range(tuning.middles):  # the curvature changes along a step: that in its middle counts
-        middle = now.position + damped(gain @ gradient, now, metric, tuning) / 2.0
+        middle = now.position + _moved_by(gain @ gradient, now, metric, known) / 2.0
         unsure = (_noise_in(now) + noise * noise * gain @ gain.T) / 2.0
         curve = _moved_shape(shape.mean, scatter, (now.position, _noise_in(now)), (middle, unsure), known)
         gain = _gain(variance, slope * curve, noise)
-    move = damped(gain @ gradient, now, metric, tuning)
-    after = inflated(symmetric(variance - slope * gain @ curve @ variance), variance, tuning.inflation)
+    move = _moved_by(gain @ gradient, now, metric, known)
+    inflation = 0.0 if schedule.few else tuning.inflation  # each of few rows counts as much, however early it was seen
+    after = inflated(symmetric(variance - slope * gain @ curve @ variance), variance, inflation)
     return replace(
         now,
         position=tame(now.position + move),
@@ -240,6 +241,11 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
         gains=(*now.gains, Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T, shape=curve)),
         scales=(*now.scales, now.scale),
     )
+
+
+def _moved_by(move: Array, now: Filter, metric: Array, known: Surroundings) -> Array:
+    """A step within the trust region. Among few rows noise turns steps back, which does not say that they overshot."""
+    return damped(move, replace(now, last=np.zeros_like(now.last)) if known.schedule.few else now, metric, known.tuning)
 
 
 def _gain(variance: Array, curvature: Array, noise: float) -> Array:

@@ -89,7 +89,8 @@ class Tuning:
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
     part `cut`. With a link, where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs.
     How far shapes lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by
-    `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more; at
+    `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more; it
+    always does `start_wide` times. At
     `arrived` times the need or less (a little above in part), what is hidden may be all that is believed. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
     times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
@@ -163,6 +164,7 @@ class Tuning:
     one_row: float = 1.0
     unseen: float = 1.2
     arrived: float = 0.5
+    start_wide: float = 1.0
     empty: float = 0.4
     unsure: float = 1.0
     cut: float = 0.15
@@ -192,7 +194,7 @@ LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengt
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
 LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
-ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.5)
+ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.5, start_wide=1.4)
 """For answers of yes and no: a start that pulls directions to zero, but not the length so found."""
 COUNT_TUNING = replace(LINK_TUNING, widen=0.6)
 """For counts, whose curvature grows with the predictor without end."""
