@@ -262,7 +262,8 @@ def _group_column(setting: Setting, entry: object) -> GroupColumn:
         found=name,
         allowed=f"its `edges` or `levels`, since {name!r} is declared as a number",
         where="groups",
-        fix=f"For example {{column: {name}, edges: [{in_full(lower)}, {middle}, {in_full(upper)}]}}.",
+        fix=f"For example {{column: {name}, edges: [{in_full(lower)}, {middle}, {in_full(upper)}]}}, or "
+        f"{{column: {name}, levels: [{in_full(lower)}, {in_full(upper)}]}}.",
     )
 
 

@@ -314,7 +314,7 @@ def checked_parameters(
         if name in values:
             complete[name] = parameter.check(values[name], where=where)
         elif parameter.required:
-            raise InvalidValueError(field=name, found="nothing", allowed=parameter.allowed, where=where)
+            raise InvalidValueError(field=name, found=None, allowed=parameter.allowed, where=where)
         else:
             complete[name] = parameter.default
     for idle in without_effect(parameters, values):

@@ -119,7 +119,8 @@ class NodeReader:
                 place = node.entries[error.field]
             # a parameter that was left out is named all the same
             named = joined(path, error.field) if isinstance(node, Entries) and error.field.isidentifier() else path
-            self.problem(place, named, f"found {error.found!r}", error.allowed, error.fix)
+            shown = "nothing" if error.found is None else repr(error.found)
+            self.problem(place, named, f"found {shown}", error.allowed, error.fix)
         else:
             self.problem(node, path, str(error))
 

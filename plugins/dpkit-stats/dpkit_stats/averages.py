@@ -177,7 +177,7 @@ def proportion(
         raise dpkit.InvalidValueError(field="column", found=column, allowed=allowed, where=where)
     if wanted not in levels:
         allowed = f"a level of {column!r}: {', '.join(levels)}"
-        raise dpkit.InvalidValueError(field="level", found=level or "nothing", allowed=allowed, where=where)
+        raise dpkit.InvalidValueError(field="level", found=level, allowed=allowed, where=where)
     size = None if by else public_count(setting, (column,))
     query = counting.share_query(column, float(levels.index(wanted)), with_others=size is None)
     # the counts of yes and no are the sums behind a mean of ones and zeros

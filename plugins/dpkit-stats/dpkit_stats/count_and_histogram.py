@@ -97,5 +97,5 @@ def histogram(
         lower, upper = setting.range(column)
         allowed = f"increasing numbers, since {column!r} has no levels"
         fix = f"For example [{in_full(lower)}, {in_full(0.5 * lower + 0.5 * upper)}, {in_full(upper)}]."
-        raise dpkit.InvalidValueError(field="edges", found="nothing", allowed=allowed, where="histogram", fix=fix)
+        raise dpkit.InvalidValueError(field="edges", found=None, allowed=allowed, where="histogram", fix=fix)
     return released(setting, statistic, mechanism, by)
