@@ -61,8 +61,15 @@ def _unit(spec: Spec) -> str:
 
 
 def _of_ledgers(spec: Spec) -> Iterator[str]:
-    """A run that no ledger pays for, on data that has one beside it or beside the analysis."""
+    """A ledger that no run can be taken from; or a run without one, on data that has one beside it or beside the analysis."""
     if spec.budget.ledger is not None:
+        from dpkit.analysis.ledger_standing import open_ledger
+
+        try:
+            if isinstance(spec.budget.ledger, Path):  # no other machine is asked
+                open_ledger(spec).close()
+        except DpkitError as error:
+            yield f"{error}"
         return
     folders = {spec.path.absolute().parent}
     if spec.data.source_parameters is None:

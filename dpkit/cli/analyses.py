@@ -21,7 +21,8 @@ def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
     """Check an analysis; every mistake is listed with its line. Reads no row, spends nothing.
 
     Of the data, whether the files are there and have the declared columns. What is allowed and looks like a mistake is warned
-    of: an epsilon above 10, a delta above 1 / rows, a run without the ledger that its data has, levels that look alike.
+    of: an epsilon above 10, a delta above 1 / rows, a run without the ledger that its data has, a ledger that is not there or
+    of other data, levels that look alike.
 
     Example: dpkit check analysis.yaml
     """

@@ -35,6 +35,19 @@ def test_what_looks_like_a_mistake_is_said(loaded, change, said):
     assert said in found
 
 
+def test_a_ledger_that_is_not_there_or_of_other_data_is_said(loaded, folder):
+    change = ("accountant: zcdp", "accountant: zcdp\n  ledger: people.ledger")
+    (found,) = public_warnings(loaded(change))
+    assert "people.ledger': there is no such file. Make it with `dpkit ledger create`" in found
+    budget = dpkit.ApproxDP(epsilon=2.0, delta=1e-6)
+    dpkit.Ledger.create(folder / "people.ledger", dataset="flights", budget=budget).close()
+    (found,) = public_warnings(loaded(change))
+    assert "its `dataset` is 'flights', and 'people' was given" in found
+    (folder / "people.ledger").unlink()
+    dpkit.Ledger.create(folder / "people.ledger", dataset="people", budget=budget).close()
+    assert public_warnings(loaded(change)) == ()
+
+
 def test_a_text_that_no_level_is_like_is_said_once(loaded):
     (found,) = public_warnings(loaded(("budget:", "  where: sex = 'x' or age > 3\nbudget:")))
     assert "`sex = 'x' or age > 3`" in found
