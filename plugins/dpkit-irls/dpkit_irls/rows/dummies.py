@@ -46,11 +46,12 @@ def widen_into(out: Array, features: Array, levels: Levels, references: tuple[in
     """The same, written into `out`, a row a column of it."""
     rows = iter(out)
     for place, count in enumerate(levels or (0,) * features.shape[1]):
-        column = features[:, place]
         if not count:
-            next(rows)[...] = column
+            next(rows)[...] = features[:, place]
+            continue
+        column = np.ascontiguousarray(features[:, place])  # it is compared again and again
         for level in other_levels(count, references[place] if references else 0):
-            np.equal(column, float(level), out=next(rows))
+            next(rows)[...] = column == float(level)
 
 
 def other_levels(count: int, reference: int) -> list[int]:
