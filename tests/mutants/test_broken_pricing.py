@@ -90,7 +90,10 @@ class SumsInFloatingPoint(PureAccountant):
     """Rounds at every addition, so that the last bit depends on the order."""
 
     def combine(self, *states):
-        return replace(PureAccountant.combine(self, *states), epsilon=Fraction(sum(float(state.epsilon) for state in states)))
+        total = 0.0
+        for state in states:  # one by one: from Python 3.12 on `sum` carries what it rounds away
+            total += float(state.epsilon)
+        return replace(PureAccountant.combine(self, *states), epsilon=Fraction(total))
 
 
 def first_counts_twice(event):
