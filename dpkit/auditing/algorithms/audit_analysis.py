@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,16 +25,20 @@ from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.search.metrics import is_measured
 from dpkit.auditing.search.sensitivity import Excess, search_sensitivity
 from dpkit.contracts.mechanism import Mechanism
+from dpkit.contracts.private_keys import KeyQuery, ReleasedKeys
 from dpkit.contracts.query import Query
 from dpkit.contracts.registry import Registry
 from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
-from dpkit.privacy.neighbours import Distance
+from dpkit.privacy.neighbours import Distance, l1
 from dpkit.release.curator import planned_event
-from dpkit.release.simulated_curator import Asked
+from dpkit.release.simulated_curator import Asked, SimulatedCurator
 from dpkit.values import dataclass
+
+_ONE_PERSON = (np.array([1]), np.array([0]))
+"""How many people have a key: one, or nobody."""
 
 TRIES = 2000
 """Pairs of neighbours that are tried on each query."""
@@ -50,6 +54,8 @@ class AnalysisAudit:
     unmeasured: tuple[tuple[str, str], ...] = ()
     """Queries with a metric in which they claim a distance and nothing here can measure one."""
     faults: tuple[Fault, ...] = ()
+    keys: tuple[str, ...] = ()
+    """Steps with private keys whose noise claims nothing that could be tried."""
 
     @property
     def refuted(self) -> bool:
@@ -73,6 +79,7 @@ class AnalysisAudit:
                 }
                 for one in self.excesses
             ],
+            "keys": list(self.keys),
             "faults": [{"subject": one.subject, "law": one.law, "detail": one.detail} for one in self.faults],
         }
 
@@ -81,9 +88,34 @@ class AnalysisAudit:
         wrong = {excess.query for excess in self.excesses} | {fault.subject.removeprefix("query ") for fault in self.faults}
         lines += [f"query {name}: {'REFUTED' if name in wrong else f'stands after {TRIES} pairs'}" for name in self.queries]
         lines += [f"query {name}: its distance in the metric {metric!r} was not tried" for name, metric in self.unmeasured]
+        lines += [f"step {name}: {_OF_KEYS}" for name in self.keys]
         lines += [f"  {one.query} moves by {format_down(one.found)}, claimed {one.claimed}" for one in self.excesses]
         lines += [f"{fault.subject} is REFUTED by the law {fault.law}: {fault.detail}" for fault in self.faults]
         return "\n\n".join([*lines, f"The analysis is {'REFUTED' if self.refuted else 'not refuted'}."])
+
+
+_OF_KEYS = "the noise of its private keys claims no single loss, so it was not tried; docs/proofs/keys.md proves its price."
+
+
+class _SeesKeys(SimulatedCurator):
+    """Notes with which noise private keys are asked for."""
+
+    noises: list[Mechanism]
+
+    def release_keys(self, query: KeyQuery, mechanism: Mechanism) -> ReleasedKeys:
+        self.noises.append(mechanism)
+        return super().release_keys(query, mechanism)
+
+
+def _noises_of_keys(plan: Plan) -> Iterator[tuple[str, Mechanism]]:
+    """The noise of each step's private keys, which are asked for first."""
+    for step, planned in zip(plan.spec.steps, plan.steps, strict=True):
+        by = step.parameters.get("by")
+        if isinstance(by, Sequence) and any(isinstance(entry, Mapping) and "keys" in entry for entry in by):
+            curator = _SeesKeys(lambda request: np.zeros(request.query.shape), setting=step.setting)
+            curator.noises = []
+            step.algorithm.step(step.algorithm.init(planned.noise), curator)
+            yield from ((step.id, mechanism) for mechanism in curator.noises)
 
 
 def _shown(row: tuple[float, ...] | None) -> str:
@@ -111,9 +143,11 @@ def audit_plan(
         at = _distance(settings[step], query, mechanism)
         if at is not None:
             targets.setdefault((repr(mechanism), at), (f"{step}/{query.name}", mechanism))
+    of_keys = list(_noises_of_keys(plan))
+    known = {step: mechanism for step, mechanism in of_keys if mechanism.claims(l1(1.0))}
     certificates: list[AuditCertificate] = []
     deadline = None if time is None else clock.monotonic() + time
-    level = 1.0 - (1.0 - confidence) / max(1, len(targets))
+    level = 1.0 - (1.0 - confidence) / max(1, len(targets) + len(known))
     for place, ((_, at), (name, mechanism)) in enumerate(targets.items()):
         certificates += audit(
             mechanism,
@@ -125,6 +159,18 @@ def audit_plan(
             time=seconds_each(deadline, len(targets) - place + 1),  # and one part for the queries
             watch=watch(name, place, len(targets)),
             name=name,
+            registry=plan.spec.registry,
+        )
+    for place, (step, mechanism) in enumerate(known.items()):
+        certificates += audit(
+            mechanism,
+            claim=mechanism.claims(l1(1.0))[0],
+            pair=_ONE_PERSON,
+            confidence=level,
+            samples=samples,
+            rng=seed,
+            time=seconds_each(deadline, len(known) - place + 1),
+            name=f"{step}/keys",
             registry=plan.spec.registry,
         )
     queries = {f"{step}/{query.name}": (step, query) for step, query, _ in asked}
@@ -145,6 +191,7 @@ def audit_plan(
         queries=tuple(queries),
         unmeasured=tuple(left_out),
         faults=tuple(step_faults(plan, seed=0 if seed is None else seed)),
+        keys=tuple(step for step, _ in of_keys if step not in known),
     )
 
 
