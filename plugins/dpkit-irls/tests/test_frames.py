@@ -86,3 +86,14 @@ def test_the_layout_counts_entries_and_what_is_whitened():
     assert turn[0, 5] == 7.0
     assert turn[1, 1] == 1.0
     assert turn[0, 1] == 0.0
+
+
+def test_rows_of_a_gradient_are_kept_for_the_next_position_and_those_of_a_scatter_are_not():
+    from dpkit_irls.bounded.influence_query import gradient
+    from dpkit_irls.queries import frame_of
+
+    frame = frame_of(2)
+    first, second = (gradient(frame, np.full(2, at), 0.5).preparation for at in (0.1, 0.2))
+    assert first is second
+    assert first.keep
+    assert not frame.preparation.keep

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -61,7 +62,7 @@ def gradient(frame: Frame, position: Array, threshold: float) -> Query:
     def sensitivity(neighbours: Neighbours) -> Sequence[Distance]:
         return (l2(2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0),)
 
-    return _query("gradient", frame, rows, summed, (frame.width,), sensitivity)
+    return replace(_query("gradient", frame, rows, summed, (frame.width,), sensitivity), preparation=frame.kept_preparation)
 
 
 Bins = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ Rows lie side by side in memory here (an array of columns), since every step is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,11 @@ class Frame:
         to a frame.
         """
         return Preparation(rows=self.prepared, width=self.width + 2, keep=self.near > 0.0)
+
+    @cached_property
+    def kept_preparation(self) -> Preparation:
+        """The same for gradients, which are asked for again at other positions, with weights or without."""
+        return self.preparation if self.preparation.keep else replace(self.preparation, keep=True)
 
     @property
     def width(self) -> int:
