@@ -18,6 +18,9 @@ from dpkit.values import dataclass
 _MOST_NODES = 8192
 """Nodes of one quadrature."""
 
+_PATIENT = 4
+"""How many times as many nodes, and as much work, are allowed where nothing else is near."""
+
 _MOST_WORK = 20_000_000
 """Nodes times powers."""
 
@@ -35,6 +38,12 @@ _UNKNOWN = math.log(3.0)
 
 _CELLS = 100
 """Cells that bound an integral along the edge of a strip."""
+
+_PLENTY = 1500
+"""More nodes than this are worth a look at a path that is bent where the integrand is small."""
+
+_BENT_STEPS = 0.85 ** np.arange(48)
+"""Steps that are tried for such a path, as parts of the largest one."""
 
 _SPARE_DIGITS = 6.0
 """How much farther than a harmless error, in logarithms, truncation and discretisation go."""
@@ -64,7 +73,7 @@ class _Nodes:
 
 
 def sampled_log_moment(
-    rate: float, ratio: float, power: float, heights: Array, *, error: float = 0.0
+    rate: float, ratio: float, power: float, heights: Array, *, error: float = 0.0, patient: bool = False
 ) -> tuple[Complex, Array] | None:
     """ln E[r^(power + iy)] at these y >= 0, and bounds on the absolute errors; None where it would take too many nodes.
 
@@ -72,8 +81,9 @@ def sampled_log_moment(
     matrices.
     """
     top = float(np.max(heights, initial=0.0))
-    known = quadrature_nodes(rate, ratio, power, top, error)
-    if known is None or known.logs.size * heights.size > _MOST_WORK:
+    times = _PATIENT if patient else 1
+    known = quadrature_nodes(rate, ratio, power, top, error, _MOST_NODES * times)
+    if known is None or known.logs.size * heights.size > _MOST_WORK * times:
         return None
     plain = 4.0 * UNIT_ROUNDOFF * (known.logs.size + 16.0) * float(np.sum(known.whole))
     evenly = heights.size > 2 * _ROW and np.array_equal(heights, heights[1] * np.arange(heights.size))
@@ -138,7 +148,9 @@ def _sine_less(angles: Array, sines: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def quadrature_nodes(rate: float, ratio: float, power: float, top: float, error: float = 0.0) -> _Nodes | None:
+def quadrature_nodes(
+    rate: float, ratio: float, power: float, top: float, error: float = 0.0, most: int = _MOST_NODES
+) -> _Nodes | None:
     """Nodes that serve every |Im s| <= top; fewer where some absolute error does no harm."""
     size = abs(power) + top
     digits = 44.0 - 2.0 * math.log(rate) - 2.0 * min(0.0, math.log(ratio)) + math.log1p(size)
@@ -148,7 +160,10 @@ def quadrature_nodes(rate: float, ratio: float, power: float, top: float, error:
     low = -math.sqrt(2.0 * (digits + floor))
     high = max(power, 1.0) * ratio + math.sqrt(2.0 * digits)
     step, missed = _best_step(rate, ratio, power, top, digits)
-    if not (high - low) / step <= _MOST_NODES:
+    if not (high - low) / step <= _PLENTY:
+        high = min(high, _far_end(rate, ratio, power, digits))
+        step = max(step, _bent_step(rate, ratio, power, top, digits))
+    if not (high - low) / step <= most:
         return None
     places = low + step * np.arange(math.ceil((high - low) / step) + 1)
     tilt = ratio * places - 0.5 * ratio * ratio
@@ -181,9 +196,7 @@ def quadrature_nodes(rate: float, ratio: float, power: float, top: float, error:
     square = float(relative @ ((whole + weight) * squares) + moved @ (whole * np.abs(logs)))
     # beyond the ends: at most 1 + r^p + |s|(1 + r), integrated
     beyond = 2.0 * math.exp(-0.5 * low * low) * (1.0 + math.exp(min(floor, _STEEP)) + 2.0 * size)
-    past = math.exp(max(-745.0, -0.5 * (high - max(power, 1.0) * ratio) ** 2)) * (2.0 + 4.0 * size)
-    steepest = float(log_weight[-1] + rise[-1]) - math.log(step)
-    past += math.exp(max(-745.0, min(steepest, _STEEP))) / (places[-1] - max(power, 0.0) * ratio) * 2.0
+    past = _past(rate, ratio, power, size, float(places[-1]))
     return _Nodes(
         logs=logs,
         odd=odd,
@@ -194,6 +207,99 @@ def quadrature_nodes(rate: float, ratio: float, power: float, top: float, error:
         noise=(2.0 * constant, 2.0 * linear, 2.0 * square),
         edges=missed + beyond + past,
     )
+
+
+def _past(rate: float, ratio: float, power: float, size: float, end: float) -> float:
+    """What nodes beyond this one add at most: 1 + r^p + size (1 + r), by the smaller of two bounds on r^p there."""
+    plain = _tail(end) * (1.0 + 2.0 * size) + size * rate * _tail(end - ratio)
+    if power <= 0.0:
+        return 2.0 * (plain + _tail(end))
+    peak = power * ratio
+    # a sum of two humps, each of which is at most the integral beyond and one term at its top
+    hump = math.exp(min(_STEEP, max(-745.0, _log_hump(rate, ratio, power))))
+    spread = math.exp(min(_STEEP, (max(power, 1.0) - 1.0) * math.log(2.0)))
+    both = spread * (_tail(end) + hump * _tail(end - peak))
+    if end > peak:
+        growth = rate * math.expm1(ratio * end - 0.5 * ratio * ratio)
+        steep = math.exp(max(-745.0, min(_STEEP, power * math.log1p(growth) - 0.5 * end * end)))
+        both = min(both, steep / (end - peak))
+    return 2.0 * (plain + both)
+
+
+def _tail(end: float) -> float:
+    """A bound on the sum over nodes beyond `end` of a normal density, in steps of at most 1."""
+    return 1.5 if end < 0.0 else math.exp(max(-745.0, -0.5 * end * end))
+
+
+def _log_hump(rate: float, ratio: float, power: float) -> float:
+    """ln of q^p E[e^(p (m w - m^2/2))]: what r^p adds where a sampled record is most of r."""
+    return power * math.log(rate) + 0.5 * power * (power - 1.0) * ratio * ratio
+
+
+def _far_end(rate: float, ratio: float, power: float, digits: float) -> float:
+    """Where the sum may end: r^p <= 2^(p-1) (1 + (q e^(m w - m^2/2))^p), and the second hump may be too small to matter."""
+    spread = (max(power, 1.0) - 1.0) * math.log(2.0)
+    end = max(math.sqrt(2.0 * (digits + spread)), ratio + math.sqrt(2.0 * max(0.0, digits + math.log(rate))))
+    hump = _log_hump(rate, ratio, power) + spread if power > 0.0 else -math.inf
+    return max(end, power * ratio + math.sqrt(2.0 * (digits + hump))) if digits + hump > 0.0 else end
+
+
+def _bent_step(rate: float, ratio: float, power: float, top: float, digits: float) -> float:
+    """The largest step found for a path above the real axis that is far away where arguments are small, near where moduli are.
+
+    docs/proofs/subsampled-gaussian.md: with h the step, the error is at most twice the integral of |integrand| e^(-2 pi c/h) /
+    (1 - e^(-2 pi c/h)) over a path of height c; in each cell c is the highest one, or h / (2 pi). 0 where none is found.
+    """
+    goal = digits + math.log(16.0)
+    size = abs(power) + top
+    largest = min(1.0, math.pi * math.sqrt(2.0 / (goal + math.log1p(2.0 * size))))  # of 1 and s(r - 1), which are entire
+    highest = 0.25 * math.pi / ratio
+    low = -math.sqrt(2.0 * (goal + max(0.0, power * math.log1p(-rate)) + 0.5 * highest * highest + 10.0))
+    hump = max(0.0, _log_hump(rate, ratio, power)) if power > 0.0 else 0.0
+
+    def holds(step: float) -> bool:
+        lift = top * ratio * step / (2.0 * math.pi)
+        high = max(power, 1.0) * ratio + math.sqrt(2.0 * (goal + lift + hump + 2.0 * max(power, 1.0) + 10.0))
+        places = asfloat(low + (high - low) / (2 * _CELLS) * np.arange(2 * _CELLS + 1))
+        return step < 2.0 * math.pi * highest and _bent_error(rate, ratio, power, top, step, places, highest) < -goal
+
+    coarse, fine = -1, _BENT_STEPS.size  # too coarse, and fine enough or none
+    while fine - coarse > 1:
+        middle = (coarse + fine) // 2
+        coarse, fine = (coarse, middle) if holds(largest * float(_BENT_STEPS[middle])) else (middle, fine)
+    return largest * float(_BENT_STEPS[fine]) if fine < _BENT_STEPS.size else 0.0
+
+
+def _bent_error(rate: float, ratio: float, power: float, top: float, step: float, places: Array, highest: float) -> float:
+    """ln of the bound for r^s on a path that is bent at the ends of cells, of which the last ones go on for ever."""
+    nearest = 0.5 * step / math.pi
+    keep = 1.0 - rate
+    with np.errstate(over="ignore"):
+        odds = rate * np.exp(np.minimum(ratio * places - 0.5 * ratio * ratio, _STEEP))
+    # arg(1 - q + odds e^(i m c)) is concave in c while odds are below 1 - q, and always at most m c
+    turned = top * ratio * np.where(odds <= keep, odds / (keep + odds), 1.0)
+    grown = power * np.log(keep + (odds if power >= 0.0 else 0.7 * odds))  # cos(m c) > 0.7
+    left, right = slice(None, -1), slice(1, None)
+    # the ends of each cell at which the factors are larger: arguments rise
+    centre = np.where(places[left] * places[right] <= 0.0, 0.0, np.minimum(np.abs(places[left]), np.abs(places[right])))
+    size = -0.5 * centre * centre + np.maximum(grown[left], grown[right])
+    slope = turned[right] - 2.0 * math.pi / step
+    up = np.minimum(highest, np.maximum(nearest, -slope))
+    heights = np.where(0.5 * up * up + slope * up < 0.5 * nearest * nearest + slope * nearest, up, nearest)
+    heights[-1] = nearest  # and on, to the right
+    across = size + 0.5 * heights * heights + slope * heights + math.log((places[-1] - places[0]) / (places.size - 1))
+    # where the path changes its height: the exponent is convex in c, so an end of the change is the worst
+    slopes, before, after = slope[left], heights[left], heights[right]
+    worst = np.maximum(0.5 * before * before + slopes * before, 0.5 * after * after + slopes * after)
+    change = np.abs(after - before)
+    along = -0.5 * places[1:-1] ** 2 + grown[1:-1] + worst + np.log(np.maximum(change, 1e-300))
+    # beyond both ends: the normal tail at most, times the growth bounded as in `_past`
+    outer = -0.5 * places[0] ** 2 + max(0.0, power * math.log(keep)) + 0.5 * highest * highest + max(0.0, slope[0]) * highest
+    far = max(power, 1.0) * ratio
+    beyond = (max(power, 1.0) - 1.0) * math.log(2.0) + top * ratio * nearest
+    hump = max(0.0, _log_hump(rate, ratio, power)) if power > 0.0 else 0.0
+    outer = max(outer, beyond + hump + 0.5 * nearest * nearest - 0.5 * (places[-1] - far) ** 2)
+    return float(np.logaddexp(log_sum_exp(np.concatenate((across, along))[None, :])[0], outer)) + math.log(4.0)
 
 
 def _best_step(rate: float, ratio: float, power: float, top: float, digits: float) -> tuple[float, float]:

@@ -160,6 +160,9 @@ def _renyi(event: Subsample) -> RenyiCurve | None:
 _HARMLESS = 1e-8
 """How far a log moment of all releases may be off, absolutely, where that makes it faster."""
 
+_CLOSE = 1e-13
+"""The same, where what is read is far smaller than what is summed."""
+
 HOPELESS = 100.0
 """Noise so small beside the sensitivity protects nobody, sampled or not, and would overflow."""
 
@@ -215,7 +218,11 @@ class _Joining(LossDirection):
 
     @classmethod
     def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments | None:
-        return _total_log_moment(directions, counts, z, leaving=False)
+        return _total_log_moment(directions, counts, z, leaving=False, error=_HARMLESS)
+
+    @classmethod
+    def close_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments | None:
+        return _total_log_moment(directions, counts, z, leaving=False, error=_CLOSE)
 
     def log_decay(self, tilt: float, height: float) -> float:
         return sampled_decay(self.rate, self.ratio, 1.0 + tilt, height)
@@ -262,7 +269,11 @@ class _Leaving(LossDirection):
 
     @classmethod
     def total_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments | None:
-        return _total_log_moment(directions, counts, z, leaving=True)
+        return _total_log_moment(directions, counts, z, leaving=True, error=_HARMLESS)
+
+    @classmethod
+    def close_log_moment(cls, directions: Sequence[Self], counts: Sequence[int], z: Complex) -> Moments | None:
+        return _total_log_moment(directions, counts, z, leaving=True, error=_CLOSE)
 
     def log_decay(self, tilt: float, height: float) -> float:
         return sampled_decay(self.rate, self.ratio, -tilt, height)
@@ -284,7 +295,7 @@ class _Leaving(LossDirection):
 
 
 def _total_log_moment(
-    directions: Sequence[_Joining | _Leaving], counts: Sequence[int], z: Complex, *, leaving: bool
+    directions: Sequence[_Joining | _Leaving], counts: Sequence[int], z: Complex, *, leaving: bool, error: float
 ) -> Moments | None:
     """E_P[e^(zL)] is E[r^(1+z)] for a record more and E[r^-z] for one less; all z have one real part, as on a contour."""
     tilt = float(z.real[0])
@@ -293,7 +304,9 @@ def _total_log_moment(
     total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
     for direction, count in zip(directions, counts, strict=True):
         power = -tilt if leaving else 1.0 + tilt
-        found = sampled_log_moment(direction.rate, direction.ratio, power, asfloat(z.imag), error=_HARMLESS / count)
+        found = sampled_log_moment(
+            direction.rate, direction.ratio, power, asfloat(z.imag), error=error / count, patient=error < _HARMLESS
+        )
         if found is None:
             return None
         total, errors = total + count * found[0], errors + count * found[1]

@@ -8,7 +8,7 @@ import pytest
 
 import dpkit
 from dpkit import GaussianEvent, Repeat, Subsample, account
-from dpkit.mechanisms.sampled_moments import rough_log_moment, sampled_decay, sampled_log_moment
+from dpkit.mechanisms.sampled_moments import quadrature_nodes, rough_log_moment, sampled_decay, sampled_log_moment
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
 
 
@@ -96,3 +96,19 @@ def test_a_moment_that_rounding_hides_is_known_to_be_small():
     assert low <= 0.02321869359
     assert high >= 0.02321869350
     assert high - low < 1e-8
+
+
+@pytest.mark.parametrize(("power", "height"), [(13.37, 2315.0), (-16.3, 4074.0)])
+def test_a_bent_path_needs_few_nodes_and_keeps_its_error(power, height):
+    rate, ratio, error = 1e-5, 1.0, 1e-14
+    known = quadrature_nodes(rate, ratio, power, height, error)
+    assert known is not None
+    assert known.logs.size < 2000
+    values, errors = sampled_log_moment(rate, ratio, power, np.array([0.0, height]), error=error)
+    with mp.workdps(25):
+        step, s, q = mp.mpf(1) / 96, mp.mpc(power, height), mp.mpf(rate)
+        places = [-12 + step * i for i in range(int(96 * (max(power, 1.0) + 22)))]
+        odds = [q * mp.expm1(w - mp.mpf(1) / 2) for w in places]
+        exact = step * mp.fsum(mp.npdf(w) * (mp.exp(s * mp.log1p(o)) - 1 - s * o) for w, o in zip(places, odds, strict=True))
+        assert abs(mp.expm1(mp.mpc(complex(values[1]))) - exact) <= errors[1]
+    assert errors[1] < 1e-14

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dpkit.accountants.pld.moments import (
     Terms,
     alias_period,
     chernoff_epsilons,
+    complex_log_moment,
     lattice_tilt,
     log_kernel_peak,
     real_moments,
@@ -45,6 +46,12 @@ _SINGLES = 64
 _BLURRED = 1e-2
 """A part of delta that rounding must not be, where a lattice can be read instead."""
 
+_HALVINGS = 20
+"""How often the place is halved at which a reader is looked at for rounding."""
+
+_FEW_TERMS = 4
+"""Of more mechanisms than this no second route is tried."""
+
 _LONG = 2.0
 """A period that is longer than needed below by this factor is worth a look at other tilts."""
 
@@ -63,29 +70,69 @@ def reader(terms: Terms, *, delta: float, width: float) -> Reader:
     found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
     if found is None:
         found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=width)
-    if found is None:
-        found = smoothed_reader(terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
-        if found is not None and lattice_holds(terms, tail) and _is_blurred(found, delta):
-            found = None
-    if found is None and lattice_holds(terms, tail):
-        tilt, period = lattice_tilt(moments, saddle=steep, epsilon=epsilon, delta=delta)
-        # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
-        steepest = LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms))
-        if tilt > steepest:
-            tilt, period = steepest, alias_period(moments, tilt=steepest, epsilon=epsilon, delta=delta)
-        # dots add a variance of at most step^2/4 a release, which moves epsilon by half (saddle + 1) times that
-        step = math.sqrt(4.2 * width / ((steep + 1.0) * max(1, sum(count for _, count in terms))))
-        found = lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width)
+    smoothed = partial(smoothed_reader, terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
+    if found is not None:
+        found = _or_else(found, partial(smoothed, patient=True, close=True)) if found.finer is not None else found
+    elif not lattice_holds(terms, tail):
+        found = smoothed()
+    else:
+        lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
+        found = smoothed()
+        if found is not None and not _is_blurred(found, delta):
+            found = _or_else(found, lattice) if len(terms) <= _FEW_TERMS else found
+        else:
+            known = complex_log_moment(terms, np.array([tilt], dtype=np.complex128)) is not None
+            patient = partial(smoothed, patient=True, close=True) if known else None
+            blurred = found is not None
+            found = lattice(other=patient)
+            found = replace(found, finer=patient) if blurred else found
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
 
 
+def _by_lattice(
+    terms: Terms,
+    moments: RealMoments,
+    *,
+    saddle: float,
+    epsilon: float,
+    delta: float,
+    width: float,
+    other: Callable[[], Reader | None] | None = None,
+) -> Reader:
+    """A reader on a lattice that is as fine as the width asks for, or the work allows."""
+    tail = _tail(terms, delta)
+    tilt, period = lattice_tilt(moments, saddle=saddle, epsilon=epsilon, delta=delta)
+    # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
+    steepest = LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms))
+    if tilt > steepest:
+        tilt, period = steepest, alias_period(moments, tilt=steepest, epsilon=epsilon, delta=delta)
+    # dots add a variance of at most step^2/4 a release, which moves epsilon by half (saddle + 1) times that
+    step = math.sqrt(4.2 * width / ((saddle + 1.0) * max(1, sum(count for _, count in terms))))
+    return lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width, other=other)
+
+
+def _or_else(found: Reader, other: Callable[[], Reader | None]) -> Reader:
+    """A reader that knows another one, for when its own finer ones come to an end."""
+
+    def finer() -> Reader | None:
+        nearer = None if found.finer is None else found.finer()
+        return other() if nearer is None else _or_else(nearer, other)
+
+    return replace(found, finer=finer)
+
+
 def _is_blurred(found: Reader, delta: float) -> bool:
-    """Whether rounding is a large part of what a reader says near its target: moments of samples at steep tilts are."""
-    return any(
-        found.upper(at)[0] < 2.0 * delta and found.upper(at)[1][0][1] > _BLURRED for at in (found.start, 0.98 * found.start)
-    )
+    """Whether rounding is a large part of what a reader says where it says delta: moments of samples at steep tilts are.
+
+    That may be far below where the search for a tilt saw it.
+    """
+    low, high = 0.0, found.start
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if found.upper(middle)[0] <= delta else (middle, high)
+    return any(found.upper(at)[0] < 2.0 * delta and found.upper(at)[1][0][1] > _BLURRED for at in (high, 0.98 * high))
 
 
 def _at_most(

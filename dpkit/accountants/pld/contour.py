@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
+from functools import partial
 
 import numpy as np
 
@@ -42,9 +43,15 @@ _BLOCKS = (9, 65, 513, 4097)
 _FALLEN = 34.0
 """By how much, in logarithms, what is given up has fallen below what is summed."""
 
-_FINER = 6.0
-"""By what the noise is made smaller where an atom asks for it."""
+_FINER = (6.0, 2.0)
+"""By what the noise is made smaller where an atom asks for it, or by how much it can be."""
 
+
+_LEFT = 40.0
+"""How small, in logarithms, what a close reader leaves out is beside what is summed."""
+
+_SPARED = 1e-6
+"""A part of delta that nobody asks a close reader for."""
 
 _STEEPEST = 2.0
 """A tilt of so much over the width is steep enough: next to the largest loss saddles have no limit."""
@@ -121,28 +128,35 @@ def kernel_beyond(height: float, period: float) -> float:
 
 
 def contour_reader(
-    terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float, width: float
+    terms: Terms, moments: RealMoments, *, tilt: float, period: float, epsilon: float, width: float, close: bool = False
 ) -> Reader | None:
     """A reader by the contour; None outside its domain, or where it would leave out too much or cost too much.
 
-    For a larger width more may be left out: a part of delta moves epsilon by that part over the tilt.
+    For a larger width more may be left out: a part of delta moves epsilon by that part over the tilt. With `close` nothing is
+    spared: where large losses are rare, what is read may be far smaller than what is summed.
     """
     if not (math.isfinite(period) and 0.0 < tilt < math.inf):
         return None
     most = min(_MOST_NODES, _CONTOUR_WORK // len(terms))
     spared = tolerated(width, tilt)
-    least = math.exp(-30.0) if width < NO_CARE else 0.1 * spared
+    least = math.exp(-_LEFT) if close else math.exp(-30.0) if width < NO_CARE else 0.1 * spared
     size, left_out = _contour_size(terms, tilt=tilt, period=period, most=most, least=least)
     if not left_out * (1.0 + tilt) * (1.0 + tilt * period) < max(CLOSE, spared):
         return None
     heights = asfloat(2.0 * math.pi / period * np.arange(size))
-    found = complex_log_moment(terms, np.asarray(tilt + 1j * heights, dtype=np.complex128))
+    found = complex_log_moment(terms, np.asarray(tilt + 1j * heights, dtype=np.complex128), close=close)
     if found is None or not np.all(np.isfinite(found[0])) or not contour_holds(float(found[1][0])):
         return None
     spent = ContourSum(
         tilt=tilt, period=period, heights=heights, log_moments=found[0], errors=asfloat(found[1]), left_out=left_out
     )
-    return spent.reader(moments, start=epsilon, note=f"{size} nodes")
+    reader = spent.reader(moments, start=epsilon, note=f"{size} nodes")
+    if close:
+        return reader
+    closer = partial(
+        contour_reader, terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=min(width, 5e-7), close=True
+    )
+    return replace(reader, finer=closer, worth=max(_SPARED, 0.1 * tilt * width))
 
 
 def _on_axis(terms: Terms, *, tilt: float, period: float) -> bool:
@@ -154,27 +168,38 @@ def _on_axis(terms: Terms, *, tilt: float, period: float) -> bool:
 
 
 def smoothed_reader(
-    terms: Terms, moments: RealMoments, *, tilt: float, epsilon: float, delta: float, width: float
+    terms: Terms,
+    moments: RealMoments,
+    *,
+    tilt: float,
+    epsilon: float,
+    delta: float,
+    width: float,
+    patient: bool = False,
+    close: bool = False,
 ) -> Reader | None:
     """A reader of the law smoothed by a little Gaussian noise, which needs nothing of how moments fall (theorem 12).
 
-    The noise is as large as the width allows, or as the work does; None outside the domain of contours. Next to an atom less
-    noise may be needed: the reader knows a finer one.
+    The noise is as large as the width allows, or as the work does; None outside the domain of contours, and where moments are
+    not known as high up as that needs: a lattice may be nearer than the larger noise that a `patient` caller takes. Next to an
+    atom less noise may be needed: the reader knows a finer one.
     """
     wanted = wanted_width(width, epsilon)
     tilt = min(tilt, _STEEPEST / wanted)
     mu = math.sqrt(0.8 * wanted / (tilt + 1.0))
     while mu * mu * (tilt + 1.0) < _COARSEST:
-        found = _smoothed(terms, moments, mu, tilt=tilt, epsilon=epsilon, delta=delta)
-        if found is None:
+        found = _smoothed(terms, moments, mu, tilt=tilt, epsilon=epsilon, delta=delta, close=close)
+        if found is None and not patient:
             return None
-        if found is not _COSTLY:
+        if found is not None and found is not _COSTLY:
             return found
         mu *= 2.0
     return None
 
 
-def _smoothed(terms: Terms, moments: RealMoments, mu: float, *, tilt: float, epsilon: float, delta: float) -> Reader | None:
+def _smoothed(
+    terms: Terms, moments: RealMoments, mu: float, *, tilt: float, epsilon: float, delta: float, close: bool = False
+) -> Reader | None:
     """The law smoothed by this mu: None outside the domain, `_COSTLY` where it would cost too much."""
     spread = 0.5 * mu * mu * (1.0 + 8.0 * UNIT_ROUNDOFF)
 
@@ -182,8 +207,11 @@ def _smoothed(terms: Terms, moments: RealMoments, mu: float, *, tilt: float, eps
         return asfloat(moments(tilts) + spread * tilts * (tilts + 1.0))
 
     def finer() -> Reader | None:
-        found = _smoothed(terms, moments, mu / _FINER, tilt=tilt, epsilon=epsilon, delta=delta)
-        return None if found is _COSTLY else found
+        for times in _FINER if close else (1.0,):  # first without rounding, then with less noise
+            found = _smoothed(terms, moments, mu / times, tilt=tilt, epsilon=epsilon, delta=delta, close=True)
+            if found is not None and found is not _COSTLY:
+                return found
+        return None
 
     period = alias_period(smoothed, tilt=tilt, epsilon=epsilon, delta=delta)
     noisy = [(GaussianDirection(mu=mu), 1), *terms]
@@ -194,7 +222,7 @@ def _smoothed(terms: Terms, moments: RealMoments, mu: float, *, tilt: float, eps
         return _COSTLY
     if complex_log_moment(noisy, np.array([complex(tilt, 2.0 * math.pi / period * size)])) is None:
         return None
-    spent = _smoothed_sum(noisy, mu, tilt=tilt, period=period, size=size, fallen=fallen)
+    spent = _smoothed_sum(noisy, mu, tilt=tilt, period=period, size=size, fallen=fallen, close=close)
     if spent is None:
         return _COSTLY
     found = spent.reader(smoothed, start=epsilon, note=f"smoothed by {mu:.2g}, {spent.heights.size} nodes")
@@ -207,7 +235,9 @@ def _smoothed_size(mu: float, *, tilt: float, period: float) -> tuple[int, float
     return math.ceil(math.sqrt(2.0 * fallen) / mu * period / (2.0 * math.pi)) + 2, fallen
 
 
-def _smoothed_sum(terms: Terms, mu: float, *, tilt: float, period: float, size: int, fallen: float) -> ContourSum | None:
+def _smoothed_sum(
+    terms: Terms, mu: float, *, tilt: float, period: float, size: int, fallen: float, close: bool
+) -> ContourSum | None:
     """The nodes that count, found block by block of mechanisms; None where too many would be left for all of them.
 
     The first of the terms is the noise that smooths.
@@ -225,7 +255,7 @@ def _smoothed_sum(terms: Terms, mu: float, *, tilt: float, period: float, size: 
         if heights.size * (end - start) > _SMOOTHED_WORK:
             return None
         z = np.asarray(tilt + 1j * heights, dtype=np.complex128)
-        found = complex_log_moment(mixed[start:end], z)
+        found = complex_log_moment(mixed[start:end], z, close=close)
         if found is None or not np.all(np.isfinite(found[0])):
             return None
         total, errors, start = total + found[0], errors + found[1], end

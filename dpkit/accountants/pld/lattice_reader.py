@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +34,9 @@ _LATTICE_WORK = 1 << 26
 _COARSER, _SHIFTS = (4.0, 2.0, 1.0), (1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.82)
 """Multiples of a step, the cheaper ones first, at which lower laws are tried."""
 
+_EDGE = 4.0
+"""An edge of a loss that is nearer to 0 than this many steps may not be seen."""
+
 _PARTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
 """At these parts of the nearer edge of a loss a point of the lattice is laid."""
 
@@ -43,9 +48,21 @@ _SOME_TERMS = 4
 
 
 def lattice_reader(
-    terms: Terms, *, tilt: float, period: float, epsilon: float, tail: float, wanted: float, width: float
+    terms: Terms,
+    *,
+    tilt: float,
+    period: float,
+    epsilon: float,
+    tail: float,
+    wanted: float,
+    width: float,
+    other: Callable[[], Reader | None] | None = None,
 ) -> Reader:
-    """A reader on a lattice whose step is the one wanted, or as small as the work allows; then the note says so."""
+    """A reader on a lattice whose step is the one wanted, or as small as the work allows; then the note says so.
+
+    `other` gives another reader, for rarely sampled losses whose lower end a lattice may not see: almost all of their mass lies
+    within few steps.
+    """
     most = max(1024, min(_LATTICE_SIZE, _LATTICE_WORK // len(terms)))
     reaches = [direction.reach(tail) for direction, _ in terms]
     widest = max(high - low for low, high in reaches)
@@ -59,7 +76,9 @@ def lattice_reader(
     finest = max(period / (_LOWER_WORK // len(terms) + 1), widest / _LATTICE_SIZE)
     fine = _lower_step(terms, step=step, finest=finest, width=width)
     grids = (step, size), (fine, size if fine == step else fast_length(math.ceil(period / fine)))
-    return _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note, width=width)
+    found = _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note, width=width)
+    rare = any(0.0 < min(map(abs, reach)) < _EDGE * step for reach in reaches)
+    return replace(found, finer=other) if rare else found
 
 
 def _lattice_bounds(

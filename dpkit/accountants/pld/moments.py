@@ -27,6 +27,8 @@ _MOST_ADDED = 1e-3
 """More is never added on purpose, however wide an answer may be."""
 
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
+_STEEPER_BOUNDS = np.array([1.05, 1.1, 1.15, 1.2, 1.25, 1.32, 1.4, 1.5, 1.75, 2.0, 3.0, 5.0, 10.0])
+"""Multiples of a tilt by which aliases are bounded: where large losses are rare, moments of steeper ones explode."""
 _TRIED = np.geomspace(1.0 / 32.0, 8.0, 41)
 """Multiples of the saddle that are tried as tilts of a lattice."""
 _DIGITS = 10.0
@@ -48,12 +50,16 @@ def grouped(terms: Terms) -> list[tuple[type[LossDirection], list[LossDirection]
     return [(kind, directions, counts) for kind, (directions, counts) in classes.items()]
 
 
-def complex_log_moment(terms: Terms, z: Complex) -> Moments | None:
-    """ln E[e^(zL)] of the composition with bounds on its error; None where some part's is not known in closed form."""
+def complex_log_moment(terms: Terms, z: Complex, *, close: bool = False) -> Moments | None:
+    """ln E[e^(zL)] of the composition with bounds on its error; None where some part's is not known in closed form.
+
+    `close` asks for errors that are as small as floats allow.
+    """
     total, errors = np.zeros(z.shape, dtype=np.complex128), np.zeros(z.shape)
     with np.errstate(all="ignore"):
         for kind, directions, counts in grouped(terms):
-            part = kind.total_log_moment(directions, counts, z)
+            moment = kind.close_log_moment if close else kind.total_log_moment
+            part = moment(directions, counts, z)
             if part is None:
                 return None
             total, errors = total + part[0], errors + part[1] + 4.0 * UNIT_ROUNDOFF * np.abs(part[0])
@@ -216,6 +222,6 @@ def alias_bound(log_moment: RealMoments, *, tilt: float, epsilon: float, period:
     """An upper bound on all aliases at this epsilon: a geometric sum below, Chernoff at steeper tilts above."""
     below = math.exp(-tilt * period) / -math.expm1(-tilt * period)
     with np.errstate(all="ignore"):
-        log_above = log_moment(tilt * _STEEPER) - tilt * _STEEPER * (epsilon + period) + tilt * period
-        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (_STEEPER - 1.0) * period)
+        log_above = log_moment(tilt * _STEEPER_BOUNDS) - tilt * _STEEPER_BOUNDS * (epsilon + period) + tilt * period
+        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (_STEEPER_BOUNDS - 1.0) * period)
     return below + float(np.min(np.where(np.isfinite(above), above, np.inf)))

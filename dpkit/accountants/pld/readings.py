@@ -131,27 +131,37 @@ def read_epsilon(terms: Terms, delta: float, *, width: float, both: bool) -> Bou
     found = reader(terms, delta=min(delta, 0.5), width=width)  # a lattice for a larger delta is a worse one
     if found.route == "chernoff" and delta > 0.5:
         found = reader(terms, delta=delta, width=width)
-    found, upper = _crossed(found, delta, width=width, top=_total_top(terms))
+    readers, upper = _crossed(found, delta, width=width, top=_total_top(terms))
+    found = readers[-1]
     errors = found.upper(upper)[1] if math.isfinite(upper) else ()
-    lower = _crossing_below(found.lower, delta, start=upper) if both and math.isfinite(upper) else 0.0
+    looked = readers if both and math.isfinite(upper) else ()
+    lower = max((_crossing_below(one.lower, delta, start=upper) for one in looked), default=0.0)
     lower *= 1.0 - 1e-13  # lattice points are rounded to floats
     return Bounds(lower=max(0.0, min(lower, upper)), upper=upper, route=found.route, errors=errors, note=found.note)
 
 
-def _crossed(found: Reader, delta: float, *, width: float, top: float) -> tuple[Reader, float]:
-    """Where a reader's upper delta is this one, by a finer reader where its lower one is too far below there."""
+def _crossed(found: Reader, delta: float, *, width: float, top: float) -> tuple[list[Reader], float]:
+    """Where a reader's upper delta is this one, by finer readers, too, where its lower one is too far below there.
+
+    The readers that were asked, the one that gave the answer at the end.
+    """
 
     def crossing(by: Reader, start: float) -> float:
         return _crossing(lambda at: by.upper(at)[0], delta, start=start, near=1e-3 * width)
 
     upper = min(top, crossing(found, found.start))
+    readers = [found]
     while found.finer is not None and 0.0 < upper < math.inf:
+        if found.worth > sum(size for _, size in found.upper(upper)[1]):
+            break
         # a lower end this far below would still be near enough
         closer = None if found.lower(upper - wanted_width(width, upper)) >= delta else found.finer()
         if closer is None:
             break
-        found, upper = closer, min(upper, crossing(closer, upper))
-    return found, upper
+        found, crossed = closer, crossing(closer, upper)
+        readers = [*readers, closer] if crossed <= upper else [*readers[:-1], closer, readers[-1]]
+        upper = min(upper, crossed)
+    return readers, upper
 
 
 def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bounds:

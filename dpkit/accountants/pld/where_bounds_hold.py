@@ -84,7 +84,8 @@ ErrorTerms = tuple[tuple[str, float], ...]
 class Reader:
     """Bounds on delta(epsilon) near one target: an upper sum, and a lower one that is built only when it is asked for.
 
-    `finer`, where there is one, gives a closer reader of the same; None where that would cost too much.
+    `finer`, where there is one, gives a closer reader of the same; None where that would cost too much. It is asked where more
+    than `worth` of delta is added.
     """
 
     upper: Callable[[float], tuple[float, ErrorTerms]]
@@ -94,6 +95,7 @@ class Reader:
     tilt: float
     note: str = ""
     finer: Callable[[], Reader | None] | None = None
+    worth: float = 0.0
 
 
 _FINEST = 1e-9

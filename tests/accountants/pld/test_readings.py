@@ -44,3 +44,19 @@ def test_lower_ends_of_rarely_sampled_losses_are_near_at_every_width(rate, sigma
     assert upper - wide < lower < upper
     others = [dpkit.account(event, LossDistributionAccountant(width=other)).epsilon(delta=1e-6) for other in (1e-5, 1e-4)]
     assert lower <= min(others)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "delta", "below", "above", "wide"),
+    [
+        # dp-accounting's optimistic and pessimistic answers, steps of 1e-6 and 1e-5
+        (1e-4, 2.0, 100, 1e-8, 0.002224473, 0.002274499, 1e-6),
+        (1e-3, 1.0, 1000, 1e-12, 0.876697768, 0.898242232, 1e-6),
+        (1e-5, 1.0, 1_000_000, 1e-5, 0.0, 0.036903168, 1e-6),
+    ],
+)
+def test_rare_samples_are_held_from_both_sides(rate, sigma, steps, delta, below, above, wide):
+    event = Repeat(event=Subsample(rate=rate, event=GaussianEvent(ratio=1.0 / sigma)), times=steps)
+    lower, upper = dpkit.account(event, "pld").interval(delta=delta)
+    assert below <= upper <= lower + wide
+    assert lower <= above
