@@ -55,25 +55,23 @@ def _made(cls: Any, *, init: bool, repr: bool, eq: bool, frozen: bool, slots: bo
         made.__init__ = _first_init(made)
         made.__signature__ = _Signature()
     if repr and "__repr__" not in own:
-        made.__repr__ = _shown(tuple(name for name, value in given.items() if not _is_field(value) or value.repr))
+        made.__repr__ = _shown(
+            tuple(name for name, value in given.items() if not isinstance(value, dataclasses.Field) or value.repr)
+        )
     if eq:
-        compared = [name for name, value in given.items() if not _is_field(value) or value.compare]
+        compared = [name for name, value in given.items() if not isinstance(value, dataclasses.Field) or value.compare]
         if "__eq__" not in own:
             made.__eq__ = _equal(_getter(compared))
         if not hashed:
             counted = [
                 name
                 for name, value in given.items()
-                if not _is_field(value) or (value.compare if value.hash is None else value.hash)
+                if not isinstance(value, dataclasses.Field) or (value.compare if value.hash is None else value.hash)
             ]
             made.__hash__ = _hashed(_getter(counted)) if frozen else None
     if frozen and not inherits:
         _freeze(made, frozenset(given), own, slots=slots)
     return made
-
-
-def _is_field(value: object) -> bool:
-    return isinstance(value, dataclasses.Field)
 
 
 def _mark(parameters: Any, flags: dict[str, bool]) -> None:
@@ -91,7 +89,7 @@ def _plain_fields(cls: Any, *, slots: bool, kw_only: bool) -> dict[str, Any] | N
         if not isinstance(annotation, str) or any(word in annotation for word in ("ClassVar", "InitVar", "KW_ONLY")):
             return None
     found = {name: cls.__dict__.get(name, dataclasses.MISSING) for name in annotations}
-    stated = [name for name, value in cls.__dict__.items() if _is_field(value)]
+    stated = [name for name, value in cls.__dict__.items() if isinstance(value, dataclasses.Field)]
     if stated and not (slots and kw_only and all(name in found for name in stated)):
         return None
     return None if "__slots__" in cls.__dict__ or any(type(value).__hash__ is None for value in found.values()) else found
@@ -194,7 +192,7 @@ def _parts_of(cls: Any) -> tuple[Mapping[str, Any], bool]:
     described = late.described
     parts = {
         name: _Part(value.default, value.default_factory, value.init, described.kw_only)
-        if _is_field(value)
+        if isinstance(value, dataclasses.Field)
         else _Part(value, dataclasses.MISSING, True, described.kw_only)
         for name, value in described.given.items()
     }

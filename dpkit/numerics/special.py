@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,19 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
 _SERIES_BELOW = 0.5
 _SERIES_TERMS = 18  # 0.5**18 / 20! is below 1e-23: the series is exact to rounding
+
+
+def distinct(values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The different values in order, as `np.unique` gives them. None may be NaN."""
+    ordered = np.sort(values, axis=None)
+    first = np.ones(ordered.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    found: npt.NDArray[Scalar] = ordered[first]
+    return found
 
 
 def asfloat(values: npt.ArrayLike) -> Array:

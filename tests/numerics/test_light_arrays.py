@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpkit.numerics.light_arrays import distinct, is_masked_array
+from dpkit.numerics.noise.noise_inputs import is_masked_array
+from dpkit.numerics.special import distinct
 
 
 @given(st.lists(st.one_of(st.floats(allow_nan=False), st.integers(-3, 3).map(float))))
@@ -30,6 +31,7 @@ def test_masked_arrays_are_known_and_nothing_else_is():
 
 
 def test_looking_loads_nothing():
-    code = "import sys, numpy as np; from dpkit.numerics.light_arrays import distinct, is_masked_array\n"
+    code = "import sys, numpy as np; from dpkit.numerics.special import distinct\n"
+    code += "from dpkit.numerics.noise.noise_inputs import is_masked_array\n"
     code += "print(is_masked_array(distinct(np.ones(3))), 'numpy.ma' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False False\n"

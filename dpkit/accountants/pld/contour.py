@@ -13,9 +13,8 @@ import numpy as np
 
 from dpkit.accountants.pld.moments import NO_CARE, RealMoments, Terms, alias_bound, alias_period, complex_log_moment, tolerated
 from dpkit.accountants.pld.where_bounds_hold import CLOSE, ErrorTerms, Reader, contour_holds, scaled, wanted_width
-from dpkit.numerics.light_arrays import distinct
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
-from dpkit.numerics.special import Array, Complex, asfloat
+from dpkit.numerics.special import Array, Complex, asfloat, distinct
 from dpkit.privacy.gaussian_dp import GaussianDirection
 from dpkit.values import dataclass
 

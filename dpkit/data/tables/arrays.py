@@ -13,7 +13,7 @@ from dpkit.data.columns.cells import objects
 from dpkit.data.tables.arrow import arrow_cells
 from dpkit.data.tables.frames import series_cells
 from dpkit.errors import SourceError
-from dpkit.numerics.light_arrays import is_masked_array
+from dpkit.numerics.noise.noise_inputs import is_masked_array
 
 
 class ColumnsTable:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.light_arrays import distinct
 from dpkit.numerics.noise.lazy_uniform import LazyUniform, Precision, Real, enclose_decreasing, last_true, new_context
 from dpkit.numerics.noise.noise_inputs import FloatArray, checked_grid, checked_scale, checked_value
 from dpkit.numerics.noise.randomness import random_words, secure_generator, stamped
+from dpkit.numerics.special import distinct
 from dpkit.values import dataclass
 
 GRID_BITS = 20

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+import sys
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkit.errors import InvalidValueError
-from dpkit.numerics.light_arrays import is_masked_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -88,6 +88,11 @@ def checked_integers(value: ArrayLike, *, largest: int, saturate: float | None, 
     elif given.dtype.kind == "u":
         return np.minimum(given.astype(np.uint64), np.uint64(limit)).astype(np.int64)
     return np.asarray(np.clip(given, -limit, limit), dtype=np.int64)
+
+
+def is_masked_array(value: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Whether this is a masked array. Where numpy's module of them is not loaded, nobody can have made one."""
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
 def given_array(value: ArrayLike, *, where: str) -> NDArray[Any]:
