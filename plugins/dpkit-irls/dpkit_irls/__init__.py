@@ -6,31 +6,23 @@ from dpkit_irls.plugin import dpkit_mechanisms as dpkit_mechanisms
 from dpkit_irls.plugin import dpkit_queries as dpkit_queries
 from dpkit_irls.plugin import dpkit_zoo as dpkit_zoo
 
+_HOME_OF = {
+    "PrivateLogisticRegression": "dpkit_irls.estimator.logistic_regression",
+    "PrivatePoissonRegressor": "dpkit_irls.estimator.regressors",
+    "PrivateQuantileRegressor": "dpkit_irls.estimator.regressors",
+    "PrivateRobustRegressor": "dpkit_irls.estimator.estimator",
+    "SpendsAgainWarning": "dpkit_irls.estimator.spending_again",
+    "class_estimand_of": "dpkit_irls.bounded.class_estimand",
+    "estimand_of": "dpkit_irls.bounded.estimand",
+}
+"""The estimators, their warning and the checks of what a fit estimates, which are loaded when they are first used."""
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed from the one table
+
 
 def __getattr__(name: str) -> object:
-    """The estimator, its warning and the check of what a fit estimates, loaded when they are first used."""
-    if name == "estimand_of":
-        from dpkit_irls.bounded.estimand import estimand_of
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")
+    from importlib import import_module
 
-        return estimand_of
-    if name == "class_estimand_of":
-        from dpkit_irls.bounded.class_estimand import class_estimand_of
-
-        return class_estimand_of
-    if name == "PrivateRobustRegressor":
-        from dpkit_irls.estimator.estimator import PrivateRobustRegressor
-
-        return PrivateRobustRegressor
-    if name == "PrivateLogisticRegression":
-        from dpkit_irls.estimator.logistic_regression import PrivateLogisticRegression
-
-        return PrivateLogisticRegression
-    if name in ("PrivatePoissonRegressor", "PrivateQuantileRegressor"):
-        from dpkit_irls.estimator import regressors
-
-        return getattr(regressors, name)
-    if name == "SpendsAgainWarning":
-        from dpkit_irls.estimator.spending_again import SpendsAgainWarning
-
-        return SpendsAgainWarning
-    raise AttributeError(f"module 'dpkit_irls' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

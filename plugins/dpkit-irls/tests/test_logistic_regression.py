@@ -124,3 +124,29 @@ def test_it_passes_the_checks_of_scikit_learn():
 
 def test_it_is_offered_by_the_plugin():
     assert dpkit_irls.PrivateLogisticRegression is PrivateLogisticRegression
+
+
+def test_labels_that_do_not_occur_give_finite_answers_and_no_warning():
+    x, y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model(classes=("No", "Yes")).fit(x, np.where(y, "yes", "no"))
+    assert np.isfinite([*found.coef_, found.intercept_, *found.standard_errors_, found.intercept_error_]).all()
+    assert any("Hardly any" in note for note in found.notes_)
+
+
+def test_what_is_clearly_not_zero_is_not_called_hidden():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=3_000), 5.0 + 2.0 * rng.normal(size=3_000), -20.0 + 5.0 * rng.normal(size=3_000)])
+    y = rng.random(3_000) < 1.0 / (1.0 + np.exp(-(x @ [0.5, -0.5, 0.0] + 2.5)))
+    for seed in range(5):
+        found = model(epsilon=1.0, bounds=(-50.0, 50.0), random_state=seed).fit(x, y)
+        named = [name for note in found.notes_ if "Hidden" in note for name in note.split(": ")[1].rstrip(".").split(", ")]
+        clear = np.abs(found.coef_) > 3.0 * found.standard_errors_
+        assert clear.any()
+        assert not {f"x{place}" for place in np.flatnonzero(clear)} & set(named)
+
+
+def test_every_public_name_is_listed_and_there():
+    assert all(hasattr(dpkit_irls, name) for name in dpkit_irls.__all__)
+    assert "PrivateLogisticRegression" in dpkit_irls.__all__

@@ -154,7 +154,8 @@ class BoundedIRLS:
 
     def result(self, state: BoundedState) -> Fit | ClassFit:
         """Coefficients in the units of the columns."""
-        return class_result(self, state) if self.facts.classes else self._line(state)
+        with np.errstate(all="ignore"):  # where hardly any row counts, what the noise made may be of any size
+            return class_result(self, state) if self.facts.classes else self._line(state)
 
     def _line(self, state: BoundedState) -> Fit:
         now, known = state.filter, self.known(state)
@@ -241,9 +242,12 @@ class BoundedIRLS:
             errors[-1] = np.hypot(
                 errors[-1], dispersion_error(state.link, predictors_of(now, state.frame, expected, self.tuning))
             )
+        coefficients = np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0)
         hidden = found.left(to_columns) > self.tuning.hidden
+        if state.link is not None:  # what is clearly not 0 was seen, however much of its error was there before
+            hidden &= np.abs(coefficients) < 3.0 * errors
         return Known(
-            coefficients=np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0),
+            coefficients=coefficients,
             errors=tuple(map(float, errors)),
             hidden=tuple(np.flatnonzero(hidden).tolist()),
             wider={int(place): float(wider[place]) for place in np.flatnonzero(~hidden & (wider > self.tuning.wider))},
