@@ -6,8 +6,9 @@ import dpkit_irls
 import numpy as np
 import pytest
 from dpkit_irls.bounded.estimand import estimand_of
+from dpkit_irls.bounded.evidence import Step
 from dpkit_irls.bounded.filter import Filter
-from dpkit_irls.bounded.link_filter import Predictors, dispersion_error, lengthened, predictors_at, weighted_shape
+from dpkit_irls.bounded.link_filter import Predictors, dispersion_error, lengthened, predictors_at, weighed, weighted_shape
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Pooled, Shape
 from dpkit_irls.count_law import count_law
@@ -392,3 +393,23 @@ def test_irls_minimises_absolute_errors_by_name():
         fits[score] = algorithm.result(last_state(algorithm, 0.01, block, np.random.default_rng(1)))
     assert fits["l1"].threshold < 0.35 < 1.0 < fits["huber"].threshold
     assert np.max(np.abs(np.array(fits["l1"].coefficients) - [0.4, -0.1, 0.3])) < 0.1
+
+
+def test_looks_weighed_again_are_the_filter_that_had_known_the_curvature():
+    """With a curvature that is the same everywhere: the posterior of a line, by normal equations."""
+    rng = np.random.default_rng(0)
+    size, noise = 4, 0.7
+    root = rng.normal(size=(size, size))
+    curve, prior, truth = root @ root.T + np.eye(size), np.diag(rng.uniform(0.5, 2.0, size=size)), rng.normal(size=size)
+    positions = [np.zeros(size), *rng.normal(size=(5, size))]
+    gradients = [curve @ (truth - position) + noise * rng.normal(size=size) for position in positions]
+    looks = [
+        Step(position=position, gradient=gradient, noise=noise**2 * np.eye(size), threshold=1.0, slope=1.0)
+        for position, gradient in zip(positions, gradients, strict=True)
+    ]
+    found, variance, gains = weighed(looks, [curve] * len(looks), prior)
+    precision = np.linalg.inv(prior) + len(looks) * curve @ curve / noise**2
+    told = sum(curve @ (g + curve @ p) for p, g in zip(positions, gradients, strict=True)) / noise**2
+    assert np.allclose(found, np.linalg.solve(precision, told))
+    assert np.allclose(variance, np.linalg.inv(precision))
+    assert len(gains) == len(looks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -18,26 +19,29 @@ from dpkit_irls.bounded.kalman import tame
 from dpkit_irls.bounded.shapes import Seen, eigen, of_eigen
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
+from dpkit_irls.loss import LinkScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """A step: where it was, its gradient with the covariance of the noise, its threshold, and h, the slope of the scores."""
+    """A step: where it was, its gradient with the covariance of the noise, its threshold, h, the slope of the scores, and the
+    `link` of a family that has one.
+    """
 
     position: Array
     gradient: Array
     noise: Array
     threshold: float
     slope: float
+    link: LinkScore | None = None
 
     def turned(self, turn: Array, back: Array) -> Step:
         """In coordinates turned by this matrix; positions turn by `back`, its inverse's transpose."""
-        return Step(
+        return replace(
+            self,
             position=tame(back @ self.position),
             gradient=tame(turn @ self.gradient),
             noise=tame(turn @ self.noise @ turn.T),
-            threshold=self.threshold,
-            slope=self.slope,
         )
 
 

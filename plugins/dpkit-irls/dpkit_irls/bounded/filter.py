@@ -44,7 +44,8 @@ class Gain:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
     """Where the steps are. `prior` is the variance they started with, in the present frame; `spread` is the target's. With
-    `few` rows the curvature is told by all gradients together, so `steps` are kept. The scale is `settled` where residuals were
+    `few` rows the curvature is told by all gradients together, so `steps` are kept; with a link
+    `looks` are, to be weighed again. The scale is `settled` where residuals were
     most of what the last step saw; `probed`: that there are no ties.
     """
 
@@ -61,6 +62,7 @@ class Filter:
     score: RobustScore = HUBER
     gains: tuple[Gain, ...] = ()
     steps: tuple[Step, ...] = ()
+    looks: tuple[Step, ...] = ()
     scales: tuple[float, ...] = ()
     near_share: float = 0.5
     settled: bool = True
@@ -289,6 +291,7 @@ def renewed(now: Filter, turn: Array, *, blocks: int = 1) -> Filter:
         middle=now.middle.turned(turn),
         gains=tuple(gain.turned(turn, back) for gain in now.gains),
         steps=tuple(step.turned(turn, back) for step in now.steps),
+        looks=tuple(look.turned(turn, back) for look in now.looks),
     )
 
 

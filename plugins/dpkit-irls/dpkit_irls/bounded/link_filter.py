@@ -5,12 +5,14 @@ scale of residuals and no ties. Post-processing of released values, finite whate
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from dpkit.authoring import dataclass
+from dpkit_irls.bounded.evidence import Step
 from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
@@ -233,14 +235,51 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
     move = _moved_by(gain @ gradient, now, metric, known)
     inflation = 0.0 if schedule.few else tuning.inflation  # each of few rows counts as much, however early it was seen
     after = inflated(symmetric(variance - slope * gain @ curve @ variance), variance, inflation)
-    return replace(
+    added = noise * noise * np.eye(len(gain))
+    look = Step(position=now.position, gradient=gradient, noise=added, threshold=1.0, slope=slope, link=link)
+    moved = replace(
         now,
         position=tame(now.position + move),
         last=tame(move),
         variance=tame(after + _bent(now.position, move, metric, known)),
         gains=(*now.gains, Gain(matrix=gain, slope=slope, added=noise * noise * gain @ gain.T, shape=curve)),
         scales=(*now.scales, now.scale),
+        looks=(*now.looks, look) if schedule.few else (),
     )
+    again = schedule.few and (now.turn in schedule.renewed or moved.turn == len(schedule.carried))
+    return _weighed_again(moved, known) if again else moved
+
+
+def _weighed_again(now: Filter, known: Surroundings) -> Filter:
+    """The same looks with the curvature as it is known now: early ones took rows to be alike in all directions, and counted for
+    more, or less, than they tell.
+    """
+    scatter, shape, _ = link_shapes(
+        now, known.link, known.frame, known.expected, known.tuning, known.pull / known.link.steepest
+    )
+    here, unsure = (now.position, now.variance), now.variance / 2.0
+    middles = ((look.position + now.position) / 2.0 for look in now.looks)
+    curves = [
+        _moved_shape(shape.mean, scatter, here, (middle, unsure), known, look.link)
+        for middle, look in zip(middles, now.looks, strict=True)
+    ]
+    position, variance, gains = weighed(now.looks, curves, now.prior)
+    apart = position - now.position
+    if not float(apart @ metric_of(scatter, known.expected) @ apart) <= known.tuning.again**2:
+        return now  # that far no curvature is known
+    return replace(now, position=position, variance=variance, gains=gains)
+
+
+def weighed(looks: Sequence[Step], curves: Sequence[Array], prior: Array) -> tuple[Array, Array, tuple[Gain, ...]]:
+    """The position, its variance and the gains by looks with these curvatures (over their slopes), from the first one on."""
+    position, variance, gains = looks[0].position, prior, []
+    for look, curve in zip(looks, curves, strict=True):
+        turned = look.slope * curve @ variance
+        gain = solve_positive(symmetric(turned @ (look.slope * curve)) + look.noise, turned).T
+        position = tame(position + gain @ (look.gradient + look.slope * curve @ (look.position - position)))
+        variance = tame(symmetric(variance - gain @ turned))
+        gains.append(Gain(matrix=gain, slope=look.slope, added=gain @ look.noise @ gain.T, shape=curve))
+    return position, variance, tuple(gains)
 
 
 def _moved_by(move: Array, now: Filter, metric: Array, known: Surroundings) -> Array:
@@ -266,15 +305,21 @@ def _noise_in(now: Filter) -> Array:
 
 
 def _moved_shape(
-    shape: Array, scatter: Shape, here: tuple[Array, Array], there: tuple[Array, Array], known: Surroundings
+    shape: Array,
+    scatter: Shape,
+    here: tuple[Array, Array],
+    there: tuple[Array, Array],
+    known: Surroundings,
+    other: LinkScore | None = None,
 ) -> Array:
-    """A curvature as it is expected to be at another position; each with the noise in it."""
+    """A curvature as it is expected to be at another position, by the link that was used there; each with the noise in it."""
     base, metric = from_scatter(scatter, known.expected, known.tuning), metric_of(scatter, known.expected)
-    parts = known.link.slopes / known.link.steepest
     before, after = (
-        weighted_shape(base, replace(predictors_at(at, known.frame, metric, noise), levels=()), known.link, parts).mean
-        + known.pull / known.link.steepest
-        for at, noise in (here, there)
+        weighted_shape(
+            base, replace(predictors_at(at[0], known.frame, metric, at[1]), levels=()), link, link.slopes / link.steepest
+        ).mean
+        + known.pull / link.steepest
+        for at, link in ((here, known.link), (there, other or known.link))
     )
     turn = roots(after)[0] @ roots(before)[1]
     return np.asarray(turn @ shape @ turn.T)

@@ -100,7 +100,8 @@ class Tuning:
 
     Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
     changes along a step: what counts is that in its middle, found in `middles` rounds, and a step is off by a part `bent` of
-    the change. Where the noise hides how far a curvature of classes is from that of the law at normal rows, that is believed
+    the change. With few rows all steps are weighed again by the curvature of now, if that moves predictors by `again` at most.
+    Where the noise hides how far a curvature of classes is from that of the law at normal rows, that is believed
     to be `off_law` at most, a variance in parts.
     """
 
@@ -178,6 +179,7 @@ class Tuning:
     older: float = 0.6
     bent: float = 0.5
     middles: int = 4
+    again: float = 0.5
     off_law: float = 0.002
     lengthen: float = 0.0
     octave: int = 3
@@ -194,7 +196,7 @@ LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengt
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
 LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
-ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.5, start_wide=1.4)
+ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.25, start_wide=1.4)
 """For answers of yes and no: a start that pulls directions to zero, but not the length so found."""
 COUNT_TUNING = replace(LINK_TUNING, widen=0.6)
 """For counts, whose curvature grows with the predictor without end."""
