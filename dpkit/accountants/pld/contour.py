@@ -16,6 +16,7 @@ from dpkit.accountants.pld.where_bounds_hold import CLOSE, ErrorTerms, Reader, c
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, distinct
 from dpkit.privacy.gaussian_dp import GaussianDirection
+from dpkit.privacy.loss_pairs import LossDirection
 from dpkit.values import dataclass
 
 _MOST_NODES = 1 << 15
@@ -49,8 +50,8 @@ _FINER = (6.0, 2.0)
 _LEFT = 40.0
 """How small, in logarithms, what a close reader leaves out is beside what is summed."""
 
-_SPARED = 1e-6
-"""A part of delta that nobody asks a close reader for."""
+_SPARED = 1e-5
+"""No width below it is worth a close reader, which may take a second."""
 
 _STEEPEST = 2.0
 """A tilt of so much over the width is steep enough: next to the largest loss saddles have no limit."""
@@ -121,6 +122,12 @@ class ContourSum:
         return Reader(upper=upper, lower=lower, route="contour", start=start, tilt=self.tilt, note=note)
 
 
+def _can_be_closer(terms: Terms) -> bool:
+    """Whether some moment is known more closely than it is first given."""
+    plain = LossDirection.close_log_moment.__func__  # type: ignore[attr-defined]
+    return any(type(direction).close_log_moment.__func__ is not plain for direction, _ in terms)  # type: ignore[attr-defined]
+
+
 def kernel_beyond(height: float, period: float) -> float:
     """The sum of (2/period)/y^2 over the nodes y >= height: at most (2/T)(1/height^2 + T/(2 pi height))."""
     return 2.0 / period / height * (1.0 / height + period / (2.0 * math.pi)) + 1e-300  # it must not underflow
@@ -150,12 +157,12 @@ def contour_reader(
         tilt=tilt, period=period, heights=heights, log_moments=found[0], errors=asfloat(found[1]), left_out=left_out
     )
     reader = spent.reader(moments, start=epsilon, note=f"{size} nodes")
-    if close:
+    if close or not _can_be_closer(terms):
         return reader
     closer = partial(
         contour_reader, terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=min(width, 5e-7), close=True
     )
-    return replace(reader, finer=closer, worth=max(_SPARED, 0.1 * tilt * width))
+    return replace(reader, finer=closer, worth=tilt * max(width, _SPARED))
 
 
 def _on_axis(terms: Terms, *, tilt: float, period: float) -> bool:
@@ -206,7 +213,7 @@ def _smoothed(
         return asfloat(moments(tilts) + spread * tilts * (tilts + 1.0))
 
     def finer() -> Reader | None:
-        for times in _FINER if close else (1.0,):  # first without rounding, then with less noise
+        for times in _FINER if close or not _can_be_closer(terms) else (1.0,):  # first without rounding, then with less noise
             found = _smoothed(terms, moments, mu / times, tilt=tilt, epsilon=epsilon, delta=delta, close=True)
             if found is not None and found is not _COSTLY:
                 return found
