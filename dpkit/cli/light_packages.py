@@ -74,6 +74,14 @@ class _Waiting:
         return getattr(self.whole, name)
 
 
+def _part_of(part: LightPart) -> ModuleType | None:
+    """The module, where this version of the package has it."""
+    try:
+        return importlib.import_module(part.module)
+    except ModuleNotFoundError:
+        return None
+
+
 class _Light(ModuleType):
     """A package before it has run. After that it is a module like any other."""
 
@@ -83,8 +91,8 @@ class _Light(ModuleType):
     def __getattr__(self, name: str) -> object:
         package = ModuleType.__getattribute__(self, "__name__")
         part = AT_ONCE[package]
-        if name in part.names:
-            value: object = getattr(importlib.import_module(part.module), name)
+        if name in part.names and hasattr(module := _part_of(part), name):
+            value: object = getattr(module, name)
             setattr(self, name, value)
             return value
         of_imports = name.startswith("__") and name != "__all__"  # what Python asks of every module: it has that, or not

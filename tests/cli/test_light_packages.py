@@ -60,3 +60,11 @@ def test_a_package_that_fails_to_load_fails_again(tmp_path, monkeypatch):
     code = LIGHT + f"sys.path.insert(0, {str(tmp_path)!r})\nimport randomgen\n"
     code += "for turn in range(2):\n try: randomgen.Philox\n except ImportError as error: print(error)"
     assert printed(code) == ["broken", "broken"]
+
+
+@pytest.mark.parametrize("module", ["scipy.special._ufuncs", "scipy.special._of_another_version"])
+def test_what_another_version_keeps_elsewhere_comes_from_the_whole_package(module):
+    code = LIGHT + "from dpkit.cli.light_packages import AT_ONCE, LightPart\n"
+    code += f"AT_ONCE['scipy.special'] = LightPart({module!r}, frozenset(['logsumexp']))\n"
+    code += "from scipy.special import logsumexp; print(float(logsumexp([0.0])), 'scipy.special._basic' in sys.modules)"
+    assert printed(code) == ["0.0 True"]
