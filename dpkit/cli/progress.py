@@ -149,7 +149,7 @@ def audit_watch(
 
     def watch(drawn: int, log_e: float) -> None:
         which = f"audit {place + 1} of {count}: {name}" if count > 1 else name
-        words = f"{which}, {drawn:,} of {samples:,} samples, ln e-value {log_e:.2f}"
+        words = f"ln e-value {log_e:.2f}, {drawn:,} of {samples:,} samples: {which}"  # a narrow terminal cuts the end
         waited = 0.0 if seconds is None else (time.monotonic() - began) / seconds
         bar.tell(words, place + min(1.0, max(drawn / samples, waited)), count)
 

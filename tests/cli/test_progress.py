@@ -210,8 +210,8 @@ def test_audits_are_counted_in_samples():
     audit_watch(said, "laplace", 2, 5, samples=1000)(500, 1.234)
     audit_watch(said, "alone", 0, 1, samples=1000)(5000, 0.0)
     assert said.told == [
-        ("audit 3 of 5: laplace, 500 of 1,000 samples, ln e-value 1.23", 2.5, 5),
-        ("alone, 5,000 of 1,000 samples, ln e-value 0.00", 1.0, 1),
+        ("ln e-value 1.23, 500 of 1,000 samples: audit 3 of 5: laplace", 2.5, 5),
+        ("ln e-value 0.00, 5,000 of 1,000 samples: alone", 1.0, 1),
     ]
     assert audit_watch(None, "laplace", 0, 1, samples=10) is None
 
