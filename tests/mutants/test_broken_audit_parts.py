@@ -248,3 +248,19 @@ def test_outcomes_without_what_ends_a_program_are_caught(monkeypatch):
     monkeypatch.setattr("dpkit.auditing.audit.Drawing", mutant.Drawing)
     with pytest.raises(SystemExit):
         audit(exits_at_one, ONE, (0, 1), samples=400, rng=1)
+
+
+def test_bets_that_do_not_reach_their_shares_are_caught():
+    """Laplace noise that is 5% too small, by exact counts of the tails behind either value."""
+    law = np.array([10_000, 6_510, 3_490])
+    one, two = (np.repeat([[0.0], [1.0], [2.0]], counts, axis=0) for counts in (law, law[::-1]))
+    ways = [(False, 0.0, True), (True, 2.0, False)]
+    pure = Point(epsilon=1.0, delta=0.0)
+    bets = tuple(Bet(column=0, upper=up, cut=cut, forward=forward, point=pure, growth=0.1) for up, cut, forward in ways)
+
+    def earned(module):
+        together = module.JointBets([module.Asked(bets=bets, caution=0.1)], [(one, two)])
+        return together.log_factors(one, np.random.default_rng(1).permutation(two)).mean()
+
+    assert earned(joint_bets) > 3e-4
+    assert earned(mutated(joint_bets, "_STEPS_BY_NEWS * known", "0.0 * known")) < 2e-4
