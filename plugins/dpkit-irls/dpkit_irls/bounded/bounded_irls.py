@@ -232,7 +232,9 @@ class BoundedIRLS:
         if state.link is None:  # a target's place may be that of a part of it
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
         believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
-        if state.link is None:  # steps with a link weighed it already
+        if (
+            state.link is None or not state.schedule(self.iterations, self.tuning).few
+        ):  # few steps with a link weighed it already
             position, found = moderated(position, found, of_positions(state.frame, believed))
         if state.link is not None and not self.start:
             position = position + lengthened(now, state.frame) * self.tuning.lengthen

@@ -218,7 +218,8 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
     """After a step whose entries had noise of this sd."""
     link, frame, expected, schedule, tuning = known.link, known.frame, known.expected, known.schedule, known.tuning
     if now.turn == schedule.fixed_from:
-        now = replace(now, variance=now.variance * tuning.forget)
+        kept = 1.0 / tuning.forget  # of what was told, not of what is believed
+        now = replace(now, variance=inverse(kept * inverse(now.variance) + (1.0 - kept) * inverse(now.prior)))
     now, noise = _with_matrix(now, sums, mix, noise, tuning), noise / mix.gradient
     slope, gradient = link.steepest, sums.gradient - known.pull @ now.position
     scatter, shape, _ = link_shapes(now, link, frame, expected, tuning, known.pull / slope)
