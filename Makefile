@@ -31,10 +31,10 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/pytest -n 2 -m "not slow"
 
-# The site, in site/, from mkdocs.yml; a broken link is an error.
+# The site, in site/, from mkdocs.yml; a broken link is an error. (With --quiet it would not be one: mkdocs counts what it shows.)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet -e ".[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The long statistical suites, too slow for every commit, and an hour of broken files for the readers.
 DPKIT_FUZZ_MINUTES ?= 60

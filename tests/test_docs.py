@@ -64,6 +64,17 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(named) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
 
 
+def test_no_link_of_the_site_leads_out_of_it():
+    """`make docs` refuses one, but is no part of `make test`; with --quiet it would take it."""
+    docs = ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).resolve().is_relative_to(docs), f"{page.name} links to {target}"
+    (command,) = re.findall(r"mkdocs build (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert command.split() == ["--strict"]
+
+
 def test_every_hook_is_in_the_table_of_what_can_be_added():
     from dpkit.hooks.catalogue import CATALOGUE
 
