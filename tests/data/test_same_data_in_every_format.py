@@ -1,5 +1,7 @@
 """A law: the same data gives the same codes from every format."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import polars
@@ -87,3 +89,25 @@ def test_a_decimal_comma_is_read_where_it_is_declared():
     rows = {"group": ["1"] * 6, "flag": ["1"] * 6, "size": ["1,5", "2", "1.234,5", "1.5", 2.5, "1,2,3"]}
     np.testing.assert_array_equal([row[2] for row in codes(rows, schema)], [1.5, 2.0, np.nan, np.nan, 2.5, np.nan])
     np.testing.assert_array_equal([row[2] for row in codes({**rows, "size": ["1,5"] * 6})], [np.nan] * 6)
+
+
+def test_a_decimal_comma_is_read_in_levels_and_truths_too():
+    columns = (
+        Category(name="group", levels=LEVELS, decimal=","),
+        Boolean(name="flag", decimal=","),
+        Number(name="size", lower=0, upper=9, decimal=","),
+    )
+    rows = {"group": ["1,0", "1,50", "2", 2.0, "1.0", "1,0,0"], "flag": ["1,0", "0,0", "true", 1.0, "1.0", "1,5"], "size": ["1,0"] * 6}
+    found = np.array(codes(rows, Schema(columns=columns)))
+    np.testing.assert_array_equal(found[:, 0], [1.0, 3.0, 2.0, 2.0, np.nan, np.nan])
+    np.testing.assert_array_equal(found[:, 1], [1.0, 0.0, 1.0, 1.0, np.nan, np.nan])
+
+
+@examples(15)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=40))
+def test_numbers_with_a_decimal_comma_are_the_same_levels_truths_and_sizes(tmp_path_factory, rows):
+    frame = pd.DataFrame(rows, columns=["group", "flag", "size"], dtype="float64")
+    path = tmp_path_factory.mktemp("formats") / "rows.csv"
+    frame.to_csv(path, sep=";", decimal=",", index=False)
+    schema = Schema(columns=tuple(dataclasses.replace(column, decimal=",") for column in SCHEMA.columns))
+    np.testing.assert_array_equal(codes(path, schema, delimiter=";"), codes(frame))

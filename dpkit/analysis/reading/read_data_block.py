@@ -62,10 +62,10 @@ def read_data_block(reading: NodeReader, node: Node, registry: Registry | None, 
 
 
 def _with_decimal(schema: Schema, sign: object) -> Schema:
-    """The schema, its numbers written with this sign before their decimals."""
+    """The schema, whatever is a number in its texts written with this sign before the decimals."""
     if sign != ",":
         return schema
-    columns = (replace(one, decimal=sign) if isinstance(one, Number) else one for one in schema.columns)
+    columns = (replace(one, decimal=sign) if isinstance(one, Number | Category | Boolean) else one for one in schema.columns)
     return replace(schema, columns=tuple(columns))
 
 

@@ -152,13 +152,14 @@ class Category:
 
     Levels are compared as texts: the whole number 3, the float 3.0 and the texts "3" and "3.0" are one level, unless both texts
     are declared. `missing` and `unknown` are
-    `Policy.DROP` or a level; a text too long to be a level is unknown.
+    `Policy.DROP` or a level; a text too long to be a level is unknown. Where `decimal` is a comma, "3,0" is the level 3, too.
     """
 
     name: str
     levels: tuple[str, ...]
     missing: Policy | str = Policy.DROP
     unknown: Policy | str = Policy.DROP
+    decimal: str = declared(default=".", repr=False)
 
     def __post_init__(self) -> None:
         where = f"Category({nonempty_text(self.name, field='name', where='Category')})"
@@ -175,6 +176,7 @@ class Category:
         if not levels or None in levels or len(set(levels)) != len(levels):
             raise InvalidValueError(field="levels", found=self.levels, allowed=allowed, where=where)
         object.__setattr__(self, "levels", levels)
+        one_of(self.decimal, (".", ","), field="decimal", where=where)
         for field in ("missing", "unknown"):
             policy = getattr(self, field)
             level = text_of(policy)
@@ -198,7 +200,8 @@ class Category:
     def encode(self, cells: Cells) -> FloatArray:
         """The place of each level."""
         places = _also_plainly_spelt({level: float(place) for place, level in enumerate(self.levels)})
-        return _looked_up(read_texts(cells), places, missing=self._place(self.missing), unknown=self._place(self.unknown))
+        missing, unknown = self._place(self.missing), self._place(self.unknown)
+        return _looked_up(read_texts(cells), places, missing=missing, unknown=unknown, decimal=self.decimal)
 
     def _place(self, policy: Policy | str) -> float:
         return np.nan if isinstance(policy, Policy) else float(self.levels.index(policy))
@@ -211,15 +214,17 @@ TRUTH = {**dict.fromkeys(("true", "t", "yes", "y", "1"), 1.0), **dict.fromkeys((
 class Boolean:
     """True or false, as 1 and 0; also read from 1 and 0, and from true, t, yes, y, false, f, no, n in any case.
 
-    `missing` and `unknown` (anything else) are `Policy.DROP`, True or False.
+    `missing` and `unknown` (anything else) are `Policy.DROP`, True or False. Where `decimal` is a comma, "1,0" is true, too.
     """
 
     name: str
     missing: Policy | bool = Policy.DROP
     unknown: Policy | bool = Policy.DROP
+    decimal: str = declared(default=".", repr=False)
 
     def __post_init__(self) -> None:
         where = f"Boolean({nonempty_text(self.name, field='name', where='Boolean')})"
+        one_of(self.decimal, (".", ","), field="decimal", where=where)
         for field in ("missing", "unknown"):
             policy = getattr(self, field)
             if policy == Policy.DROP.value:
@@ -240,7 +245,7 @@ class Boolean:
     def encode(self, cells: Cells) -> FloatArray:
         """1 for true and 0 for false."""
         texts = [None if text is None else text.strip().casefold() or None for text in read_texts(cells)]
-        return _looked_up(texts, TRUTH, missing=_code(self.missing), unknown=_code(self.unknown))
+        return _looked_up(texts, TRUTH, missing=_code(self.missing), unknown=_code(self.unknown), decimal=self.decimal)
 
 
 TEXT_BITS = 52
@@ -315,12 +320,14 @@ def exact_in_float32(column: Coded, *, narrow: bool = False) -> bool:
         return narrow and all(float(np.float32(value)) == value for value in values)
 
 
-def _looked_up(texts: list[str | None], codes: Mapping[str, float], *, missing: float, unknown: float) -> FloatArray:
+def _looked_up(
+    texts: list[str | None], codes: Mapping[str, float], *, missing: float, unknown: float, decimal: str
+) -> FloatArray:
     """The code of each text: as it is written, else as the number would be spelt that it writes."""
     known: dict[str | None, float] = {None: missing}
     for text in set(texts) - {None}:
         assert text is not None
-        known[text] = codes[text] if text in codes else codes.get(plain_spelling(text), unknown)
+        known[text] = codes[text] if text in codes else codes.get(plain_spelling(text, decimal), unknown)
     return np.array([known[text] for text in texts], dtype=np.float64)
 
 
