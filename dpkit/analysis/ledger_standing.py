@@ -142,8 +142,7 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
         balance = ledger.balance()
         if not paid and not ledger.fits(plan):
             raise PlanRefusedError(
-                reason=f"The plan does not fit into the ledger {str(ledger.path)!r}: asked "
-                f"{in_words(ledger.price(plan), ledger)}; {'; '.join(' '.join(line) for line in purse_of(ledger).lines())}.",
+                reason=_does_not_fit(plan, ledger),
                 nearest=_no_delta_left(ledger, ledger.price(plan)) or _nearest(ledger, rescaled),
             )
         return LedgerStanding(
@@ -158,6 +157,18 @@ def standing(plan: Event, spec: Spec, rescaled: Callable[[float], tuple[Event, f
             is_paid=paid,
             id=ledger.id,
         )
+
+
+def check_affordable(plan: Event, ledger: Ledger, *, was_paid: bool) -> None:
+    """`PlanRefusedError` where a run does not fit, as a new draw of one that was paid before, or on data given in memory."""
+    if not ledger.fits(plan):
+        nearest = "Its earlier answers are in the ledger, and cost nothing." if was_paid else ""
+        raise PlanRefusedError(reason=_does_not_fit(plan, ledger), nearest=nearest)
+
+
+def _does_not_fit(plan: Event, ledger: Ledger) -> str:
+    asked, purse = in_words(ledger.price(plan), ledger), "; ".join(" ".join(line) for line in purse_of(ledger).lines())
+    return f"The plan does not fit into the ledger {str(ledger.path)!r}: asked {asked}; {purse}."
 
 
 def _no_delta_left(ledger: Ledger, asked: Loss) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpkit.analysis.given_data import made_source, name_of_given
-from dpkit.analysis.ledger_standing import kept_digests, latest_attempt, open_ledger, run_id
+from dpkit.analysis.ledger_standing import check_affordable, kept_digests, latest_attempt, open_ledger, run_id
 from dpkit.analysis.outputs import check_outputs, check_writable, free_outputs, outputs_of, write_output, write_whole
 from dpkit.analysis.plan import Plan
 from dpkit.analysis.reading.spec import Spec
@@ -180,6 +180,8 @@ def run_plan(
     with open_ledger(spec) as ledger:
         check_not_behind(ledger, kept_digests(spec, ledger))
         attempt = latest_attempt(ledger, spec, given=given)
+        if again or not attempt:
+            check_affordable(plan.event, ledger, was_paid=attempt > 0)
         attempt = attempt + 1 if again or not attempt else attempt
         return carry_out(plan, source, progress=progress, ledger=ledger, run=run_id(spec, attempt, given=given))
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import dpkit
-from dpkit.errors import LedgerDisagreementError, SourceError
+from dpkit.errors import LedgerDisagreementError, PlanRefusedError, SourceError
 from dpkit.release.ledger.ledger import Ledger
 from dpkit.release.ledger.verify import verify, verify_file
 from dpkit.report.html import report_html
@@ -80,6 +80,25 @@ def test_changed_files_are_noticed_and_a_new_run_is_paid_by_name(loaded, ledger,
     assert latest["ages"] == fresh["ages"]
     assert "CHANGED" not in latest.earlier
     assert len(runs(ledger)) == 2
+
+
+def test_a_new_draw_that_does_not_fit_any_more_is_refused_as_a_plan_is(loaded, ledger):
+    spec = loaded(LEDGER)
+    Ledger.create(ledger.with_name("small.ledger"), budget=dpkit.ApproxDP(epsilon=1.5, delta=1e-5), dataset="people").close()
+    spec = loaded(LEDGER, ("people.ledger", "small.ledger"))
+    spec.plan().run()
+    said = r"asked epsilon .*; budget epsilon 1.5 .*; left epsilon .* earlier answers are in the ledger"
+    rows = {"age": [1.0, 2.0], "sex": ["f", "m"]}
+
+    def draw_until_nothing_is_left():
+        for _ in range(50):
+            spec.plan().run(again=True)
+
+    with pytest.raises(PlanRefusedError, match=said):
+        draw_until_nothing_is_left()
+    with pytest.raises(PlanRefusedError, match=r"does not fit into the ledger .*; left epsilon .*Nothing was spent"):
+        spec.plan().run(data=rows)  # what is in memory is another run
+    assert "EARLIER RELEASE" in str(spec.plan().run())
 
 
 def test_an_interrupted_run_does_not_go_on_with_other_data(loaded, ledger, folder, monkeypatch):

@@ -97,7 +97,11 @@ def test_a_decimal_comma_is_read_in_levels_and_truths_too():
         Boolean(name="flag", decimal=","),
         Number(name="size", lower=0, upper=9, decimal=","),
     )
-    rows = {"group": ["1,0", "1,50", "2", 2.0, "1.0", "1,0,0"], "flag": ["1,0", "0,0", "true", 1.0, "1.0", "1,5"], "size": ["1,0"] * 6}
+    rows = {
+        "group": ["1,0", "1,50", "2", 2.0, "1.0", "1,0,0"],
+        "flag": ["1,0", "0,0", "true", 1.0, "1.0", "1,5"],
+        "size": ["1,0"] * 6,
+    }
     found = np.array(codes(rows, Schema(columns=columns)))
     np.testing.assert_array_equal(found[:, 0], [1.0, 3.0, 2.0, 2.0, np.nan, np.nan])
     np.testing.assert_array_equal(found[:, 1], [1.0, 0.0, 1.0, 1.0, np.nan, np.nan])

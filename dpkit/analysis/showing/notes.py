@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpkit.analysis.showing.documents import is_number, jsonable
 from dpkit.analysis.showing.tables import AnswerTable, split_tables
+from dpkit.contracts.groups import read_groups
 from dpkit.errors import visible
 
 if TYPE_CHECKING:
@@ -47,10 +48,9 @@ def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
         yield from _of_wide_intervals(tables[0], width, or_little=False)
     rare = _rare(result, step, tables[0])
     if rare:
-        more = f" and {len(rare) - _MOST} more" if len(rare) > _MOST else ""
         named = ", ".join(visible(name) for name in rare[:_MOST])
         noun, verb = ("this level", "is") if len(rare) == 1 else ("these levels", "are")
-        yield f"{noun} {verb} too rare for this budget: {named}{more}. The noise is as large as the answer."
+        yield f"{noun} {verb} too rare for this budget: {named}{_and_more(rare)}. The noise is as large as the answer."
 
 
 def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], tables: list[AnswerTable]) -> Iterator[str]:
@@ -58,6 +58,8 @@ def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], 
     rows, schema = result.plan.spec.data.rows, step.setting.schema
     if rows is None or result.plan.spec.data.unit.column is not None or schema.where:
         return
+    by = step.parameters.get("by")
+    leaves_out = by is not None and not all(column.is_complete for column in read_groups(step.setting, by).columns)
     last = tables[-1]  # the whole, where there are margins
     if step.run in _COUNTING:
         place = last.columns.index("upper") if "upper" in last.columns else None
@@ -68,8 +70,11 @@ def _of_the_count(result: Result, step: StepSpec, answer: Mapping[str, object], 
         counts = [answer.get("count")]
     numbers = [count for count in counts if is_number(count)]
     if numbers and len(numbers) == len(counts) and sum(numbers) < FAR_BELOW * rows:
+        asked = (
+            "do the groups leave so many rows out? If not, are the cells readable?" if leaves_out else "are the cells readable?"
+        )
         yield (
-            f"the count is far below `rows` ({round(sum(numbers)):,} of {rows:,}): are the cells readable? Look at "
+            f"the count is far below `rows` ({round(sum(numbers)):,} of {rows:,}): {asked} Look at "
             "`decimal`, `delimiter`, the levels and what is declared for missing cells."
         )
 
@@ -81,11 +86,15 @@ def _of_wide_intervals(table: AnswerTable, width: float, *, or_little: bool = Tr
     said = ("the whole declared range, so the answer says nothing", "a quarter of the declared range or wider")
     for names, found in zip((nothing, little), said, strict=True):
         if names and (or_little or names is nothing):
-            named = ", ".join(visible(name) for name in names[:_MOST] if name)
+            named = ", ".join(visible(name) for name in names[:_MOST] if name) + _and_more(names)
             yield (
                 f"the interval{' of ' + named if named else ''} is {found}: are there enough rows for this budget, and are the "
                 "cells readable?"
             )
+
+
+def _and_more(names: list[str]) -> str:
+    return f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
 
 
 def wider(table: AnswerTable, width: float) -> list[str]:

@@ -161,7 +161,7 @@ _SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
 
 
 def plain_spelling(text: str, decimal: str = ".") -> str:
-    """How a number would be spelt that a text writes with decimals or an exponent: 1.0 and 1e0 as 1; any other text as it is."""
+    """How a number would be spelt that a text writes with decimals or an exponent: 1.0 and 1e0 as 1; another text as it is."""
     if len(text) > LONGEST_NUMBER or not any(sign in text for sign in (decimal, "e", "E")):
         return text
     written = text if decimal == "." else str(_with_point(text))

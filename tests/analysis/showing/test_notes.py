@@ -79,6 +79,19 @@ def test_rows_that_a_condition_leaves_out_are_no_surprise(tmp_path):
     assert "far below" not in str(result(tmp_path, steps=MEAN, more=', where: "wage < 1100"'))
 
 
+@pytest.mark.parametrize("by", ["{column: kind, levels: [a]}", "{column: wage, edges: [0, 1500]}"])
+def test_groups_that_leave_rows_out_are_asked_about_first(tmp_path, by):
+    told = str(result(tmp_path, steps=f"{{id: s, run: count, by: {by}}}", declared="rows: 9000, "))
+    assert "far below `rows`" in told
+    assert "do the groups leave so many rows out? If not, are the cells readable?" in told
+
+
+def test_of_many_wide_intervals_it_says_how_many(tmp_path):
+    step = "{id: s, run: median, by: {column: wage, edges: [0, 1, 2, 3, 4, 5, 6, 7, 8]}, with: {column: wage}}"
+    plan = result(tmp_path, steps=step).plan
+    assert any(" more is the whole declared range" in str(plan.run()) for _ in range(20))
+
+
 @pytest.mark.parametrize(
     "steps", ["{id: s, run: histogram, with: {column: kind}}", "{id: s, run: mean, by: [kind], with: {column: wage}}"]
 )
