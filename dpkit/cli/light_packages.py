@@ -37,6 +37,8 @@ AT_ONCE = {
     "randomgen": LightPart("randomgen.chacha", frozenset(["ChaCha"])),
 }
 """A test holds each name against what the whole package gives."""
+_OF_PACKAGES = {"__all__", "__version__"}
+"""Names like those that Python asks of every module, which packages make themselves."""
 
 
 def lighten_packages() -> None:
@@ -95,13 +97,20 @@ class _Light(ModuleType):
             value: object = getattr(module, name)
             setattr(self, name, value)
             return value
-        of_imports = name.startswith("__") and name != "__all__"  # what Python asks of every module: it has that, or not
+        of_imports = name.startswith("__") and name not in _OF_PACKAGES  # what Python asks of every module: it has that, or not
         with _Light._lock:
             if of_imports or package in _Light._running:  # it may ask for what it has not made yet
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
             if type(self) is _Light:
                 self._run(package)
         return getattr(self, name)
+
+    def __dir__(self) -> list[str]:
+        package = ModuleType.__getattribute__(self, "__name__")
+        with _Light._lock:
+            if type(self) is _Light and package not in _Light._running:
+                self._run(package)
+        return sorted(vars(self))
 
     def _run(self, package: str) -> None:
         spec = self.__spec__

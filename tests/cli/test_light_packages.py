@@ -68,3 +68,10 @@ def test_what_another_version_keeps_elsewhere_comes_from_the_whole_package(modul
     code += f"AT_ONCE['scipy.special'] = LightPart({module!r}, frozenset(['logsumexp']))\n"
     code += "from scipy.special import logsumexp; print(float(logsumexp([0.0])), 'scipy.special._basic' in sys.modules)"
     assert printed(code) == ["0.0 True"]
+
+
+@pytest.mark.parametrize("asked", ["randomgen.__version__", "'Philox' in dir(randomgen)", "'logsumexp' in dir(scipy.special)"])
+def test_what_a_package_says_of_itself_is_that_of_the_whole(asked):
+    code = LIGHT + f"import randomgen, scipy.special; before = {asked}\n"
+    code += f"randomgen.Philox, scipy.special.logsumexp\nprint(before == ({asked}) and bool(before))"
+    assert printed(code) == ["True"]
