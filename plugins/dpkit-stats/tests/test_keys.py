@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.auditing.algorithms.audit_analysis import audit_plan
 
 sys.path.insert(0, str(Path(__file__).parent))
 from statistic_runs import ADD_REMOVE, ALGORITHMS, REPLACE_ONE, ROW, run
@@ -116,20 +115,3 @@ def test_the_largest_budget_has_a_plan_too(tmp_path, neighbours):
     (tmp_path / "a.yaml").write_text(f"dpkit: 1\n{data}budget: {{epsilon: 10000, delta: 1e-6}}\n{steps}", encoding="utf-8")
     found = dpkit.load(tmp_path / "a.yaml").plan().run().outcomes["a"].result
     assert [row[:2] for row in found.rows] == [("Bern", 5.0), ("Ulm", 9.0)]
-
-
-def audited(tmp_path, others):
-    head = "dpkit: 1\ndata: {source: a.csv, columns: {city: text, x: [0, 1]}}\nbudget: {epsilon: 1, delta: 1e-6}\nsteps:\n"
-    steps = "  - {id: cities, run: count, by: {column: city, keys: private}}\n" + others
-    (tmp_path / "a.yaml").write_text(head + steps, encoding="utf-8")
-    return audit_plan(dpkit.load(tmp_path / "a.yaml").plan(), samples=1_000, seed=1)
-
-
-def test_an_audit_of_an_analysis_tries_the_noise_of_private_keys_or_says_that_it_does_not(tmp_path):
-    found = audited(tmp_path, "")
-    assert not found.refuted
-    assert {certificate.target.partition(":")[0] for certificate in found.certificates} == {"cities/keys"}
-    assert found.keys == ()
-    found = audited(tmp_path, "  - {id: means, run: mean, by: {column: city, keys: private}, with: {column: x}}\n")
-    assert found.as_json()["keys"] == ["cities", "means"]
-    assert "step means: the noise of its private keys claims no single loss, so it was not tried" in str(found)
