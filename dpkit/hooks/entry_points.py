@@ -13,9 +13,13 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpkit.hooks.specs import PROJECT
 from dpkit.values import dataclass
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +130,43 @@ def _distribution(folder: str, location: str) -> Distribution:
 def _of_the_library() -> Iterator[PluginPoint]:
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=PROJECT):
-        found = point.dist
-        if found is None:
-            distribution = Distribution(name="", version="", requires=(), location=point.value)
-        else:
-            distribution = Distribution(
-                name=str(found.metadata["Name"]),
-                version=str(found.metadata["Version"]),
-                requires=tuple(found.requires or ()),
-                location=str(found.locate_file("")),
-            )
-        yield PluginPoint(name=point.name, value=point.value, distribution=distribution)
+    try:
+        yield from [_point(found) for found in entry_points(group=PROJECT)]
+        return
+    except Exception:  # noqa: BLE001 - one distribution whose files are broken: the others are to work
+        pass
+    yield from _one_by_one()
+
+
+def _one_by_one() -> Iterator[PluginPoint]:
+    """As the library does it, but a distribution that cannot be read becomes a plugin that does not load."""
+    from importlib.metadata import distributions
+
+    seen: set[str] = set()
+    for found in distributions():
+        name, points = "", []
+        try:
+            name = found.metadata["Name"] or ""
+            points = [_point(point) for point in found.entry_points if point.group == PROJECT]
+        except Exception:  # noqa: BLE001 - whatever its files hold
+            location = str(found.locate_file(""))
+            of = Distribution(name=name, version="", requires=(), location=location)
+            points = [PluginPoint(name=name or location, value="entry_points.txt, which cannot be read,", distribution=of)]
+        key = _SEPARATORS.sub("_", name.lower())
+        if not key or key not in seen:
+            seen.add(key)
+            yield from points
+
+
+def _point(point: EntryPoint) -> PluginPoint:
+    found = point.dist
+    if found is None:
+        distribution = Distribution(name="", version="", requires=(), location=point.value)
+    else:
+        distribution = Distribution(
+            name=str(found.metadata["Name"]),
+            version=str(found.metadata["Version"]),
+            requires=tuple(found.requires or ()),
+            location=str(found.locate_file("")),
+        )
+    return PluginPoint(name=point.name, value=point.value, distribution=distribution)

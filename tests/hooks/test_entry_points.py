@@ -72,6 +72,20 @@ def test_metadata_that_is_not_plain_is_left_to_the_library(unreadable, install, 
     assert asked == [True]
 
 
+@pytest.mark.parametrize("broken", [b"[dpkit]\nno sign\n", b"\xff\xfe[dpkit]"])
+def test_one_distribution_that_cannot_be_read_is_left_out_and_the_others_are_found(broken, install, tmp_path):
+    install("odd", "")
+    before = {point.name for point in plugin_points()}
+    next(tmp_path.glob("*.dist-info")).joinpath("entry_points.txt").write_bytes(broken)
+    importlib.invalidate_caches()
+    found = plugin_points()
+    (left_out,) = [point for point in found if point.distribution.name == "dpkit-odd"]
+    assert {point.name for point in found} - {left_out.name} == before - {"odd"}
+    assert all(point.distribution.version for point in found if point is not left_out)
+    with pytest.raises(ValueError, match="cannot be read"):
+        left_out.load()
+
+
 def test_a_finder_with_distributions_of_its_own_is_asked(monkeypatch):
     class Finder:
         def find_spec(self, name, path, target=None):
