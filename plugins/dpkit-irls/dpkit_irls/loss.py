@@ -108,6 +108,11 @@ def quantile_score(quantile: float) -> ResidualScore:
     )
 
 
+def is_tail(score: RobustScore) -> bool:
+    """Whether it is that of a quantile away from the middle."""
+    return score.name == "quantile" and abs(score.quantile - 0.5) > 0.1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisquareScore:
     """Tukey's: u (1 - u^2)^2 for u = r/k within -1 and 1, and 0 beyond, over its largest value, which it has at 1/sqrt(5).

@@ -25,7 +25,8 @@ from dpkit_irls.fit import Array
 class Covariances:
     """One for each curvature drawn, in coordinates of the position: from noise, from sampling, and left of the start; and how
     far `apart` from the others its root is. `slow`: gradients tell clearly that steps were too short. `undoubted` are the same
-    were the curvature known to be as released values say, where that is doubted.
+    were the curvature known to be as released values say, where that is doubted. What is left of the start is that of the
+    `typical` draw where few residuals are near: there a single draw says little.
     """
 
     noise: Array
@@ -34,6 +35,7 @@ class Covariances:
     apart: Array
     slow: bool = False
     undoubted: Covariances | None = None
+    typical: bool = False
 
     def errors(self, to_columns: Array, *, rows_over: float = 1.0) -> Array:
         """Standard errors of coefficients: 1.96 of them hold 95%. `rows_over`: a factor by which there are more rows."""
@@ -48,8 +50,9 @@ class Covariances:
 
     def left(self, to_columns: Array) -> Array:
         """Which part of each coefficient's variance is what it started with."""
-        every = np.mean(_diagonals(to_columns, self.noise + self.sampling + self.start), axis=0)
-        return np.asarray(np.mean(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
+        middle = np.median if self.typical else np.mean
+        every = middle(_diagonals(to_columns, self.noise + self.sampling + self.start), axis=0)
+        return np.asarray(middle(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
 
 
 def covariances(
@@ -70,13 +73,17 @@ def covariances(
 
     Rows of one person may all be alike, so that there are only as many independent ones as persons.
     """
+    if now.at_tail:  # as few residuals as are near in the end
+        now = replace(now, gains=tuple(replace(gain, slope=min(gain.slope, _last_slope(now))) for gain in now.gains))
     squares, inside = _middle(now, middle, expected.counts, tuning) * rows_of_a_person, _last_slope(now)
     drawn = _drawn(shape, tuning)
+    if now.at_tail:
+        drawn = drawn * _shares_drawn(now, tuning)
     rare = rare & (np.diag(shape.spread) > tuning.empty * np.diag(shape.mean))
     if rare.any():
         drawn = _maybe_empty(drawn, rare, tuning)
     unseen = max(1.0, tuning.unseen / max(per_need, 0.05)) ** 4 if constant else 1.0
-    before = unseen * tuning.start_wide * now.prior + np.outer(now.position, now.position)
+    before = unseen * tuning.start_wide * now.prior + np.outer(now.gone, now.gone)
     rests = known = _rests(now, drawn, shape.mean, tuning)
     left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
     doubt = 1.0 if now.few else min(max((tuning.ready - plenty) / (tuning.ready - tuning.many), 0.0), 1.0)
@@ -99,7 +106,7 @@ def covariances(
         start = _turned(rest, start)
     wide = tuning.wide + tuning.widen / max(plenty, 0.5)
     noise, sampling = (wide * each for each in _of_steps(now, rests, squares, inside))
-    made = Covariances(noise=noise, sampling=sampling, start=start * wide, apart=apart, slow=slow)
+    made = Covariances(noise=noise, sampling=sampling, start=start * wide, apart=apart, slow=slow, typical=now.at_tail)
     if rests is known or not now.steps:
         return made
     noise, sampling = (wide * each for each in _of_steps(now, known, squares, inside))
@@ -177,6 +184,15 @@ def _drawn(shape: Shape, tuning: Tuning) -> Array:
     parts = np.where(parts > -tuning.cut, 1.0 + parts, below)  # 1 + parts, but positive
     made = half @ of_eigen(parts, turned) @ half
     return np.asarray(made * products * factors[:, :, None] * factors[:, None, :])
+
+
+def _shares_drawn(now: Filter, tuning: Tuning) -> Array:
+    """By what factor more residuals are near the line than was told: as unsure as that is."""
+    from scipy.special import ndtri
+
+    places = (np.random.default_rng(4).permutation(tuning.draws) + 0.5) / tuning.draws
+    factors = 1.0 + now.near_unsure * np.asarray(ndtri(places))
+    return np.maximum(factors, tuning.least_curve)[:, None, None]
 
 
 def _maybe_empty(drawn: Array, rare: npt.NDArray[np.bool_], tuning: Tuning) -> Array:

@@ -20,7 +20,7 @@ from dpkit_irls.bounded.shapes import Pooled, Seen, Shape, blended, by_block, by
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
-from dpkit_irls.loss import BISQUARE, HUBER, RobustScore
+from dpkit_irls.loss import BISQUARE, HUBER, RobustScore, is_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,6 +70,15 @@ class Filter:
     few: bool = False
     tied: bool = False
     tied_steps: int = 0
+    begun: Array | None = None
+    at_tail: bool = False
+    nears: tuple[tuple[float, float], ...] = ()
+    near_unsure: float = 0.0
+
+    @property
+    def gone(self) -> Array:
+        """How far steps went from where they began."""
+        return self.position if self.begun is None else np.asarray(self.position - self.begun)
 
     @property
     def turn(self) -> int:
@@ -87,11 +96,14 @@ def used_threshold(now: Filter, schedule: Schedule, least: float) -> float:
     if now.tied:
         return max(1.345 * now.spread, least)
     per = schedule.redescended if now.score == BISQUARE else schedule.threshold
+    per *= max(2.0 * 0.8 ** len(now.nears), 1.0) if now.at_tail else 1.0
     return now.threshold if now.turn > schedule.fixed_from else max(per * now.scale, least)
 
 
 def scored_by(now: Filter, score: RobustScore, schedule: Schedule) -> Filter:
     """With the score of the next step: Tukey's has several roots, so steps come to it from Huber's fit, and not with ties."""
+    if is_tail(score):
+        return replace(now, score=score if now.at_tail or now.tied or schedule.tail_from <= 0 else HUBER)
     waits = score == BISQUARE and (now.tied or now.turn < schedule.redescends_from)
     return replace(now, score=HUBER if waits else score)
 
@@ -106,7 +118,7 @@ def is_probe(now: Filter, schedule: Schedule) -> bool:
     """Whether the next step looks for ties, with a quarter of the threshold. With many rows that waits for a settled scale:
     after a signal far larger than the residuals, these are smaller than was seen, which looks like ties.
     """
-    if now.tied or now.probed:
+    if now.tied or now.probed or now.at_tail:
         return False
     last = schedule.probe if schedule.few else max(schedule.probe, schedule.fixed_from - 2)
     return (now.settled or schedule.few) and 0 <= schedule.probe <= now.turn <= last
@@ -127,13 +139,18 @@ def shapes_of(now: Filter, expected: Expected, tuning: Tuning) -> tuple[Shape, S
 def seen_curvature(now: Filter, expected: Expected) -> Seen:
     """The released curvatures together, in the units of a shape."""
     per = max(now.curvature.near / max(now.curvature.precision, 1e-300) / expected.total, 0.1)
+    if now.at_tail:
+        per = max(now.near_share, 1e-6)
     return Seen(matrix=now.curvature.mean * (expected.far / per), spread=now.curvature.spread * (expected.far / per))
 
 
 def evidence_of(now: Filter, prior: Array, expected: Expected, tuning: Tuning) -> CurvatureEvidence:
     """What the steps tell."""
     seen = seen_curvature(now, expected) if now.curvature.precision > 0.0 else None
-    return CurvatureEvidence.of(now.steps, prior, now.threshold, seen, tuning)
+    begun, steps = now.begun, now.steps
+    if begun is not None:
+        steps = tuple(replace(step, position=step.position - begun) for step in steps)
+    return CurvatureEvidence.of(steps, prior, now.threshold, seen, tuning)
 
 
 def _metric(scatter: Array, expected: Expected) -> Array:
@@ -167,6 +184,8 @@ def _inside(now: Filter, share: float, ratio: float, scatter: Array) -> float:
     """The share of residuals below the threshold: of normal ones of this ratio. With ties residuals have no law, and their mean
     nearness n (the share) and mean square s of scores tell it: inside, the mean of n is about 1 - 0.6 that of s^2.
     """
+    if now.at_tail and not now.tied:  # about evenly spread within so short a way
+        return min(share * now.score.inside(ratio) / max(now.score.share_near(ratio), 1e-300), 1.0)
     if not now.tied:
         return now.score.inside(ratio)
     most = min(1.0, share * 4.0 / math.pi)  # evenly spread
@@ -197,7 +216,16 @@ def moved(
     if now.turn == schedule.fixed_from or (now.turn == schedule.redescends_from and now.score == BISQUARE):
         now = replace(now, variance=now.variance * tuning.forget)
     here = threshold / 4.0 if probe else threshold
-    ratio = now.score.ratio_of_share(share)
+    told = (sums.near / total, near_noise / total)
+    if now.at_tail:
+        share, unsure_share = near_told(now, *told, here, tuning)
+        now = replace(
+            now,
+            near_share=share,
+            near_unsure=unsure_share / share,
+            nears=(*now.nears, tuple(each / now.score.share_near(here / now.scale) for each in told)),
+        )
+    ratio = here / now.scale if now.at_tail else now.score.ratio_of_share(share)
     seen = here / ratio
     scatter, shape = shapes_of(now, expected, tuning)
     slope = _inside(now, share, ratio, scatter.mean) / here
@@ -207,7 +235,7 @@ def moved(
     curvature, variance = slope * shape.mean, now.variance
     if now.curvature.precision > 0.0 and not now.few:  # rows beyond the threshold have none yet; do not overshoot them
         curvature = slope * _at_least(shape.mean, whole, tuning.least_of_scatter)
-    unsure = slope * shape.spread
+    unsure = slope * np.hypot(shape.spread, now.near_unsure * shape.mean)
     surprise = surprise_of(variance, curvature, gradient, noise, unsure)
     if surprise > tuning.surprise:  # far off: the variance was too small, and rows out of reach hide the curvature
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
@@ -216,10 +244,12 @@ def moved(
     gain = solve_positive(innovation(variance, curvature, noise, unsure), curvature @ variance).T
     move = damped(gain @ gradient, now, metric, tuning)
     after = inflated(symmetric(variance - gain @ curvature @ variance), variance, tuning.inflation)
+    if now.at_tail:  # residuals get rarer on the way, so a step falls short
+        after = after + tuning.tail_short**2 * np.outer(move, move)
     explained = surprise <= tuning.surprise
     settled = explained and float(np.sum(metric * now.variance)) < 0.5 * seen * seen
     scale = now.scale
-    if not now.tied and not probe:
+    if not now.tied and not probe and not now.at_tail:
         gained = float(np.sum(metric * (variance - after))) if explained else 0.0
         low = min(max(float(np.sum(metric * after)), 0.0), seen * seen)
         scale = math.sqrt(max(seen * seen - gained, low, (scale / 6.0) ** 2))
@@ -252,7 +282,7 @@ def _corrected(now: Filter, shape: Array, expected: Expected, metric: Array, tun
     """
     if not now.few or len(now.steps) < tuning.correct_from:
         return now
-    evidence = evidence_of(now, now.prior + np.outer(now.position, now.position), expected, tuning)
+    evidence = evidence_of(now, now.prior + np.outer(now.gone, now.gone), expected, tuning)
     found = corrected(evidence, shape, now.position, constant=constant, tuning=tuning)
     reach = math.sqrt(max(float(found.further @ metric @ found.further), 0.0)) / now.scale
     if reach < tuning.correct_least:
@@ -284,6 +314,7 @@ def renewed(now: Filter, turn: Array, *, blocks: int = 1) -> Filter:
         now,
         position=tame(back @ now.position),
         last=tame(back @ now.last),
+        begun=None if now.begun is None else tame(back @ now.begun),
         variance=both(now.variance),
         prior=both(now.prior),
         scatter=turned,
@@ -293,6 +324,20 @@ def renewed(now: Filter, turn: Array, *, blocks: int = 1) -> Filter:
         steps=tuple(step.turned(turn, back) for step in now.steps),
         looks=tuple(look.turned(turn, back) for look in now.looks),
     )
+
+
+def near_told(now: Filter, share: float, noise: float, threshold: float, tuning: Tuning) -> tuple[float, float]:
+    """At a quantile away from the middle: the share of residuals near the line, and how unsure that is, by all steps there.
+
+    Late ones count more. Before them it is that of normal residuals, up to a part `near_believed`.
+    """
+    normal = now.score.share_near(threshold / now.scale)
+    weights = sums = tuning.near_believed**-2.0
+    for age, (each, spread) in enumerate(reversed((*now.nears, (share / normal, noise / normal)))):
+        weight = tuning.near_fades**age / spread**2
+        weights, sums = weights + weight, sums + weight * each
+    unsure = float(weights**-0.5)
+    return min(normal * max(float(sums / weights), 0.1, 0.7 * unsure), 0.97), normal * unsure
 
 
 def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float) -> Filter:

@@ -13,7 +13,8 @@ from dpkit_irls.bounded.tuning import ABUNDANT, Tuning
 class Schedule:
     """What each step carries. From step `fixed_from` on, threshold and frame stay; the frame is renewed after the steps
     `renewed`; step `probe` looks for ties. A redescending score is used from step `redescends_from` on, with the threshold
-    `redescended`. `threshold`, `near` and `far` are in scales and in median lengths.
+    `redescended`; that of a quantile away from the middle from step `tail_from` on.
+    `threshold`, `near` and `far` are in scales and in median lengths.
     """
 
     carried: tuple[Carried, ...]
@@ -27,6 +28,7 @@ class Schedule:
     few: bool
     redescends_from: int
     redescended: float
+    tail_from: int
 
 
 def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool = False) -> Schedule:
@@ -60,6 +62,7 @@ def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool
         amplified=tuning.few_amplified if few else tuning.many_amplified,
         few=few,
         redescends_from=iterations // 2 if few else early,
+        tail_from=min(tuning.few_probe + 2, iterations // 2) if few else early // 2,
         redescended=tuning.redescend * (tuning.redescend_most / tuning.redescend) ** grown,
     )
 

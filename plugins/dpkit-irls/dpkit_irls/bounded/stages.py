@@ -20,12 +20,14 @@ from dpkit_irls.bounded.priors import coefficient_precisions, narrowed
 from dpkit_irls.bounded.releases import LENGTHS, bins_of, carried_by
 from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.scaled_rows import Frame
+from dpkit_irls.bounded.schedule import Schedule
 from dpkit_irls.bounded.shapes import Pooled, by_block, floored, shrunk, whitening
 from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.step_query import Carried, mix_for, taken_apart
+from dpkit_irls.bounded.tails import at_tail, told_of_middle, waits
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.fit import Array, solved
-from dpkit_irls.loss import BISQUARE, HUBER, poisson
+from dpkit_irls.loss import BISQUARE, HUBER, is_tail, poisson
 from dpkit_irls.rows.class_scores import slope_of_classes
 from dpkit_irls.rows.fixed_point import fixed_point
 
@@ -222,7 +224,7 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     wide = facts.tuning.length_window
     within = float(np.max(np.convolve(counts, np.ones(2 * wide), mode="valid")))
     state = _seen(facts, state, within, noise * math.sqrt(2.0 * wide))
-    state = replace(state, total=counted_rows(state))
+    state = replace(state, total=counted_rows(state), slope=state.slope * told_of_middle(facts.family.residuals))
     schedule, layout, size = state.schedule(facts.iterations, facts.tuning), facts.layout, facts.layout.size
     length = octave_median(counts, LENGTHS, state.total, window=wide)
     frame = replace(state.frame, near=schedule.near * length, far=schedule.far * length)
@@ -316,7 +318,19 @@ def _moved(facts: Facts, state: BoundedState, released: Released) -> BoundedStat
             constant=layout.intercept,
             pull=pull_of(state.frame, facts.ridge, expected.total, ridge_slope(now, schedule, threshold)),
         )
+        state = _renewed(facts, state, now, turn)
+        return _at_tail(facts, state, schedule)
     return _renewed(facts, state, now, turn)
+
+
+def _at_tail(facts: Facts, state: BoundedState, schedule: Schedule) -> BoundedState:
+    """With the line moved to a quantile away from the middle, where it is time."""
+    now, score = state.filter, facts.family.residuals
+    if now is None or not is_tail(score) or now.at_tail or waits(now, score, schedule) or now.tied or schedule.tail_from <= 0:
+        return state
+    constant = np.zeros(facts.layout.size)
+    constant[-1] = float(facts.layout.intercept)
+    return replace(state, filter=at_tail(now, score, solved(state.frame.preconditioner, constant, constant), facts.tuning))
 
 
 def class_surroundings(facts: Facts, state: BoundedState) -> ClassSurroundings:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.histograms import UnitPrior
-from dpkit_irls.loss import Family
+from dpkit_irls.loss import Family, is_tail
 
 _PRIOR = UnitPrior()
 
@@ -98,6 +98,11 @@ class Tuning:
     wide. Beside a column whose values are not told apart others may stand for what it does: by a
     part `stands_in` of the residuals' scale over their spread.
 
+    Quantiles away from the middle: steps for them begin at the part `tail_jump` of the way to where normal residuals have them,
+    because from within, where residuals are many, the way shows. Columns may move them `tail_slopes` times as much as the
+    start's beliefs are per spread; a step may fall short by `tail_short` of itself. The share of residuals near is that of
+    normal ones up to a part `near_believed`, and earlier steps tell it `near_fades` times as much, step by step.
+
     Links: curvatures and middles of earlier positions count `older` times as much, step by step. The curvature
     changes along a step: what counts is that in its middle, found in `middles` rounds, and a step is off by a part `bent` of
     the change. With few rows all steps are weighed again by the curvature of now, if that moves predictors by `again` at most.
@@ -176,6 +181,11 @@ class Tuning:
     hidden: float = 0.25
     wider: float = 1.15
     stands_in: float = 0.35
+    tail_jump: float = 0.7
+    tail_slopes: float = 2.5
+    tail_short: float = 1.0
+    near_believed: float = 0.7
+    near_fades: float = 0.8
     older: float = 0.6
     bent: float = 0.5
     middles: int = 4
@@ -222,6 +232,10 @@ ABUNDANT = 200.0
 """From this multiple of the needed rows on, directions are known after one look, and frames need not be renewed."""
 
 
+def _widen(family: Family) -> float:
+    return 0.5 if is_tail(family.residuals) else TUNING.widen
+
+
 def tuning_for(family: Family) -> Tuning:
     """The constants of a family. A quantile is smoothed the less the more rows there are, over 0.45 to 0.3 scales;
     far from the middle the scale is found more slowly, in more of the steps.
@@ -230,5 +244,7 @@ def tuning_for(family: Family) -> Tuning:
         return {"count": COUNT_TUNING, "yes or no": ANSWER_TUNING}.get(family.target, LINK_TUNING)
     if family.residuals.name == "quantile":
         wide = 2.0 * max(family.residuals.quantile, 1.0 - family.residuals.quantile)
-        return replace(TUNING, threshold=0.45 * wide, threshold_most=0.3 * wide, early=0.6, early_share=0.3)
+        return replace(
+            TUNING, threshold=0.45 * wide, threshold_most=0.3 * wide, early=0.6, early_share=0.3, widen=_widen(family)
+        )
     return TUNING
