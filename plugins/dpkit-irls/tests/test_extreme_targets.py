@@ -5,7 +5,7 @@ import pytest
 from dpkit_irls import PrivateRobustRegressor
 from dpkit_irls.bounded.histograms import likely_window
 from dpkit_irls.bounded.influence_query import Octaves
-from dpkit_irls.bounded.notes_of_fit import TIES, UNSEEN
+from dpkit_irls.bounded.notes_of_fit import GUESSED, HIDDEN, TIES, UNSEEN
 from dpkit_irls.bounded.stages import _all_at
 
 SLOPES = np.array([1.0, -2.0, 0.5])
@@ -80,3 +80,26 @@ def test_octaves_that_stand_out_are_taken_wherever_they_are():
         else:
             assert clear > 0.95
             assert np.mean([place - 3 <= start <= place + 1 for start, _ in found]) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore:.*rows are few:UserWarning")
+@pytest.mark.parametrize("seed", range(250_000, 250_006))
+def test_a_guessed_unit_makes_intervals_as_wide_as_the_declared_range(seed):
+    """Targets of about 20,000 that the noise hid were taken to be near 1: coefficients of -0.0001 +- 1."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(400, 3))
+    y = np.exp(10.0 + 0.3 * x[:, 0] + 0.6 * rng.normal(size=400))
+    model = PrivateRobustRegressor(epsilon=0.5, bounds={"target": (0, 1e6)}, random_state=seed).fit(x, y)
+    assert abs(model.coef_[0] - 6700.0) < 4.0 * model.standard_errors_[0]
+    if GUESSED in model.notes_:
+        assert np.min(model.standard_errors_) > 1e5
+        assert any(note.startswith(HIDDEN) and "x0, x1, x2, intercept" in note for note in model.notes_)
+
+
+@pytest.mark.filterwarnings("ignore:.*rows are few:UserWarning")
+def test_a_column_without_bounds_whose_unit_is_hidden_is_not_known():
+    """100 rows without bounds stated errors of 1e-11."""
+    for seed in range(250_000, 250_006):
+        model = fitted(seed, rows=100)
+        assert np.all(np.abs(model.coef_ - SLOPES) < 4.0 * model.standard_errors_)
+        assert np.min(model.standard_errors_) > 0.01

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import Compose, Event, Mechanism, Query, Scaled, Setting, planned_event
-from dpkit.authoring import dataclass
+from dpkit.authoring import dataclass, in_full
 from dpkit_irls import rows_needed
 from dpkit_irls.bounded.class_fit import ClassFit, class_known, class_result
 from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
@@ -30,6 +30,7 @@ from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.shapes import Pooled, Shape
 from dpkit_irls.bounded.stages import AFTER
 from dpkit_irls.bounded.state import BoundedState
+from dpkit_irls.bounded.tails import told_of_middle
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.foretold_errors import foretold_intervals
@@ -40,6 +41,8 @@ from dpkit_irls.rows.row_weights import weighted
 
 if TYPE_CHECKING:
     from dpkit import Curator
+
+FAR_OUT = "Few rows lie near the quantile {}, and they alone tell where it is: one nearer to the middle needs far fewer."
 
 _LARGEST = 1e15
 """No sum of rows is larger; what is released beyond it is noise or nonsense."""
@@ -246,7 +249,10 @@ class BoundedIRLS:
             )
         coefficients = np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0)
         hidden = found.left(to_columns) > self.tuning.hidden
-        if state.link is not None:  # what is clearly not 0 was seen, however much of its error was there before
+        if state.link is None and (state.guessed or state.unscaled):
+            unknown = self._unknown_errors(state, spread)
+            errors, hidden = np.maximum(errors, unknown), hidden | (unknown > 0.0)
+        if state.link is not None or now.at_tail:  # what is clearly not 0 was seen, however much of its error was there before
             hidden &= np.abs(coefficients) < 3.0 * errors
         return Known(
             coefficients=coefficients,
@@ -255,6 +261,24 @@ class BoundedIRLS:
             wider={int(place): float(wider[place]) for place in np.flatnonzero(~hidden & (wider > self.tuning.wider))},
             slow=found.slow,
         )
+
+    def _unknown_errors(self, state: BoundedState, spread: float) -> Array:
+        """Where the unit of the target was guessed: whatever moves a target across its declared range, between levels or over a
+        column's scale; 0 where it was not. A column without bounds whose unit was not found may lie anywhere, however close
+        together its values are.
+        """
+        declared = self.facts.target()
+        half = (declared.high - declared.low) / 2.0 if state.guessed else 0.0
+        units, centres = np.array(state.frame.units), np.abs(state.frame.centres)
+        for category in self.layout.categories:
+            units[category.part] = 1.0
+        unscaled = list(state.unscaled)
+        centres[unscaled] = units[unscaled] / 8.0
+        units[unscaled] *= 2.0**-48
+        found = half / np.maximum(units, 1e-150)
+        found[unscaled] = max(half, spread) / units[unscaled]
+        last = [float(np.hypot(half, np.linalg.norm(found * centres)))] if self.intercept else []
+        return np.array([*found, *last])
 
     def blurred(self, state: BoundedState) -> list[tuple[int, float]]:
         """Numbers within one bin, with its width, of which the scatter shows nothing either."""
@@ -312,8 +336,10 @@ class BoundedIRLS:
         return found
 
     def needed_rows(self, noise: float) -> int:
-        """About how many rows this form needs at this noise, fitted to what was measured."""
-        return math.ceil(self.facts.needed(noise))
+        """About how many rows this form needs at this noise, fitted to what was measured; more where a quantile is away from
+        the middle, as fewer residuals are near it.
+        """
+        return math.ceil(self.facts.needed(noise) / told_of_middle(self.family.residuals))
 
     def computed_by(self) -> str:
         """numpy, or what compiles its passes."""
@@ -325,7 +351,10 @@ class BoundedIRLS:
 
     def advice(self, noise: float) -> tuple[str, ...]:
         """From public facts: whether the declared N is too small for this noise, and whether the target may be yes or no."""
-        few = rows_needed.advice(self.setting.size, self.needed_rows(noise))
+        needed = self.needed_rows(noise)
+        few = rows_needed.advice(self.setting.size, needed)
+        if few and needed > 1.2 * self.facts.needed(noise):
+            few = (f"{few[0]} {FAR_OUT.format(in_full(self.family.residuals.quantile))}",)
         unasked = self.family.target == "number" and self.setting.range(self.columns[-1]) == (0.0, 1.0)
         return (*few, YES_OR_NO) if unasked else few
 

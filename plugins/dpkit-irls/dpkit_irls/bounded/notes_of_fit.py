@@ -23,6 +23,11 @@ UNSEEN = (
     "Bounds near the targets help."
 )
 
+GUESSED = (
+    "Nothing is known of the coefficients: the unit of the target is a guess, so each may be whatever the declared range of "
+    "the target allows, and its interval is as wide."
+)
+
 HIDDEN = "Hidden by the noise, so the interval is wide"
 WIDER = "Hidden by the noise is how far the sizes of residuals vary with the columns"
 
@@ -111,6 +116,11 @@ def notes_of(
         )
     if state.unseen:
         notes.append(UNSEEN)
+    if state.unscaled and state.link is None:
+        unscaled = ", ".join(algorithm.entries[place] for place in state.unscaled)
+        notes.append(f"Nothing is known of columns without bounds whose unit the noise hides; give bounds for: {unscaled}.")
+    if state.guessed:
+        notes.append(GUESSED)
     if slow:
         notes.append(SLOW)
     if state.filter.tied if state.filter is not None else state.tied:

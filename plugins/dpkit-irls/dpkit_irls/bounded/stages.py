@@ -35,6 +35,10 @@ Released = Mapping[str, tuple[Array, float]]
 """By the name of a query: its noisy value, and the sd of the noise."""
 
 
+NO_BOUNDS = 2.0**40
+"""Ranges as wide are those of estimators without bounds: a unit that is not found there is not told by the range either."""
+
+
 def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedState:
     """Units of the numbers, and a first spread of the target."""
     total = state.total
@@ -47,6 +51,8 @@ def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
         found = likely_exponents(counts, facts.magnitudes, spread=spread, prior=facts.tuning.units)
         for place, exponent in zip(facts.released_units, found, strict=True):
             units[place] *= math.ldexp(1.0, min(exponent, 0))
+        if not any(found):
+            state = replace(state, unscaled=tuple(place for place in facts.released_units if units[place] >= NO_BOUNDS))
     state = replace(state, total=total, frame=replace(state.frame, units=tuple(units)))
     if "answers" in released:
         return (_classed if facts.classes else _answered)(facts, state, *released["answers"])
@@ -60,7 +66,7 @@ def _octaves(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     most = float(np.sum(counts[start : start + wide]))
     rows = total if most > 0.85 * total - 6.0 * spread else max(most, 2.0 * spread)  # zeros are not counted
     middle = octave_median(counts, facts.targets, rows, window=wide, start=start)
-    return replace(state, spread=middle / 0.6745, unseen=not clear)
+    return replace(state, spread=middle / 0.6745, unseen=not clear, guessed=not clear)
 
 
 def _counted(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
@@ -151,7 +157,8 @@ def _placed(facts: Facts, state: BoundedState, counts: Array, spread: float, *, 
     tied = bins.widths[-1] > 0.0 and shows_ties(counts[-1], spread, total, last.shown / bins.widths[-1])
     may_be_yes_or_no = facts.setting.range(facts.columns[-1]) == (0.0, 1.0)
     if state.unseen and _all_at(0.0, counts[-1], spread, edges[-1], total):
-        return replace(state, spread=min(last.scale, 1.0), tied=tied)  # a unit far from 1 was noise
+        return replace(state, spread=min(last.scale, 1.0), tied=tied, guessed=False)  # a unit far from 1 was noise
+    state = replace(state, guessed=state.guessed and not _within(counts[-1], spread, total))
     tied = tied or (may_be_yes_or_no and state.schedule(facts.iterations, tuning).few)  # few rows do not show ties
     quantile = facts.family.residuals.quantile  # a line at another quantile starts nearer to it
     frame = replace(state.frame, origin=frame.origin + last.centre + 0.4 * last.scale * float(ndtri(quantile)))
@@ -162,6 +169,11 @@ def _all_at(place: float, counts: Array, spread: float, edges: Array, total: flo
     """Whether surely most rows are in a bin, which holds this place or ends there."""
     top, slack = int(np.argmax(counts)), 0.01 * float(edges[1] - edges[0])
     return bool(counts[top] - 3.0 * spread > 0.7 * total and edges[top] - slack <= place <= edges[top + 1] + slack)
+
+
+def _within(counts: Array, spread: float, total: float) -> bool:
+    """Whether surely most rows lie between the end bins, into which falls all that is further away."""
+    return float(np.sum(counts[1:-1])) - 3.0 * spread * math.sqrt(counts.size - 2.0) > 0.5 * total
 
 
 def _levelled(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:

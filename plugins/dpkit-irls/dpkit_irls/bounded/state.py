@@ -20,7 +20,9 @@ class BoundedState:
     """`needed` is about how many rows it takes, by public facts, and `total` how many there are: public, or released.
 
     `counted` is what was released of how many rows count, where some have missing cells: their number times its precision,
-    and that precision. `spread` is the target's scale, `unseen` whether the noise hides how large targets are; `widths` are
+    and that precision. `spread` is the target's scale, `unseen` whether the noise hides how large targets are, and
+    `guessed` whether later counts do not show it either;
+    of `unscaled` columns, which have no bounds, no unit was found; `widths` are
     how far the numbers reach, in the columns' units. `levels` are shares of levels by category, known up to `count_noise`
     rows, and `few` the levels whose count the noise hides, as `answers` are answers of the target. `scatter` is that of
     directions; `filter` is there once lengths are known. `link` is the score of a family that has one; rows tell `slope`
@@ -49,6 +51,8 @@ class BoundedState:
     expected: Expected | None = field(default=None, repr=False)
     filter: Filter | None = field(default=None, repr=False)
     unseen: bool = False
+    guessed: bool = False
+    unscaled: tuple[int, ...] = ()
 
     @property
     def plenty(self) -> float:

@@ -7,7 +7,6 @@ was found; how many residuals are near is told by all of these steps together. P
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
