@@ -11,6 +11,7 @@ _HOME_OF = {
     "PrivatePoissonRegressor": "dpkit_irls.estimator.regressors",
     "PrivateQuantileRegressor": "dpkit_irls.estimator.regressors",
     "PrivateRobustRegressor": "dpkit_irls.estimator.estimator",
+    "LearnedFromRowsWarning": "dpkit_irls.estimator.spending_again",
     "SpendsAgainWarning": "dpkit_irls.estimator.spending_again",
     "class_estimand_of": "dpkit_irls.bounded.class_estimand",
     "estimand_of": "dpkit_irls.bounded.estimand",

@@ -187,9 +187,11 @@ def test_what_stands_for_missing_cells_can_be_declared():
     assert np.array_equal(model.coef_, same.coef_)
     assert np.array_equal(model.predict(x), same.predict(filled))
     assert "'x0' as 0.25" in model.notes_[0]
-    everywhere = PrivateRobustRegressor(random_state=0, missing=0.5).fit(x, y)
-    assert "count as what was declared" in everywhere.notes_[0]
+    everywhere = PrivateRobustRegressor(random_state=0, missing=0.5).fit(x, y)  # in features, not in the target
+    assert "count in 'x0' as 0.5, 'x1' as 0.5, 'x2' as 0.5." in everywhere.notes_[0]
     assert np.isfinite(everywhere.predict(x)).all()
+    named = PrivateRobustRegressor(random_state=0, missing=dict.fromkeys(("x0", "x1", "x2", "target"), 0.5)).fit(x, y)
+    assert "count as what was declared" in named.notes_[0]
 
 
 @pytest.mark.parametrize("missing", ["mean", None, float("nan"), float("inf"), True, {"x0": "median"}, [1, 2], 9.0])

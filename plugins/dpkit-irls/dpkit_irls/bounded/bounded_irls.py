@@ -23,7 +23,7 @@ from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.link_filter import dispersion_error, lengthened, link_shapes, predictors_of
-from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, notes_of
+from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, hardly_any, notes_of
 from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
 from dpkit_irls.bounded.ridge import pull_of
@@ -249,6 +249,8 @@ class BoundedIRLS:
             )
         coefficients = np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0)
         hidden = found.left(to_columns) > self.tuning.hidden
+        if hardly_any(state):
+            state = replace(state, guessed=True)
         if state.link is None and (state.guessed or state.unscaled):
             unknown = self._unknown_errors(state, spread)
             errors, hidden = np.maximum(errors, unknown), hidden | (unknown > 0.0)

@@ -128,12 +128,18 @@ def notes_of(
     return tuple(notes)
 
 
+def hardly_any(state: BoundedState) -> bool:
+    """Whether what was released shows that hardly any row counts."""
+    precision = state.counted[1]
+    return precision > 0.0 and state.total < 3.0 * precision**-0.5
+
+
 def _missing(algorithm: BoundedIRLS, state: BoundedState) -> list[str]:
     """That rows do not count, where released values show it."""
-    declared, precision = algorithm.facts.rows, state.counted[1]
+    declared = algorithm.facts.rows
     if declared is None or state.total >= declared:
         return []
-    if state.total < 3.0 * precision**-0.5:
+    if hardly_any(state):
         return [
             f"Hardly any of the {declared:,.0f} rows counts, so the fit says nothing: is a column missing throughout, or does "
             "it hold other levels than were declared?"

@@ -103,7 +103,9 @@ def declared(
             known = categories[label]
             columns.append(Category(name=name, levels=known.levels, missing=known.missing))
         else:
-            columns.append(Number(name=name, lower=low, upper=high, missing=_stand_in(missing, label)))
+            columns.append(
+                Number(name=name, lower=low, upper=high, missing=_stand_in(missing, label, target=len(columns) == len(shown)))
+            )
     return Declared(shown=tuple(shown), schema=Schema(columns=tuple(columns)))
 
 
@@ -202,9 +204,12 @@ def _wrong_bounds(found: object, more: str = "") -> InvalidValueError:
     return InvalidValueError(field="bounds", found=found, allowed=_SHAPES + more, where="fit")
 
 
-def _stand_in(missing: object, name: str) -> Policy | float:
+def _stand_in(missing: object, name: str, *, target: bool = False) -> Policy | float:
+    """A single one is for the features; rows without a target are dropped unless a mapping says what stands for it."""
     if isinstance(missing, Mapping):
         missing = missing.get(name, DROP)
+    elif target and _number(missing) is not None:
+        missing = DROP
     if isinstance(missing, str) and missing == DROP:
         return Policy.DROP
     number = _number(missing)

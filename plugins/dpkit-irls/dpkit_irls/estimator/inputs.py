@@ -43,6 +43,37 @@ def feature_names(rows: Any) -> list[str] | None:
     return list(names)
 
 
+def refuse_unread(rows: Any) -> None:
+    """What is no table that can be read as it is, and frames whose columns cannot be told apart by name."""
+    kind, library = type(rows).__name__, type(rows).__module__.partition(".")[0]
+    allowed = "an array or a frame of pandas or polars"
+    if library == "polars" and kind == "LazyFrame":
+        fix = "Rows that are not computed yet cannot be read: give X.collect()."
+        raise InvalidValueError(field="X", found=Found("a LazyFrame"), allowed=allowed, where="fit", fix=fix)
+    if isinstance(rows, Mapping) and not hasattr(rows, "toarray"):  # a sparse matrix may be a mapping
+        fix = "Make a frame of it, such as pandas.DataFrame(X)."
+        raise InvalidValueError(field="X", found=Found("a mapping"), allowed=allowed, where="fit", fix=fix)
+    labels = column_labels(rows)
+    twice = sorted({str(label) for label in labels if labels.count(label) > 1})
+    if twice:
+        found = Found(f"several columns named {', '.join(twice)}")
+        raise InvalidValueError(field="X", found=found, allowed="columns of different names", where="fit")
+
+
+def column_labels(rows: Any) -> list[Any]:
+    """The columns as the frame itself names them, whatever they are; none of an array."""
+    labels = getattr(rows, "columns", None)
+    return [] if labels is None else list(labels)
+
+
+def by_shown_names(given: object, labels: Sequence[Any], shown: Sequence[str]) -> object:
+    """A mapping by the frame's own names, where these are no texts, as one by the names that are shown."""
+    if not isinstance(given, Mapping) or list(labels) == list(shown):
+        return given
+    places = dict(zip(labels, shown, strict=False))
+    return {places.get(name, name): value for name, value in given.items()}
+
+
 def shown_names(rows: Any) -> list[str]:
     """The columns as messages and declarations name them: by the names of a frame, otherwise x0, x1, ..."""
     names = feature_names(rows)

@@ -15,8 +15,16 @@ import numpy.typing as npt
 
 from dpkit import InvalidValueError
 from dpkit_irls.estimator.declared_columns import DROP, Declared, categories_of, declared
-from dpkit_irls.estimator.inputs import checked_rows, feature_names, shown_names, truth_columns
-from dpkit_irls.estimator.spending_again import warn_of_spending_again
+from dpkit_irls.estimator.inputs import (
+    by_shown_names,
+    checked_rows,
+    column_labels,
+    feature_names,
+    refuse_unread,
+    shown_names,
+    truth_columns,
+)
+from dpkit_irls.estimator.spending_again import warn_of_spending_again, warn_of_unpaid_steps
 from dpkit_irls.rows.dummies import widened
 
 if TYPE_CHECKING:
@@ -90,14 +98,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             raise InvalidValueError(field="delta", found=self.delta, allowed=allowed, where=where)
         one_of(str(self.neighbours), tuple(map(str, Neighbours)), field="neighbours", where=where)
         rng = seeded(self.random_state, where=where)
-        shown = shown_names(X)
-        categories = categories_of(self.levels, shown, self.missing)
+        refuse_unread(X)
+        shown, labels = shown_names(X), column_labels(X)
+        bounds, levels, missing, shares = (
+            by_shown_names(given, labels, shown) for given in (self.bounds, self.levels, self.missing, self.shares)
+        )
+        categories = categories_of(levels, shown, missing)
         rows = checked_rows(X, self, categories=categories)
         answers = targets(len(rows))
         truths = [*truth_columns(X), yes_or_no or truth_columns(y)[:1] == [True]]
-        columns = declared(
-            shown, categories, truths=truths, bounds=self.bounds, missing=self.missing, target=target, lowest=lowest
-        )
+        columns = declared(shown, categories, truths=truths, bounds=bounds, missing=missing, target=target, lowest=lowest)
         relation = Neighbours(self.neighbours)
         public = len(rows) if relation is Neighbours.REPLACE_ONE else None
         setting = DeclaredSetting(schema=columns.schema, neighbours=relation, rows=public)
@@ -108,7 +118,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             target=columns.target,
             intercept=bool(self.fit_intercept),
             few_rows="answer",
-            **({} if self.shares is None else {"shares": self.shares}),
+            **({} if shares is None else {"shares": shares}),
             **({} if self.ridge == 0.0 else {"ridge": self.ridge}),
             **chosen,
         )
@@ -123,6 +133,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         for advice in prepared.advice(noise) if isinstance(prepared, Advising) else ():
             warnings.warn(advice, UserWarning, stacklevel=3)
         warn_of_spending_again(X, charged=ledger is not None, seeded=rng is not None, epsilon=self.epsilon, stacklevel=4)
+        warn_of_unpaid_steps(stacklevel=4)
         result = run_algorithms(
             {"fit": (prepared, noise)},
             engine=BlockEngine(open_source(_cells(rows, answers, columns), columns.schema, neighbours=relation)),
@@ -145,6 +156,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.simulation_: bool = result.simulation
         self.notes_: tuple[str, ...] = (columns.note_on_missing, *found.notes)
         self._columns: Declared = columns
+        self._categories: dict[str, Category] = categories
         return found
 
     def _keep_coefficients(self, found: Any) -> None:
@@ -159,8 +171,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         if not hasattr(self, "coef_"):
             raise _not_fitted(self)
         columns = self._columns
-        categories = categories_of(self.levels, columns.shown, self.missing)
-        rows = checked_rows(X, self, fitted=True, categories=categories)
+        refuse_unread(X)
+        rows = checked_rows(X, self, fitted=True, categories=self._categories)
         rows = np.where(np.isnan(rows), columns.stand_ins, rows)
         entries = widened(rows, tuple(map(len, columns.levels)))
         found = np.asarray(entries @ self.coef_.T + self.intercept_)

@@ -54,6 +54,54 @@ def warn_of_spending_again(rows: object, *, charged: bool, seeded: bool, epsilon
         )
 
 
+class LearnedFromRowsWarning(UserWarning):
+    """Something before the fit has read the same rows, without noise."""
+
+
+def warn_of_unpaid_steps(*, stacklevel: int) -> None:
+    """Warn where this fit is the end of a pipeline of scikit-learn with steps that learnt from the same rows, or is of targets
+    that were transformed by them: what they learnt has no noise, and nobody pays for it.
+    """
+    names = _learning_steps()
+    if names:
+        warnings.warn(
+            f"{', '.join(names)} learnt from the rows of this fit, without noise: what is learnt there is not private, and the "
+            "guarantee of the fit is not that of the pipeline. No scaler is needed: scales are found privately. Declare "
+            "`bounds`, and `levels` for texts, from public knowledge instead.",
+            LearnedFromRowsWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _learning_steps() -> list[str]:
+    """What scikit-learn fitted before, by the names of the classes, where it called."""
+    frame = sys._getframe(1)
+    found: list[str] = []
+    while frame is not None:  # type: ignore[redundant-expr, unused-ignore]
+        part = str(frame.f_globals.get("__name__", ""))
+        owner = frame.f_locals.get("self")
+        if part == "sklearn.pipeline" and frame.f_code.co_name.startswith("fit"):
+            found += [name for _, step in getattr(owner, "steps", [])[:-1] for name in _learning(step)]
+        elif part == "sklearn.compose._target" and getattr(owner, "transformer", None) is not None:
+            found += _learning(getattr(owner, "transformer", None))
+        frame = frame.f_back  # type: ignore[assignment]
+    return list(dict.fromkeys(found))
+
+
+def _learning(step: Any) -> list[str]:
+    """A transformer, or those that it is made of, by the names of the classes; none that says it does not learn."""
+    if step is None or isinstance(step, str):
+        return []
+    inside = getattr(step, "transformers", None) or getattr(step, "steps", None) or getattr(step, "transformer_list", None)
+    if inside is not None:
+        return [name for each in inside for name in _learning(each[1])]
+    try:
+        learns = bool(step.__sklearn_tags__().requires_fit)
+    except (AttributeError, TypeError, ValueError):
+        learns = True
+    return [type(step).__name__] if learns else []
+
+
 def _repeating_caller() -> str:
     """The part of scikit-learn that called, where it fits more than once; across processes as well."""
     frame = sys._getframe(1)
