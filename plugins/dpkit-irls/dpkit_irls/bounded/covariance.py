@@ -50,9 +50,10 @@ class Covariances:
 
     def left(self, to_columns: Array) -> Array:
         """Which part of each coefficient's variance is what it started with."""
-        middle = np.median if self.typical else np.mean
-        every = middle(_diagonals(to_columns, self.noise + self.sampling + self.start), axis=0)
-        return np.asarray(middle(_diagonals(to_columns, self.start), axis=0) / np.maximum(every, 1e-300))
+        every, left = (_diagonals(to_columns, each) for each in (self.noise + self.sampling + self.start, self.start))
+        if self.typical:
+            return np.asarray(np.median(left, axis=0) / np.maximum(np.median(every, axis=0), 1e-300))
+        return np.asarray(np.mean(left, axis=0) / np.maximum(np.mean(every, axis=0), 1e-300))
 
 
 def covariances(

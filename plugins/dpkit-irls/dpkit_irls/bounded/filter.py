@@ -218,13 +218,10 @@ def moved(
     here = threshold / 4.0 if probe else threshold
     told = (sums.near / total, near_noise / total)
     if now.at_tail:
+        normal = now.score.share_near(here / now.scale)
         share, unsure_share = near_told(now, *told, here, tuning)
-        now = replace(
-            now,
-            near_share=share,
-            near_unsure=unsure_share / share,
-            nears=(*now.nears, tuple(each / now.score.share_near(here / now.scale) for each in told)),
-        )
+        nears = (*now.nears, (told[0] / normal, told[1] / normal))
+        now = replace(now, near_share=share, near_unsure=unsure_share / share, nears=nears)
     ratio = here / now.scale if now.at_tail else now.score.ratio_of_share(share)
     seen = here / ratio
     scatter, shape = shapes_of(now, expected, tuning)
