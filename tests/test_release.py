@@ -6,11 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = "https://example.org/owner/dpkit"
@@ -58,6 +60,31 @@ def test_what_is_to_be_mended_is_named(release, copied, old, new, said):
     assert changed != project.read_text()
     project.write_text(changed)
     assert any(said in problem and "dpkit-stats" in problem for problem in release.problems(copied))
+
+
+NUMBA = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"), ("win32", "AMD64")]
+"""Systems and processors of which all wheels of numba are there."""
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "python", "allowed"),
+    [
+        *[(*place, python, "0.68.1") for place in NUMBA for python in ("3.11", "3.14")],
+        ("darwin", "x86_64", "3.13", "0.62.1"),
+        ("darwin", "x86_64", "3.14", ""),
+        ("linux", "x86_64", "3.15", ""),
+        ("linux", "riscv64", "3.13", ""),
+    ],
+)
+def test_numba_comes_along_where_it_has_wheels(system, machine, python, allowed):
+    """Which version is taken there, or none: pip would try to build what has no wheel, and nothing would be installed."""
+    place = {"sys_platform": system, "platform_machine": machine, "python_version": python}
+    place["platform_python_implementation"] = "CPython"
+    text = (ROOT / "plugins/dpkit-irls/pyproject.toml").read_text(encoding="utf-8")
+    needs = [Requirement(one) for one in tomllib.loads(text)["project"]["dependencies"] if one.startswith("numba")]
+    asked = [one for one in needs if one.marker is not None and one.marker.evaluate(place)]
+    assert len(asked) == bool(allowed)
+    assert [v for v in ("0.62.1", "0.68.1") if asked and asked[0].specifier.contains(v)][-1:] == [allowed] * bool(allowed)
 
 
 def test_links_lead_into_the_repository(release, copied):
