@@ -24,6 +24,7 @@ from dpkit.interchange.foreign_runs import (
     of_replaced_records,
 )
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
+from dpkit.mechanisms.discrete_laplace_pair import MOST_STEPS
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.mechanisms.randomized_response import RandomizedResponseEvent
@@ -99,8 +100,10 @@ def _response(source: object, inner: Inner, assumed: set[str]) -> Event:
 
 
 def _discrete_laplace(source: object, inner: Inner, assumed: set[str]) -> Event:
-    exact = Fraction(_field(source, "noise_parameter")) * Fraction(_field(source, "sensitivity"))
-    return DiscreteLaplaceEvent(ratio=round_up(exact))
+    steps = _field(source, "sensitivity")
+    exact = Fraction(_field(source, "noise_parameter")) * Fraction(steps)
+    known = isinstance(steps, int) and 1 <= steps <= MOST_STEPS
+    return DiscreteLaplaceEvent(ratio=round_up(exact), sensitivity=int(steps) if known else None)
 
 
 def _poisson(source: object, inner: Inner, assumed: set[str]) -> Event:
@@ -249,8 +252,9 @@ def _written(event: Event, kinds: Any, depth: int) -> Any:
             return kinds.GaussianDpEvent(noise_multiplier=round_down(1 / Fraction(ratio)))
         case LaplaceEvent(ratio=ratio):
             return kinds.LaplaceDpEvent(noise_multiplier=round_down(1 / Fraction(ratio)))
-        case DiscreteLaplaceEvent(ratio=ratio):
-            return kinds.DiscreteLaplaceDpEvent(noise_parameter=ratio, sensitivity=1)
+        case DiscreteLaplaceEvent(ratio=ratio, sensitivity=steps):
+            one = round_up(Fraction(ratio) / (steps or 1))
+            return kinds.DiscreteLaplaceDpEvent(noise_parameter=one, sensitivity=steps or 1)
         case ZCDPEvent(rho=rho) if hasattr(kinds, "ZCDpEvent"):
             return kinds.ZCDpEvent(rho=rho)
         case PureEvent(epsilon=epsilon):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms.discrete import DiscreteLaplaceEvent
+from dpkit.mechanisms.discrete_laplace_pair import MOST_STEPS
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
 from dpkit.privacy.events import Compose, Event, Repeat, RepeatAndSelect, Subsample
@@ -45,8 +46,10 @@ def of_replaced_records(event: Event, *, sampled: bool = False) -> Event:
             return replace(event, events=tuple(of_replaced_records(one, sampled=sampled) for one in event.events))
         case GaussianEvent(ratio=ratio):
             return GaussianEvent(ratio=2.0 * ratio, absent=ratio if sampled else None)
-        case LaplaceEvent() | DiscreteLaplaceEvent():
+        case LaplaceEvent():
             return replace(event, ratio=2.0 * event.ratio)
+        case DiscreteLaplaceEvent(ratio=ratio, sensitivity=steps):
+            return DiscreteLaplaceEvent(ratio=2.0 * ratio, sensitivity=None if steps is None else min(2 * steps, MOST_STEPS))
         case _:
             return event
 

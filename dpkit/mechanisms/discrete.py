@@ -10,7 +10,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import mechanism_base
+from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplacePair, checked_steps
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.noise.discrete_noise import (
@@ -24,10 +26,11 @@ from dpkit.numerics.noise.discrete_noise import (
 from dpkit.numerics.noise.noise_inputs import checked_integers
 from dpkit.numerics.noise.randomness import secure_generator, stamped
 from dpkit.numerics.rounding import round_up
-from dpkit.privacy.checks import checked, nonnegative
-from dpkit.privacy.claims import LossRule, finite, rule
+from dpkit.privacy.checks import checked, nonnegative, or_none
+from dpkit.privacy.claims import LossRule, always, finite, rule
 from dpkit.privacy.events import Event
 from dpkit.privacy.losses import ZCDP, PureDP
+from dpkit.privacy.neighbours import Distance
 from dpkit.values import dataclass
 
 IntArray = npt.NDArray[np.int64]
@@ -39,18 +42,21 @@ class Sampler(Protocol):
     def __call__(self, *, scale: float, size: tuple[int, ...], rng: np.random.Generator) -> IntArray: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-@checked(ratio=nonnegative)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@checked(ratio=nonnegative, sensitivity=or_none(checked_steps))
 class DiscreteLaplaceEvent(Event):
     """Discrete Laplace noise on integers; `ratio` is the L1 sensitivity over the scale.
 
     For a sensitivity of 1 the loss is always exactly +-ratio: as bad as any pure release of that epsilon, and worse than
-    continuous Laplace noise. So it is priced as pure.
+    continuous Laplace noise. So it is priced as pure where nothing else is said. `sensitivity`, a whole number, says by how
+    much the whole numbers may move, all entries together: then the price is exact, and less than that of a pure release
+    where it is above 1.
     """
 
     cheaper_below: ClassVar[tuple[str, ...]] = ("ratio",)
 
     ratio: float
+    sensitivity: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +69,12 @@ class DiscreteGaussianEvent(Event):
     ratio: float
 
 
+def _steps_of_laplace(event: DiscreteLaplaceEvent) -> DiscreteLaplacePair | None:
+    if event.sensitivity is None or event.sensitivity == 1:  # one step is the pure case, and is priced as such
+        return None
+    return DiscreteLaplacePair(ratio=event.ratio, sensitivity=event.sensitivity)
+
+
 RULES: tuple[LossRule, ...] = (
     rule(
         "discrete-laplace-pure",
@@ -70,6 +82,16 @@ RULES: tuple[LossRule, ...] = (
         PureDP,
         ("GRS09", "the geometric mechanism, at any integer distance"),
         lambda event: PureDP(epsilon=event.ratio),
+        attained=lambda event: event.sensitivity == 1,
+    ),
+    # attained by one entry that moves by all of it
+    rule(
+        "discrete-laplace-pair",
+        DiscreteLaplaceEvent,
+        DiscreteLaplacePair,
+        ("dpkit", "docs/proofs/pld.md, Lemma 14"),
+        _steps_of_laplace,
+        attained=always,
     ),
     rule(
         "discrete-gaussian-zcdp",
@@ -111,9 +133,23 @@ class _IntegerNoise(mechanism_base.ScaleNoise):
 class DiscreteLaplace(_IntegerNoise):
     """Integers + integer noise with P(x) proportional to exp(-|x|/scale)."""
 
-    rules: ClassVar[tuple[LossRule, ...]] = RULES[:1]
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[:2]
     metric: ClassVar[str] = "l1"
     sampler: ClassVar[Sampler] = staticmethod(discrete_laplace)
+
+    def event(self, at: Distance | Sequence[Distance], *, whole: bool = False) -> DiscreteLaplaceEvent:
+        """A release whose value moves by at most this distance; `whole` has the event state it as its `sensitivity`.
+
+        The distance is then a whole number. Plans and ledgers leave it unsaid, as they did before events could say so.
+        """
+        distance = mechanism_base.distance_in(at, metrics=(self.metric,), where="DiscreteLaplace")
+        ratio = mechanism_base.ratio_up(distance, self.scale)
+        if not whole or not distance:
+            return DiscreteLaplaceEvent(ratio=ratio)
+        if distance != math.floor(distance):
+            allowed = "a whole number, as distances of whole numbers are"
+            raise InvalidValueError(field="at", found=distance, allowed=allowed, where="DiscreteLaplace.event")
+        return DiscreteLaplaceEvent(ratio=ratio, sensitivity=int(distance))
 
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln probability of the output, summed over the entries of the value; minus infinity for what is not whole."""
@@ -137,7 +173,7 @@ class DiscreteLaplace(_IntegerNoise):
 class DiscreteGaussian(_IntegerNoise):
     """Integers + integer noise with P(x) proportional to exp(-x^2/(2 scale^2))."""
 
-    rules: ClassVar[tuple[LossRule, ...]] = RULES[1:]
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[2:]
     metric: ClassVar[str] = "l2"
     other_metrics: ClassVar[tuple[str, ...]] = ("l1",)  # which bounds it
     sampler: ClassVar[Sampler] = staticmethod(discrete_gaussian)

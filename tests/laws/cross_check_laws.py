@@ -48,7 +48,7 @@ def _wide_leaves() -> st.SearchStrategy[Event]:
         st.builds(ApproxEvent, epsilon=_sizes(), delta=log_uniform(1e-300, 0.99)),
         st.builds(ZCDPEvent, rho=_sizes()),
         st.builds(BoundedRangeEvent, range=_sizes(), monotone=st.booleans()),
-        st.builds(DiscreteLaplaceEvent, ratio=_sizes()),
+        st.builds(DiscreteLaplaceEvent, ratio=_sizes(), sensitivity=st.sampled_from([None, 1, 2, 5])),
         st.builds(DiscreteGaussianEvent, ratio=_sizes()),
         st.builds(RandomizedResponseEvent, epsilon=_sizes(), categories=st.sampled_from([2, 3, 10**6])),
         st.builds(

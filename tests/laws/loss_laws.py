@@ -83,6 +83,15 @@ def directions_mirror_each_other(pair: LossPair, epsilons: Sequence[float]) -> N
     assert np.all(np.abs(back - (odds * ahead - np.expm1(points))) <= allowed)
 
 
+def profile_is_that_of(pair: LossPair, one: Array, other: Array, epsilons: Sequence[float]) -> None:
+    """delta is the sum of (P - e^epsilon Q)_+ over all outputs, in both directions, from their log probabilities."""
+    for log_p, log_q, direction in ((one, other, pair.forward()), (other, one, pair.backward() or pair.forward())):
+        values, errors = direction.profile(asfloat(epsilons))
+        for at, value, error in zip(epsilons, values.tolist(), errors.tolist(), strict=True):
+            exact = math.fsum(np.maximum(0.0, np.exp(log_p) - np.exp(at + log_q)).tolist())
+            assert abs(value - exact) <= error + 1e-11 * (1.0 + math.exp(at)), f"at {at}"
+
+
 def lattice_brackets_the_profile(direction: LossDirection, epsilons: Sequence[float], *, delta: float, width: float) -> None:
     """One release on a lattice, read at any epsilon: the profile lies between the bounds."""
     found = loss_composition.reader([(WithoutMoments(direction=direction), 1)], delta=delta, width=width)

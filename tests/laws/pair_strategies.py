@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplacePair
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.privacy.gaussian_dp import GaussianPair
@@ -38,6 +39,7 @@ def pairs():
     return st.one_of(
         st.builds(LaplacePair, ratio=logarithmic(0.01, 8.0)),
         st.builds(GaussianPair, mu=logarithmic(0.05, 4.0)),
+        st.builds(DiscreteLaplacePair, ratio=logarithmic(0.01, 8.0), sensitivity=st.integers(1, 300)),
         st.builds(PurePair, epsilon=logarithmic(0.01, 8.0)),
         subsampled,
         tables(),

@@ -13,6 +13,8 @@ from dpkit.accountants.pld import composition as loss_composition
 from dpkit.accountants.pld import contour, lattice_reader
 from dpkit.accountants.pld import lattice as loss_lattice
 from dpkit.accountants.pld.accountant import LossDistributionAccountant
+from dpkit.mechanisms.discrete import DiscreteLaplace
+from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplacePair
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics import lattice_laws
@@ -27,6 +29,7 @@ SKEWED = PLD(
     losses=(-0.2, 0.1, 1.3),
     masses=tuple(np.linalg.solve([[1, 1, 1], np.exp([0.2, -0.1, -1.3]), [0, 0, 1]], [1.0, 1.0, 0.06]).tolist()),
 )
+LAPLACE = LaplacePair(ratio=1.0).forward()
 EPSILONS = np.linspace(-0.5, 2.0, 26).tolist()
 
 
@@ -39,6 +42,23 @@ def lattice_brackets_profiles():
         SKEWED.forward(),
     ):
         laws.lattice_brackets_the_profile(direction, EPSILONS, delta=1e-3, width=1e-2)
+
+
+def integer_noise_has_its_law():
+    outputs, noise = np.arange(-90, 97), DiscreteLaplace(scale=2.0)
+    for steps in (1, 3, 6):
+        pair = DiscreteLaplacePair(ratio=steps / 2.0, sensitivity=steps)
+        laws.profile_is_that_of(pair, noise.log_density(outputs, 0), noise.log_density(outputs, steps), EPSILONS)
+
+
+def integer_noise_composes_as_its_law():
+    h, q = 0.2, math.exp(-0.2)
+    masses = [1.0 / (1.0 + q), (1.0 - q) / (1.0 + q) * q, (1.0 - q) / (1.0 + q) * q**2, q**3 / (1.0 + q)]
+    exact = laws.enumerated([([((3 - 2 * j) * h, mass) for j, mass in enumerate(masses)], 6)])
+    pair = DiscreteLaplacePair(ratio=0.6, sensitivity=3)
+    found = loss_composition.reader([(pair.forward(), 6)], delta=0.1, width=1e-6)
+    for at in (0.8 * found.start, 0.9 * found.start, found.start):
+        laws.bounds_hold(found, at, exact(at), 0.0)
 
 
 def compositions_bracket_enumeration():
@@ -101,6 +121,8 @@ def slack_is_counted():
 
 
 LAWS = (
+    integer_noise_has_its_law,
+    integer_noise_composes_as_its_law,
     lattice_brackets_profiles,
     compositions_bracket_enumeration,
     lattices_bracket_enumeration,
@@ -180,7 +202,38 @@ def forgets_the_slack(patch):
     patch.setattr(LossDistributionAccountant, "lift", lift)
 
 
+def one_step_too_many(patch):
+    whole = DiscreteLaplacePair.forward
+    patch.setattr(
+        DiscreteLaplacePair, "forward", lambda pair: whole(dataclasses.replace(pair, sensitivity=pair.sensitivity + 1))
+    )
+
+
+def takes_laplace_noise_for_integer_noise(patch):
+    patch.setattr(DiscreteLaplacePair, "forward", lambda pair: LaplacePair(ratio=pair.ratio).forward())
+
+
+def counts_one_loss_too_few(patch):
+    direction = type(DiscreteLaplacePair(ratio=1.0, sensitivity=2).forward())
+    whole = direction._below
+
+    def below(self, epsilons):
+        depth, between = whole(self, epsilons)
+        return depth, np.maximum(between - self._step, 0.0)
+
+    patch.setattr(direction, "_below", below)
+
+
+def forgets_the_steps_of_a_moment(patch):
+    direction = type(DiscreteLaplacePair(ratio=1.0, sensitivity=2).forward())
+    patch.setattr(direction, "total_log_moment", type(LAPLACE).total_log_moment)
+
+
 BROKEN = {
+    one_step_too_many: integer_noise_has_its_law,
+    takes_laplace_noise_for_integer_noise: integer_noise_has_its_law,
+    counts_one_loss_too_few: integer_noise_has_its_law,
+    forgets_the_steps_of_a_moment: integer_noise_composes_as_its_law,
     drops_aliases: lattices_bracket_enumeration,
     drops_aliases_of_a_contour: compositions_bracket_enumeration,
     drops_rounding_of_a_coarse_transform: sums_hold_far_from_their_tilt,

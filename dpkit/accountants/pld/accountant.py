@@ -247,9 +247,15 @@ def _ordered(counts: Mapping[LossPair, int]) -> tuple[tuple[LossPair, int], ...]
 
 
 def _stronger(one: list[tuple[LossPair, int]], other: list[tuple[LossPair, int]]) -> list[tuple[LossPair, int]]:
-    """Merge two multisets of one class, strongest first, taking the stronger at each rank; without an order, take both."""
+    """Merge two multisets of one class, strongest first, taking the stronger at each rank; without an order, take both.
+
+    What both hold is taken once: the union holds each of the two.
+    """
     if any(pair.strength is None for pair, _ in (*one, *other)):
-        return [*one, *other]
+        counts: dict[LossPair, int] = {}
+        for pair, n in (*one, *other):
+            counts[pair] = max(n, counts.get(pair, 0))
+        return list(counts.items())
 
     def strength(item: tuple[LossPair, int]) -> float:
         return item[0].strength or 0.0
