@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.covariance import Covariances
-from dpkit_irls.bounded.priors import inverse, moderated, of_positions
+from dpkit_irls.bounded.priors import moderated, of_positions
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import schedule_for, step_shares
-from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, whitening
+from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, inverse, whitening
 from dpkit_irls.bounded.step_query import Carried
 from dpkit_irls.bounded.tuning import TUNING
 

@@ -24,7 +24,7 @@ from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.link_filter import dispersion_error, lengthened, link_shapes, predictors_of
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, hardly_any, notes_of
-from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
+from dpkit_irls.bounded.priors import coefficient_precisions, less_sure, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
 from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.shapes import Pooled, Shape
@@ -218,10 +218,15 @@ class BoundedIRLS:
             pull = pull_of(state.frame, self.ridge, expected.total, per)
             shape = Shape(mean=shape.mean + pull, spread=shape.spread)
         persons = self.facts.rows_of_a_person()
+        spread, position = state.spread, now.position
+        if state.link is None:  # a target's place may be that of a part of it
+            spread = max(spread, now.fitted_spread(scatter.mean, expected))
+        believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
         found = covariances(
             now,
             middle,
             shape,
+            believed=less_sure(now.prior, state.frame, believed, self.tuning),
             expected=expected,
             rare=self.rare(state),
             plenty=state.plenty,
@@ -231,10 +236,6 @@ class BoundedIRLS:
             tuning=self.tuning,
         )
         wider = found.wider(to_columns)
-        spread, position = state.spread, now.position
-        if state.link is None:  # a target's place may be that of a part of it
-            spread = max(spread, now.fitted_spread(scatter.mean, expected))
-        believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
         if (
             state.link is None or not state.schedule(self.iterations, self.tuning).few
         ):  # few steps with a link weighed it already
@@ -313,6 +314,12 @@ class BoundedIRLS:
             (place, math.sqrt(left[place] / believed[place]) / units[place])
             for place in range(self.layout.entries)
             if left[place] > 0.01 and believed[place] > 0.0 and state.link is None
+        ]
+        unseen = self._unseen(state)  # nothing tells that steps arrived
+        moves += [
+            (place, believed[place] ** -0.5 / units[place])
+            for place in self.layout.numbers
+            if now is not None and now.few and unseen[place] and believed[place] > 0.0
         ]
         moves += [(place, 20.0 * spread / blur) for place, blur in blurred]
         if blurred and now is not None and state.expected is not None:

@@ -12,7 +12,7 @@ from dpkit_irls.bounded.class_filter import class_shapes
 from dpkit_irls.bounded.class_step import contrasts_of
 from dpkit_irls.bounded.covariance import covariances
 from dpkit_irls.bounded.notes_of_fit import estimand_sentence, notes_of
-from dpkit_irls.bounded.priors import coefficient_precisions, moderated, of_positions
+from dpkit_irls.bounded.priors import coefficient_precisions, less_sure, moderated, of_positions
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.shapes import Shape, by_block
 from dpkit_irls.bounded.stages import class_surroundings
@@ -92,10 +92,13 @@ def class_known(algorithm: BoundedIRLS, state: BoundedState, *, rows_over: float
     shapes = class_shapes(now, class_surroundings(facts, state))
     contrasts = contrasts_of(facts.classes)
     to_columns = np.kron(contrasts[1:] - contrasts[0], layout.to_columns(state.frame))
+    believed = coefficient_precisions(layout, state.frame, state.widths, state.spread, facts.tuning)
+    start = less_sure(now.prior[: layout.size, : layout.size], state.frame, believed, facts.tuning)
     found = covariances(
         now,
         Shape(mean=shapes.middle, spread=np.zeros_like(shapes.middle)),
         shapes.curvature,
+        believed=by_block(start, others),
         expected=replace(expected, counts=np.tile(expected.counts, others)),
         rare=np.tile(algorithm.rare(state), others),
         plenty=state.plenty,
@@ -104,8 +107,7 @@ def class_known(algorithm: BoundedIRLS, state: BoundedState, *, rows_over: float
         constant=False,
         tuning=facts.tuning,
     )
-    believed = of_positions(state.frame, coefficient_precisions(layout, state.frame, state.widths, state.spread, facts.tuning))
-    position, found = moderated(now.position, found, by_block(believed, others))
+    position, found = moderated(now.position, found, by_block(of_positions(state.frame, believed), others))
     shape = (others, layout.size)
     errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
     left = found.left(to_columns).reshape(shape)

@@ -61,6 +61,7 @@ def covariances(
     middle: Shape,
     shape: Shape,
     *,
+    believed: Array,
     expected: Expected,
     rare: npt.NDArray[np.bool_],
     plenty: float,
@@ -84,7 +85,6 @@ def covariances(
     if rare.any():
         drawn = _maybe_empty(drawn, rare, tuning)
     unseen = max(1.0, tuning.unseen / max(per_need, 0.05)) ** 4 if constant else 1.0
-    before = unseen * tuning.start_wide * now.prior + np.outer(now.gone, now.gone)
     rests = known = _rests(now, drawn, shape.mean, tuning)
     left, apart, slow = rests, np.zeros((tuning.draws, now.position.size)), False
     doubt = 1.0 if now.few else min(max((tuning.ready - plenty) / (tuning.ready - tuning.many), 0.0), 1.0)
@@ -92,7 +92,7 @@ def covariances(
         tuning = replace(
             tuning, along=doubt * tuning.along, off_centre=doubt * tuning.off_centre, entries=doubt * tuning.entries
         )
-        evidence = evidence_of(now, before, expected, tuning)
+        evidence = evidence_of(now, unseen * now.prior + np.outer(now.gone, now.gone), expected, tuning)
         turns = drawn_bends(evidence, shape.mean, now.position, constant=constant, tuning=tuning)
         factors = np.exp(0.5 * _unsure(now, shape, expected, tuning) * np.random.default_rng(1).normal(size=drawn.shape[:2]))
         rests = _rests(now, _turned(turns, drawn * factors[:, :, None] * factors[:, None, :]), shape.mean, tuning)
@@ -102,9 +102,14 @@ def covariances(
         left = rests if slow else left
     elif constant and now.curvature.precision == 0.0:
         rests = _rests(now, _tilted(drawn, tuning), shape.mean, tuning)
-    start = np.broadcast_to(before, drawn.shape)
-    for rest in left:
-        start = _turned(rest, start)
+    if not now.steps:
+        unsure = now.curvature.precision == 0.0 and tuning.bends > 0.0
+        left = _rests(now, _bent(drawn, tuning) if unsure else drawn, shape.mean, tuning, of_start=True)
+    rest = np.broadcast_to(np.eye(now.position.size), drawn.shape)
+    for each in left:
+        rest = each @ rest
+    before = unseen * believed + tuning.start_found * np.outer(now.gone, now.gone)
+    start = _turned(rest, before)
     wide = tuning.wide + tuning.widen / max(plenty, 0.5)
     noise, sampling = (wide * each for each in _of_steps(now, rests, squares, inside))
     made = Covariances(noise=noise, sampling=sampling, start=start * wide, apart=apart, slow=slow, typical=now.at_tail)
@@ -131,13 +136,17 @@ def _unsure(now: Filter, shape: Shape, expected: Expected, tuning: Tuning) -> Ar
     return np.asarray(precision**-0.5)
 
 
-def _rests(now: Filter, drawn: Array, mean: Array, tuning: Tuning) -> list[Array]:
-    """What each step left of an error, for every curvature drawn. A step with a shape of its own: drawn as far from that."""
+def _rests(now: Filter, drawn: Array, mean: Array, tuning: Tuning, *, of_start: bool = False) -> list[Array]:
+    """What each step left of an error, for every curvature drawn. A step with a shape of its own: drawn as far from that.
+
+    What is left of the start is far from a step's position, so it met the curvature between there and the truth: that of the
+    last position, which is between them.
+    """
     root, inverse_root = roots(drawn)
     least = roots(mean)[1]
     identity, found = np.eye(now.position.size), []
     for gain in now.gains:
-        if gain.shape is not None:
+        if gain.shape is not None and not of_start:
             root, inverse_root = roots(_turned(roots(gain.shape)[0] @ least, drawn))
         made = root @ (gain.matrix * gain.slope) @ root
         parts, turned = eigen(made)  # of its symmetric part; a gain has another, which moves what is known by what is hidden
@@ -214,6 +223,17 @@ def _tilted(drawn: Array, tuning: Tuning) -> Array:
     by = np.broadcast_to(np.eye(size), drawn.shape).copy()
     by[:, :-1, -1] = tilts[:, :, 0] / np.sqrt(np.maximum(drawn[:, -1:, -1], 1e-300))
     return _turned(by, drawn)
+
+
+def _bent(drawn: Array, tuning: Tuning) -> Array:
+    """The same where the curvature is not what a scatter tells at normal rows: more in some directions, less in others."""
+    apart = np.random.default_rng(2).normal(size=drawn.shape)
+    apart = (np.triu(apart) + np.triu(apart, 1).swapaxes(1, 2)) * tuning.bends
+    diagonal = np.arange(drawn.shape[1])
+    apart[:, diagonal, diagonal] *= tuning.entries / max(tuning.bends, 1e-9)
+    values, vectors = eigen(apart)
+    root = roots(drawn)[0]
+    return np.asarray(root @ of_eigen(np.exp(values), vectors) @ root)
 
 
 def _turned(by: Array, matrices: Array) -> Array:

@@ -17,10 +17,9 @@ from dpkit_irls.bounded.expected_shapes import Expected
 from dpkit_irls.bounded.filter import Filter, Gain, damped, from_scatter, scatter_of
 from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surprise_of, symmetric, tame
 from dpkit_irls.bounded.layout import Layout
-from dpkit_irls.bounded.priors import inverse
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule
-from dpkit_irls.bounded.shapes import Shape, blended, roots
+from dpkit_irls.bounded.shapes import Shape, blended, inverse, roots
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.count_law import count_law

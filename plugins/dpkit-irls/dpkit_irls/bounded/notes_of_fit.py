@@ -99,8 +99,8 @@ def notes_of(
     if wider:
         most = max(wider.values())
         notes.append(
-            f"{WIDER}, which intervals allow for. If they hardly vary, these are up to {most:.2f} times as wide as 95% takes, "
-            f"and hold more often: {', '.join(wider)}."
+            f"{WIDER}. Intervals allow for that, up to {most:.2f} times as wide as were it known; that is too wide where sizes "
+            f"hardly vary, and may be too narrow where they vary much: {', '.join(wider)}."
         )
     if state.answers:
         rare = ", ".join(answers_of(algorithm)[answer] for answer in state.answers)

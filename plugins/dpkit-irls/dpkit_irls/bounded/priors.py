@@ -13,7 +13,7 @@ import numpy as np
 from dpkit_irls.bounded.covariance import Covariances
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
-from dpkit_irls.bounded.shapes import eigen, of_eigen
+from dpkit_irls.bounded.shapes import eigen, inverse, of_eigen
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
 
@@ -48,7 +48,7 @@ def moderated(position: Array, found: Covariances, believed: Array) -> tuple[Arr
         return position, found
     told = inverse(np.mean(found.noise + found.start, axis=0))
     variance = inverse(told + believed)
-    keep, rest = variance @ told, variance @ believed @ variance
+    keep, lost = variance @ told, variance @ believed @ variance
 
     def kept(matrices: Array) -> Array:
         return np.asarray(keep @ matrices @ keep.T)
@@ -57,19 +57,26 @@ def moderated(position: Array, found: Covariances, believed: Array) -> tuple[Arr
         found,
         noise=kept(found.noise),
         sampling=kept(found.sampling),
-        start=kept(found.start) + rest,
+        start=kept(found.start) + lost,
         apart=found.apart @ keep.T,
     )
     return np.asarray(keep @ position), after
 
 
-def inverse(matrix: Array) -> Array:
-    """Of a positive matrix, however close to singular it is."""
-    units = np.sqrt(np.maximum(np.diag(matrix), 1e-150))
-    values, vectors = eigen(matrix / np.outer(units, units))
-    return np.asarray(of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units))
-
-
 def of_positions(frame: Frame, precisions: Array) -> Array:
     """Precisions of entries' coefficients as those of positions."""
     return np.asarray((frame.preconditioner.T * precisions) @ frame.preconditioner)
+
+
+def less_sure(prior: Array, frame: Frame, precisions: Array, tuning: Tuning) -> Array:
+    """The variance of positions that steps start with, as intervals have it: `start_wide` times as wide, up to what is believed
+    of each column. Where columns go together, some sum of their coefficients is short for rows, so that a start that is good on
+    average says that hardly anything is there; but coefficients of opposite signs may be. Along it the start is far wider.
+    """
+    matrix = frame.preconditioner
+    columns = matrix @ prior @ matrix.T
+    sizes = np.sqrt(np.maximum(np.diag(columns), 1e-150))
+    values, vectors = eigen(columns / np.outer(sizes, sizes))  # all 1 where no columns go together
+    wide = np.minimum(tuning.start_wide * np.maximum(values, 1.0) ** tuning.start_along, tuning.start_widest)
+    columns = of_eigen(np.maximum(values, 0.0) * wide, vectors) * np.outer(sizes, sizes)
+    return inverse((matrix.T @ inverse(columns) @ matrix) + of_positions(frame, tuning.believed_less * precisions))

@@ -44,6 +44,13 @@ def by_block(matrix: Array, blocks: int) -> Array:
     return np.asarray(np.kron(np.eye(blocks), matrix), dtype=np.float64)
 
 
+def inverse(matrix: Array) -> Array:
+    """Of a positive matrix, however close to singular it is."""
+    units = np.sqrt(np.maximum(np.diag(matrix), 1e-150))
+    values, vectors = eigen(matrix / np.outer(units, units))
+    return np.asarray(of_eigen(1.0 / np.maximum(values, 1e-13), vectors) / np.outer(units, units))
+
+
 def floored(matrix: Array, least: float) -> Array:
     """The same with eigenvalues of at least that."""
     values, vectors = eigen(matrix)

@@ -89,8 +89,11 @@ class Tuning:
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
     part `cut`. With a link, where no step carried a curvature, its centre lies `tilt` spreads of the rows away from theirs.
     How far shapes lie from what is expected is known up to `unsure` standard errors, and sampling moves a shape of one row by
-    `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more; it
-    always does `start_wide` times. At
+    `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. For
+    intervals the start is `start_wide` times as wide (a variance), and times the power `start_along` of how much wider it is
+    along sums of columns that go together, `start_widest` times at most, and `believed_less` is the part that precisions of
+    single columns count for; `start_found` times the square of what was found is added. Where no step with a link carried a
+    curvature, it is what the scatter tells up to `bends`, and its diagonal up to `entries`. At
     `arrived` times the need or less (a little above in part), what is hidden may be all that is believed. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
     times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
@@ -171,6 +174,11 @@ class Tuning:
     unseen: float = 1.2
     arrived: float = 0.5
     start_wide: float = 1.0
+    start_along: float = 0.0
+    start_widest: float = 1000.0
+    believed_less: float = 0.0
+    start_found: float = 1.0
+    bends: float = 0.0
     empty: float = 0.4
     unsure: float = 1.0
     cut: float = 0.15
@@ -204,11 +212,21 @@ SHARES = Shares()
 TUNING = Tuning()
 LINK_SHARES = Shares(units=0.02, targets=0.008, places=0.03, scatter=0.02, lengths=0.008)
 """For families with a link: the target needs no place and no scale, and rough places and units do."""
-LINK_TUNING = Tuning(inflation=0.01, growth=1.0, widen=0.4)
+LINK_TUNING = Tuning(
+    inflation=0.01,
+    growth=1.0,
+    widen=0.4,
+    start_wide=12.0,
+    start_along=7.0,
+    believed_less=0.3,
+    hidden=0.5,
+    start_found=0.0,
+    bends=0.03,
+)
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
-ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.25, start_wide=1.4)
+ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.25)
 """For answers of yes and no: a start that pulls directions to zero, but not the length so found."""
-COUNT_TUNING = replace(LINK_TUNING, widen=0.6)
+COUNT_TUNING = replace(LINK_TUNING, widen=0.6, start_wide=6.0, bends=0.0)
 """For counts, whose curvature grows with the predictor without end."""
 
 
