@@ -3,11 +3,19 @@
 import importlib
 import sys
 import zipfile
+from importlib.machinery import PathFinder
 
 import pytest
 
 from dpkit.hooks import entry_points
 from dpkit.hooks.entry_points import Distribution, PluginPoint, _NotPlainError, _of_folders, _of_the_library, plugin_points
+
+
+@pytest.fixture(autouse=True)
+def no_finders_of_others(monkeypatch):
+    """Some packages that other tests import put one there, as `importlib_metadata` does."""
+    plain = [finder for finder in sys.meta_path if finder is PathFinder or not hasattr(finder, "find_distributions")]
+    monkeypatch.setattr(sys, "meta_path", plain)
 
 
 def shown(points):

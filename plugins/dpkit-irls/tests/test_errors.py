@@ -1,5 +1,6 @@
 """Stated errors where released values do not tell everything."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -170,7 +171,8 @@ def test_a_note_tells_by_how_much_doubts_make_intervals_wider():
         assert np.all(factors[others] <= TUNING.wider + 1e-3)
         assert len(known.wider) >= 3
         note = next(note for note in algorithm.result(state).notes if note.startswith(WIDER))
-        assert f"up to {max(known.wider.values()):.2f} times" in note
+        most = math.ceil(100.0 * max(known.wider.values())) / 100.0
+        assert f"up to {most} times" in note
     fit = fitted(replace(case, rows=20_000), 0)[0]
     assert not any(note.startswith(WIDER) for note in fit.notes)
 

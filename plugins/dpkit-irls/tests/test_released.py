@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from dpkit_irls.bounded.column_centres import level_shares, located, shows_ties
 from dpkit_irls.bounded.covariance import Covariances
-from dpkit_irls.bounded.priors import moderated, of_positions
+from dpkit_irls.bounded.priors import less_sure, moderated, of_positions
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import schedule_for, step_shares
 from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, inverse, whitening
 from dpkit_irls.bounded.step_query import Carried
-from dpkit_irls.bounded.tuning import TUNING
+from dpkit_irls.bounded.tuning import LINK_TUNING, TUNING
 
 EDGES = np.linspace(-4.0, 4.0, 33)
 
@@ -178,3 +178,22 @@ def test_what_the_noise_hides_of_a_shape_is_as_small_as_is_believed():
     assert np.diag(held.spread).max() < 0.05 < np.diag(free.spread).min()
     clear = blended(found, base, 1e-4, TUNING, unseen=0.002)
     assert clear.mean == pytest.approx(found, abs=1e-3), "what is seen is not what is believed"
+
+
+@pytest.mark.parametrize("together", [0.0, 0.98])
+def test_intervals_believe_little_of_effects_of_opposite_signs_where_columns_go_together(together):
+    """Of columns that do not, only `start_wide` times as much is left open as the start says."""
+    correlations = np.array([[1.0, together], [together, 1.0]])
+    values, vectors = np.linalg.eigh(correlations)
+    frame = Frame(
+        columns=("a", "b", "y"), units=(1.0, 1.0), intercept=False, preconditioner=vectors / np.sqrt(values) @ vectors.T
+    )
+    start = 0.1 * np.eye(2)
+    wider = frame.preconditioner @ less_sure(start, frame, np.ones(2), LINK_TUNING) @ frame.preconditioner.T
+    of_start = frame.preconditioner @ start @ frame.preconditioner.T
+    for signs in ((1.0, 1.0), (1.0, -1.0)):
+        along = np.array(signs) / np.sqrt(2.0)
+        believed, found = along @ of_start @ along, along @ wider @ along
+        opposite = together > 0.0 and signs[0] != signs[1]
+        expected = 1.0 / (LINK_TUNING.believed_less + (0.0 if opposite else 1.0 / (LINK_TUNING.start_wide * believed)))
+        assert found == pytest.approx(expected, rel=0.02)

@@ -1,6 +1,7 @@
 """The search finds pairs at which a claim fails, shows them in a simple form, and decides nothing itself."""
 
 import ast
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,5 +141,6 @@ def test_a_search_keeps_to_its_time_by_smaller_pilots_and_fewer_candidates(monke
     assert max(asked) < 30
     before = len(asked)
     monkeypatch.setattr(search_time.SearchTime, "late", lambda self: False)  # a mutant that never looks at the clock
+    monkeypatch.setattr("dpkit.auditing.search.pairs.call_until", lambda until: nullcontext())
     worst_pair(subject, [(0.0, 1.0)] * 64, seed=np.random.SeedSequence(1), clock=timed)
     assert sum(asked[before:]) > 200

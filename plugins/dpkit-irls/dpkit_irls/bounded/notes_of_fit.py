@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -97,9 +98,9 @@ def notes_of(
     if hidden:
         notes.append(f"{HIDDEN}: {', '.join(hidden)}.")
     if wider:
-        most = max(wider.values())
+        most = in_full(math.ceil(100.0 * max(wider.values())) / 100.0)
         notes.append(
-            f"{WIDER}. Intervals allow for that, up to {most:.2f} times as wide as were it known; that is too wide where sizes "
+            f"{WIDER}. Intervals allow for that, up to {most} times as wide as were it known; that is too wide where sizes "
             f"hardly vary, and may be too narrow where they vary much: {', '.join(wider)}."
         )
     if state.answers:

@@ -216,10 +216,9 @@ LINK_TUNING = Tuning(
     inflation=0.01,
     growth=1.0,
     widen=0.4,
-    start_wide=12.0,
+    start_wide=1.4,
     start_along=7.0,
-    believed_less=0.3,
-    hidden=0.5,
+    believed_less=0.1,
     start_found=0.0,
     bends=0.03,
 )
