@@ -4,6 +4,7 @@ import importlib
 import sys
 import zipfile
 from importlib.machinery import PathFinder
+from importlib.metadata import MetadataPathFinder
 
 import pytest
 
@@ -13,9 +14,10 @@ from dpkit.hooks.entry_points import Distribution, PluginPoint, _NotPlainError, 
 
 @pytest.fixture(autouse=True)
 def no_finders_of_others(monkeypatch):
-    """Some packages that other tests import put one there, as `importlib_metadata` does."""
+    """Some packages that other tests import put one there: `importlib_metadata` does, and takes that of the library away."""
     plain = [finder for finder in sys.meta_path if finder is PathFinder or not hasattr(finder, "find_distributions")]
     monkeypatch.setattr(sys, "meta_path", plain)
+    monkeypatch.setattr(PathFinder, "find_distributions", MetadataPathFinder.find_distributions, raising=False)
 
 
 def shown(points):
