@@ -22,7 +22,12 @@ from dpkit_irls.measuring.generator import SIGMA
 
 PUBLISHED = ("CDP-gau", "CDP-lap", "DP-basic", "DP-advanced")
 SOUND = ("moments-last", "moments", "bounded")
-LABELS = {"moments-last": "moments, last iterate", "moments": "moments, averaged", "non-private": "non-private IRLS"}
+LABELS = {
+    "moments-last": "irls-moments, last iterate",
+    "moments": "irls-moments, averaged",
+    "bounded": "irls",
+    "non-private": "non-private IRLS",
+}
 
 
 def main(arguments=None):

@@ -14,6 +14,8 @@ from dpkit_irls.rows.fixed_point import MOST_COLUMNS
 
 MOST_CLASSES = 100
 """Of a target."""
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Of numbers, as far as a fit can square them."""
 
 
 def checked_columns(
@@ -34,6 +36,21 @@ def checked_columns(
         allowed = f"1 to {MOST_COLUMNS - 1} numbers, truth values and levels beyond each category's first"
         raise InvalidValueError(field="features", found=entries, allowed=allowed, where=where)
     return chosen
+
+
+def checked_ranges(setting: Setting, columns: Sequence[str], *, where: str) -> None:
+    """Ranges of numbers whose squares are still numbers, with room for those of coefficients."""
+    for name in columns:
+        low, high = setting.range(name)
+        if setting.levels(name) or (max(abs(low), abs(high)) <= LARGEST and (high - low >= SMALLEST or high == low)):
+            continue
+        raise InvalidValueError(
+            field="features" if name != columns[-1] else "target",
+            found=f"{name}, from {in_full(low)} to {in_full(high)}",
+            allowed=f"numbers up to {LARGEST:g}, in a range at least {SMALLEST:g} wide",
+            where=where,
+            fix="Give the column in another unit.",
+        )
 
 
 def _check_target(setting: Setting, target: str, family: Family, *, where: str) -> None:

@@ -23,7 +23,7 @@ from dpkit import (
 from dpkit.authoring import AnyAlgorithm, Column
 from dpkit_irls.loss import BISQUARE, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE, ROBUST, Family, quantile_score
 from dpkit_irls.moments.moment_query import FREEDOM
-from dpkit_irls.public_facts import checked_columns, checked_shares, checked_start, public_size, scaling_of
+from dpkit_irls.public_facts import checked_columns, checked_ranges, checked_shares, checked_start, public_size, scaling_of
 from dpkit_irls.rows.dummies import entry_names, levels_of
 from dpkit_irls.rows.row_weights import checked_weight
 
@@ -219,6 +219,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         )
     checked_weight(setting, values["weight"], where=where)
     columns = checked_columns(setting, values["features"], values["target"], where=where, family=family)
+    checked_ranges(setting, columns, where=where)
     features = columns[:-1]
     entries = entry_names(setting, features)
     wanted = size = len(entries) + values["intercept"]

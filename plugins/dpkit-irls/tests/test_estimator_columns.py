@@ -189,7 +189,8 @@ def test_errors_notes_and_the_estimand_are_told():
     assert (model.standard_errors_ > 0).all()
     assert model.intercept_error_ > 0
     assert model.estimand_
-    moments = fitted(x, y, algorithm="irls-moments", bounds=(-9, 9), neighbours="add-remove")
+    bounds = dict.fromkeys((*model.coef_names_, "target"), (-9, 9))
+    moments = fitted(x, y, algorithm="irls-moments", bounds=bounds, neighbours="add-remove")
     assert np.isnan(moments.standard_errors_).all()  # without a public N there are none
     assert np.isnan(moments.intercept_error_)
     assert "weights min(10, |r|^-1)" in moments.estimand_

@@ -9,6 +9,7 @@ from dpkit import InvalidValueError
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.class_fit import ClassFit, Table
 from dpkit_irls.bounded.class_step import contrasts_of
+from dpkit_irls.bounded.estimand import Fitted, rows_that_may_be_seen
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.shapes import by_block
@@ -27,24 +28,25 @@ class ClassEstimand:
     intercept_errors: tuple[float, ...]
 
 
-def class_estimand_of(fit: ClassFit, features: npt.ArrayLike, target: npt.ArrayLike) -> ClassEstimand:
+def class_estimand_of(fit: ClassFit | Fitted, features: npt.ArrayLike, target: npt.ArrayLike) -> ClassEstimand:
     """The root of sum g(x)/|z| (e_y - p)/c z' = 0 over these rows, less the pull of a ridge. NOT private.
 
     `target` holds codes of classes, in the declared order; features are as for `estimand_of`.
     """
-    if fit.frame is None:
+    fitted: ClassFit = fit if isinstance(fit, ClassFit) else fit.fit_
+    if fitted.frame is None:
         raise InvalidValueError(
             field="fit",
             found="a fit without a frame",
             allowed="a fit of `multinomial` that made its steps",
             where="estimand_of",
         )
-    frame, classes, contrasts = fit.frame, len(fit.classes), contrasts_of(len(fit.classes))
-    prepared = frame.prepared(np.column_stack([np.asarray(features, dtype=np.float64), np.asarray(target, dtype=np.float64)]))
+    frame, classes, contrasts = fitted.frame, len(fitted.classes), contrasts_of(len(fitted.classes))
+    prepared = frame.prepared(rows_that_may_be_seen(frame, features, target))
     w = prepared[:, :-2] * STEP
     z, answers = w * prepared[:, -2:-1], prepared[:, -1][:, None] == np.arange(classes)
     size, others = z.shape[1], classes - 1
-    pull = by_block(pull_of(frame, fit.ridge, float(len(z)), slope_of_classes(classes)), others)
+    pull = by_block(pull_of(frame, fitted.ridge, float(len(z)), slope_of_classes(classes)), others)
     position, move, left = np.zeros(others * size), np.zeros(others * size), np.inf
     for _ in range(200):
         scored, bread = _scored(w, z, answers, position, contrasts)

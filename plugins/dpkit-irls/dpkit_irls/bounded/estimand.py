@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from dpkit import InvalidValueError
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.ridge import pull_of
+from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.loss import HUBER, BisquareScore, LinkScore, RobustScore
 from dpkit_irls.rows.fixed_point import STEP
@@ -24,26 +27,36 @@ class Estimand:
     intercept_error: float | None
 
 
-def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Estimand:
+class Fitted(Protocol):
+    """An estimator that was fitted."""
+
+    @property
+    def fit_(self) -> Any:
+        """Its fit."""
+        ...
+
+
+def estimand_of(fit: Fit | Fitted, features: npt.ArrayLike, target: npt.ArrayLike) -> Estimand:
     """The root of sum g(x)/|z| s x = 0 over these rows, for the weights and the score s of the fit.
 
     NOT private. `features` has a column a feature, in the order of the fit's columns; a category holds codes, in the order of
-    its declared levels. On the rows of the fit it is what the fit would be without noise.
+    its declared levels. Rows with a missing cell are left out. On the rows of the fit it is what the fit would be without
+    noise. An estimator that was fitted stands for its fit.
     """
-    if fit.frame is None or (fit.threshold is None and fit.link is None):
+    fitted: Fit = fit if isinstance(fit, Fit) else fit.fit_
+    if fitted.frame is None or (fitted.threshold is None and fitted.link is None):
         raise InvalidValueError(
             field="fit", found="a fit without a frame", allowed="a fit of `irls` that made its steps", where="estimand_of"
         )
-    frame, threshold = fit.frame, fit.threshold or 1.0
-    block = np.column_stack([np.asarray(features, dtype=np.float64), np.asarray(target, dtype=np.float64)])
-    prepared = frame.prepared(block)
+    frame, threshold = fitted.frame, fitted.threshold or 1.0
+    prepared = frame.prepared(rows_that_may_be_seen(frame, features, target))
     w, y = prepared[:, :-2] * STEP, prepared[:, -1]
     z = w * prepared[:, -2:-1]
-    link = fit.link
-    pull = pull_of(frame, fit.ridge, float(len(z)), fit.ridge_slope)
+    link = fitted.link
+    pull = pull_of(frame, fitted.ridge, float(len(z)), fitted.ridge_slope)
     if link is None:
-        position = _root(w, z, y, threshold, fit.score, pull)
-        covariance = _sandwich(w, z, y, position, threshold, fit.score, pull)
+        position = _root(w, z, y, threshold, fitted.score, pull)
+        covariance = _sandwich(w, z, y, position, threshold, fitted.score, pull)
     else:
         position = _link_root(w, z, y, link, pull)
         covariance = _link_sandwich(w, z, y, position, link, pull)
@@ -57,6 +70,22 @@ def estimand_of(fit: Fit, features: npt.ArrayLike, target: npt.ArrayLike) -> Est
         standard_errors=tuple(map(float, errors[: layout.entries])),
         intercept_error=float(errors[-1]) if frame.intercept else None,
     )
+
+
+def rows_that_may_be_seen(frame: Frame, features: npt.ArrayLike, target: npt.ArrayLike) -> Array:
+    """The columns of a fit side by side, without the rows that have a missing cell."""
+    names, where = frame.columns[:-1], "estimand_of"
+    try:
+        x, y = np.asarray(features, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    except (TypeError, ValueError):
+        allowed = "numbers; a category by its codes, in the order of the declared levels: 0, 1, ..."
+        raise InvalidValueError(field="features", found="cells that are no numbers", allowed=allowed, where=where) from None
+    if x.ndim != 2 or x.shape[1] != len(names) or y.shape != x.shape[:1]:
+        found = f"features of shape {x.shape} and a target of shape {y.shape}"
+        allowed = f"as many rows of both, and a column each for {', '.join(names)}"
+        raise InvalidValueError(field="features", found=found, allowed=allowed, where=where)
+    block = np.column_stack([x, y])
+    return np.asarray(block[~np.isnan(block).any(axis=1)])
 
 
 def _root(w: Array, z: Array, y: Array, threshold: float, score: RobustScore, pull: Array) -> Array:

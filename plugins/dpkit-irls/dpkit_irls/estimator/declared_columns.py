@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +128,36 @@ def categories_of(levels: object, shown: Sequence[str], missing: object) -> dict
     return found
 
 
+def refuse_without_bounds(columns: Declared, algorithm: str) -> None:
+    """Where the noise grows with the bounds, the wide clamp would leave nothing of the answer."""
+    named = zip((*columns.shown, TARGET), columns.schema.columns, strict=True)
+    without = [label for label, column in named if isinstance(column, Number) and column.upper == WIDE]
+    if without:
+        allowed = f"given for every number and the target with algorithm={algorithm!r}, whose noise grows with them"
+        found = f"none for {', '.join(without)}"
+        raise InvalidValueError(field="bounds", found=found, allowed=allowed, where="fit", fix="`irls` needs none.")
+
+
+def notes_on_clipping(columns: Declared, fit: Any) -> tuple[str, ...]:
+    """Columns without bounds whose released place shows that many values lie beyond the public clamp."""
+    frame, labels = getattr(fit, "frame", None), (*columns.shown, TARGET)
+    if frame is None:
+        return ()
+    starts = np.cumsum([0, *(max(len(levels) - 1, 1) for levels in columns.levels)])
+    reached = [abs(frame.centres[start]) + 2.0 * frame.units[start] for start in starts[:-1]]
+    reached.append(abs(frame.origin) + 2.0 * (getattr(fit, "scale", None) or 0.0))
+    beyond = [
+        label
+        for label, column, reach in zip(labels, columns.schema.columns, reached, strict=True)
+        if isinstance(column, Number) and column.upper == WIDE and reach >= WIDE
+    ]
+    if not beyond:
+        return ()
+    limit = in_full(WIDE)
+    told = f"Values beyond {limit} count as {limit} where no bounds are given, and many may be"
+    return (f"{told}: give bounds for {', '.join(beyond)}.",)
+
+
 def _schema_names(shown: Sequence[str]) -> list[str]:
     """The caller's names where they can serve as names of columns, so that notes and errors say them; else x0, x1, ..."""
     plain = len(set(shown)) == len(shown) and TARGET not in shown and all(name.strip() for name in shown)
@@ -182,7 +213,7 @@ def _every_pair(bounds: object, width: int) -> list[Limits]:
 
 def _pair(given: object) -> Limits:
     ends = _listed(given)
-    low, high = (None, None) if ends is None or len(ends) != 2 else map(_number, ends)
+    low, high = (None, None) if ends is None or len(ends) != 2 else map(finite_number, ends)
     if low is None or high is None or not low < high:
         raise _wrong_bounds(given)
     return low, high
@@ -195,7 +226,8 @@ def _listed(given: object) -> list[object] | None:
     return None
 
 
-def _number(value: object) -> float | None:
+def finite_number(value: object) -> float | None:
+    """A number, unless it is a truth value or not finite."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if is_number else None  # type: ignore[arg-type]
 
@@ -208,11 +240,11 @@ def _stand_in(missing: object, name: str, *, target: bool = False) -> Policy | f
     """A single one is for the features; rows without a target are dropped unless a mapping says what stands for it."""
     if isinstance(missing, Mapping):
         missing = missing.get(name, DROP)
-    elif target and _number(missing) is not None:
+    elif target and finite_number(missing) is not None:
         missing = DROP
     if isinstance(missing, str) and missing == DROP:
         return Policy.DROP
-    number = _number(missing)
+    number = finite_number(missing)
     if number is not None:
         return number
     allowed = "'drop', a number that stands for missing cells, or a mapping from names to these"

@@ -14,23 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import Category, Cells, InvalidValueError
+from dpkit_irls.estimator.column_types import Found, is_truth, refuse_levels_of_another_type, refuse_unless_numbers
 
 Array = npt.NDArray[np.float64]
-
-_NUMBERS = "fiub"
-_WORDS = {
-    "U": "text",
-    "S": "text",
-    "O": "text or other objects",
-    "M": "times",
-    "m": "times",
-    "StringDtype": "text",
-    "String": "text",
-    "CategoricalDtype": "categories",
-    "Categorical": "categories",
-    "Enum": "categories",
-}
-"""By numpy's letter, or by the class of the type in pandas or polars."""
 
 _NO_CATEGORIES: Mapping[str, Category] = {}
 
@@ -43,21 +29,43 @@ def feature_names(rows: Any) -> list[str] | None:
     return list(names)
 
 
-def refuse_unread(rows: Any) -> None:
-    """What is no table that can be read as it is, and frames whose columns cannot be told apart by name."""
-    kind, library = type(rows).__name__, type(rows).__module__.partition(".")[0]
-    allowed = "an array or a frame of pandas or polars"
-    if library == "polars" and kind == "LazyFrame":
-        fix = "Rows that are not computed yet cannot be read: give X.collect()."
-        raise InvalidValueError(field="X", found=Found("a LazyFrame"), allowed=allowed, where="fit", fix=fix)
-    if isinstance(rows, Mapping) and not hasattr(rows, "toarray"):  # a sparse matrix may be a mapping
-        fix = "Make a frame of it, such as pandas.DataFrame(X)."
-        raise InvalidValueError(field="X", found=Found("a mapping"), allowed=allowed, where="fit", fix=fix)
-    labels = column_labels(rows)
+def refuse_unread(table: Any, *, field: str = "X") -> None:
+    """What is no table that can be read as it is, and frames whose columns cannot be told apart by name. No cell is looked at:
+    what other libraries call columns may be cells.
+    """
+    kind, library = type(table).__name__, library_of(table)
+    fix = ""
+    if isinstance(table, np.ndarray):
+        fix = "Make a frame of it, pandas.DataFrame({})." if table.dtype.names else ""
+        kind = "structured array"
+    elif library == "polars" and kind == "LazyFrame":
+        fix = "Rows that are not computed yet cannot be read: give {}.collect()."
+    elif isinstance(table, Mapping) and not hasattr(table, "toarray"):  # a sparse matrix may be a mapping
+        kind, fix = "mapping", "Make a frame of it, such as pandas.DataFrame({})."
+    elif library == "pyarrow":  # what numpy makes of its arrays goes by whether they hold nulls
+        kind, fix = f"{kind} of pyarrow", "Give {0}.to_pandas() or polars.from_arrow({0})."
+    elif library not in _FRAMES and hasattr(table, "columns"):
+        kind, fix = f"{kind} of {library}", "Make a frame of pandas or polars of it."
+    if fix:
+        allowed = "an array or a frame of pandas or polars"
+        fix = fix.format(field)
+        raise InvalidValueError(field=field, found=Found(f"a {kind}"), allowed=allowed, where="fit", fix=fix)
+    labels = column_labels(table)
     twice = sorted({str(label) for label in labels if labels.count(label) > 1})
-    if twice:
+    if twice and field == "X":
         found = Found(f"several columns named {', '.join(twice)}")
-        raise InvalidValueError(field="X", found=found, allowed="columns of different names", where="fit")
+        raise InvalidValueError(field=field, found=found, allowed="columns of different names", where="fit")
+    if library in _FRAMES and _shape(table)[1:] == (0,):
+        raise InvalidValueError(field=field, found=Found("no column"), allowed="at least one column", where="fit")
+
+
+_FRAMES = ("pandas", "polars")
+
+
+def library_of(value: Any) -> str:
+    """Where a type comes from: pandas for what is made of its frames."""
+    modules = [each.__module__.partition(".")[0] for each in type(value).__mro__]
+    return next((module for module in modules if module in _FRAMES), modules[0])
 
 
 def column_labels(rows: Any) -> list[Any]:
@@ -87,16 +95,12 @@ def truth_columns(values: Any) -> list[bool]:
     if types is None or isinstance(types, np.dtype | str) or not hasattr(types, "__iter__"):
         of = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
         shape = _shape(values)
-        return [_is_truth(of)] * (shape[1] if len(shape) > 1 else 1)
-    return [_is_truth(of) for of in types]
+        return [is_truth(of)] * (shape[1] if len(shape) > 1 else 1)
+    return [is_truth(of) for of in types]
 
 
 def _shape(values: Any) -> tuple[int, ...]:
     return tuple(values.shape if hasattr(values, "shape") else np.asarray(values).shape)
-
-
-def _is_truth(of: Any) -> bool:
-    return type(of).__name__ == "Boolean" or getattr(of, "__name__", "") == "Boolean" or getattr(of, "kind", "") == "b"
 
 
 def checked_rows(
@@ -127,8 +131,8 @@ def as_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, 
     """
     if hasattr(values, "toarray"):  # a sparse matrix holds numbers
         return values
-    library = type(values).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(values, "dtypes"):
+    library = library_of(values)
+    if library == "pandas":
         return _pandas_numbers(values, field=field, where=where, categories=categories)
     if library == "polars" and hasattr(values, "to_numpy"):
         return _polars_numbers(values, field=field, where=where, categories=categories)
@@ -136,8 +140,9 @@ def as_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, 
     cells = np.asarray(values)
     names = [f"x{place}" for place in range(cells.shape[1])] if cells.ndim == 2 else []
     if not names or not categories.keys() >= set(names):
-        _refuse_unless_numbers([(None, cells.dtype)], field=field, where=where)
+        refuse_unless_numbers([(None, cells.dtype)], field=field, where=where)
     if names and categories:
+        refuse_levels_of_another_type([(name, cells.dtype) for name in names], categories, where=where)
         hidden = np.zeros(cells.shape, dtype=bool) if masked is None else masked
         columns = [
             _codes(categories[name], cells[:, place], hidden[:, place])
@@ -156,13 +161,14 @@ def _codes(category: Category, cells: Any, hidden: Any = None) -> Array:
 
 def _pandas_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, Category]) -> Any:
     if values.ndim == 1:
-        _refuse_unless_numbers([(values.name, values.dtype)], field=field, where=where)
+        refuse_unless_numbers([(getattr(values, "name", None), values.dtype)], field=field, where=where)
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
     names = shown_names(values)
     others = [
         (label, of) for name, label, of in zip(names, values.columns, values.dtypes, strict=True) if name not in categories
     ]
-    _refuse_unless_numbers(others, field=field, where=where)
+    refuse_unless_numbers(others, field=field, where=where)
+    refuse_levels_of_another_type(zip(names, values.dtypes, strict=True), categories, where=where)
     columns = [
         _codes(categories[name], values.iloc[:, place].to_numpy(dtype=object))
         if name in categories
@@ -178,7 +184,8 @@ def _polars_numbers(values: Any, *, field: str, where: str, categories: Mapping[
 
     frame = values.to_frame() if hasattr(values, "to_frame") else values
     others = [(name, of) for name, of in zip(frame.columns, frame.dtypes, strict=True) if name not in categories]
-    _refuse_unless_numbers(others, field=field, where=where)
+    refuse_unless_numbers(others, field=field, where=where)
+    refuse_levels_of_another_type(zip(frame.columns, frame.dtypes, strict=True), categories, where=where)
     columns = [
         polars.Series(name, _codes(categories[name], np.array(frame[name].to_list(), dtype=object)))
         if name in categories
@@ -187,45 +194,6 @@ def _polars_numbers(values: Any, *, field: str, where: str, categories: Mapping[
     ]
     cells = polars.DataFrame(columns)
     return cells if frame is values else cells.to_series().to_numpy()
-
-
-def _refuse_unless_numbers(columns: Sequence[tuple[object, Any]], *, field: str, where: str) -> None:
-    """Each column by name and type: numpy's, pandas' or polars'."""
-    if any(_kind(of) == "c" for _, of in columns):  # said here: scikit-learn would show the array
-        raise ValueError("Complex data not supported")
-    wrong = [(name, _word(of)) for name, of in columns if _kind(of) not in _NUMBERS]
-    if not wrong:
-        return
-    told = ", ".join(word if name is None else f"{word} in the column {str(name)!r}" for name, word in wrong)
-    raise InvalidValueError(
-        field=field,
-        found=Found(told),
-        allowed="numbers or truth values in every column",
-        where=where,
-        fix="Text, categories, times and objects are not read, also where they spell numbers. Declare the levels of such a "
-        "column from public knowledge, levels={'name': ['a', 'b']}; leave it out; or make numbers of it by a rule that does "
-        "not look at other rows, such as astype(float).",
-    )
-
-
-def _kind(of: Any) -> str:
-    """One letter, as numpy has it."""
-    if hasattr(of, "is_numeric"):  # polars
-        return "f" if of.is_numeric() or type(of).__name__ == "Boolean" else "O"
-    return str(of.kind)
-
-
-def _word(of: Any) -> str:
-    """What a type is called, without what it is made of: lengths of texts, and categories, are read from cells."""
-    called = of.kind if isinstance(of, np.dtype) else getattr(of, "__name__", type(of).__name__)
-    return _WORDS.get(called, "cells of another type")
-
-
-class Found(str):
-    """A description, which messages show without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def _plain_rows(rows: Any, estimator: Any, *, fitted: bool) -> Array:
@@ -242,6 +210,7 @@ def checked_targets(targets: Any, count: int) -> Array:
     """One number a row."""
     if targets is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    refuse_unread(targets, field="y")
     targets = as_numbers(targets, field="y", where="fit")
     try:
         from sklearn.utils.validation import check_array, column_or_1d

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import Category, InvalidValueError
+from dpkit_irls.estimator.column_types import refuse_levels_of_another_type
 from dpkit_irls.estimator.declared_columns import DROP
-from dpkit_irls.estimator.inputs import truth_columns
+from dpkit_irls.estimator.inputs import checked_targets, library_of, refuse_unread, truth_columns
 from dpkit_irls.estimator.private_estimator import PrivateEstimator, noisy_tags, seeded
 
 Array = npt.NDArray[np.float64]
@@ -59,13 +60,19 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         simulated = seeded(self.random_state, where=type(self).__name__) is not None
+        refuse_unread(y, field="y")
         labels, read = _labels(self.classes, y, simulated=simulated)
         several = len(labels) > 2
         target = None if _are_plain(labels, y) else Category(name="target", levels=tuple(labels))
+        if target is not None:
+            kinds = [("target", of) for of in [getattr(y, "dtype", None)] if hasattr(of, "kind") or hasattr(of, "is_numeric")]
+            refuse_levels_of_another_type(kinds, {"target": target}, where="fit", field="classes")
 
         def targets(count: int) -> npt.NDArray[Any]:
-            found = _checked_labels(y, count)
-            return found if target is not None else np.where((found == 0) | (found == 1), found.astype(np.float64), np.nan)
+            if target is not None:
+                return _checked_labels(y, count)
+            found = checked_targets(y, count)
+            return np.where((found == 0.0) | (found == 1.0), found, np.nan)
 
         algorithm = "multinomial" if several else "logistic"
         self._fit(X, y, algorithm, targets=targets, target=target, yes_or_no=not several)
@@ -169,7 +176,8 @@ def _read_labels(y: Any) -> list[Any]:
 
 def _checked_labels(y: Any, count: int) -> npt.NDArray[Any]:
     """One label a row, as it is."""
-    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    labels = np.asarray(y.to_numpy() if library_of(y) in ("pandas", "polars") else y)
+    hidden = np.ma.getmaskarray(y).reshape(-1) if isinstance(y, np.ma.MaskedArray) else None
     try:
         from sklearn.utils.validation import column_or_1d  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
@@ -178,4 +186,7 @@ def _checked_labels(y: Any, count: int) -> npt.NDArray[Any]:
         labels = column_or_1d(labels, warn=True)
     if len(labels) != count:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {count} and {len(labels)}")
+    if hidden is not None:
+        labels = labels.astype(object)
+        labels[hidden] = None
     return np.asarray(labels)

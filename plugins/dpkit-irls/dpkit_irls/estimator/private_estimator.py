@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit import InvalidValueError
-from dpkit_irls.estimator.declared_columns import DROP, Declared, categories_of, declared
+from dpkit_irls.estimator.declared_columns import (
+    DROP,
+    Declared,
+    categories_of,
+    declared,
+    finite_number,
+    notes_on_clipping,
+    refuse_without_bounds,
+)
 from dpkit_irls.estimator.inputs import (
     by_shown_names,
     checked_rows,
@@ -91,11 +99,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         from dpkit_irls.regressions import prepare
 
         where = type(self).__name__
-        if isinstance(self.epsilon, int | float) and not self.epsilon > 0.0:
-            raise InvalidValueError(field="epsilon", found=self.epsilon, allowed="a number above 0", where=where)
-        if isinstance(self.delta, int | float) and not 0.0 < self.delta < 1.0:
-            allowed = "a number between 0 and 1, such as 1e-6: Gaussian noise has no guarantee at delta = 0"
-            raise InvalidValueError(field="delta", found=self.delta, allowed=allowed, where=where)
+        self._check_parameters(where)
         one_of(str(self.neighbours), tuple(map(str, Neighbours)), field="neighbours", where=where)
         rng = seeded(self.random_state, where=where)
         refuse_unread(X)
@@ -122,6 +126,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             **({} if self.ridge == 0.0 else {"ridge": self.ridge}),
             **chosen,
         )
+        if algorithm == "irls-moments":
+            refuse_without_bounds(columns, algorithm)
         (noise,), guarantee = solve_noise(
             [prepared],
             ApproxDP(epsilon=self.epsilon, delta=self.delta),
@@ -154,10 +160,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.guarantee_: Guarantee = guarantee
         self.trace_: tuple[Released, ...] = result.releases
         self.simulation_: bool = result.simulation
-        self.notes_: tuple[str, ...] = (columns.note_on_missing, *found.notes)
+        self.notes_: tuple[str, ...] = (columns.note_on_missing, *notes_on_clipping(columns, found), *found.notes)
         self._columns: Declared = columns
         self._categories: dict[str, Category] = categories
         return found
+
+    def _check_parameters(self, where: str) -> None:
+        """Those that say how much is spent, and on what."""
+        epsilon, delta, constant = finite_number(self.epsilon), finite_number(self.delta), self.fit_intercept
+        if epsilon is None or not epsilon > 0.0:
+            raise InvalidValueError(field="epsilon", found=self.epsilon, allowed="a finite number above 0", where=where)
+        if delta is None or not 0.0 < delta < 1.0:
+            allowed = "a number between 0 and 1, such as 1e-6: Gaussian noise has no guarantee at delta = 0"
+            raise InvalidValueError(field="delta", found=self.delta, allowed=allowed, where=where)
+        if not isinstance(constant, bool | np.bool_) and finite_number(constant) not in (0.0, 1.0):
+            raise InvalidValueError(field="fit_intercept", found=constant, allowed="True or False", where=where)
 
     def _keep_coefficients(self, found: Any) -> None:
         """Coefficients and their errors, of a line; an estimator of several lines keeps them in its own way."""
