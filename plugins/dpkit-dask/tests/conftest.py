@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 
 import dask
@@ -19,11 +21,23 @@ ROWS = 6000
 SOURCE = dpkit.Citation(key="dpkit", locator="docs/proofs/exact-sums.md")
 
 
-@pytest.fixture(scope="module")
+HERE = Path(__file__).parent
+RUNNING = ExitStack()
+"""What ends the cluster, once there is one."""
+
+
+@pytest.fixture(scope="session")
 def cluster():
-    """Two worker processes; one that is killed is started again. They end with the file: Dask idles dearly."""
-    with dask.config.set(PATIENT), started() as cluster:
-        yield cluster
+    """Two worker processes for all files of this folder; one that is killed is started again."""
+    RUNNING.enter_context(dask.config.set(PATIENT))
+    return RUNNING.enter_context(started())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem):
+    """End the cluster with the last test of this folder, and not with the session: Dask idles dearly."""
+    if nextitem is None or HERE not in nextitem.path.parents:
+        RUNNING.close()
 
 
 PATIENT = {"distributed.comm.timeouts.connect": "5m", "distributed.comm.timeouts.tcp": "5m"}
@@ -47,7 +61,7 @@ def started(tries=3):
         return started(tries - 1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address(cluster):
     """Its scheduler."""
     return cluster.scheduler_address
