@@ -89,7 +89,7 @@ def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypat
     for make, code in ((Half, 1), (Whole, 0)):
         loaded = plugin(make)
         monkeypatch.setattr(manager, "installed_plugins", lambda loaded=loaded: loaded)
-        result = run("tiny", "--samples", "800", "--seed", "1", "--json")
+        result = run("tiny", "--samples", "300", "--seed", "1", "--json")
         assert result.exit_code == code, result.output
         assert json.loads(result.stdout)["certificates"]
         monkeypatch.setattr(manager, "default_registry", lambda loaded=loaded: loaded.registry)

@@ -33,7 +33,7 @@ def test_a_function_that_cannot_be_sent_is_inherited():
 
 
 def test_an_audit_by_processes_is_replayed():
-    (found,) = audit(half, PureDP(epsilon=1.0), (0.0, 1.0), samples=4_000, rng=1, jobs=2)
+    (found,) = audit(half, PureDP(epsilon=1.0), (0.0, 1.0), samples=1_000, rng=1, jobs=2)
     assert found.refuted
     assert replay(found, half).confirmed
 
