@@ -54,8 +54,8 @@ _ROUGH_NODES = 3000
 _MOSTLY = 8.0
 """The logarithm of a ratio beside which 1 does not matter, roughly."""
 
-_LEVELS = 12
-"""Heights at which a density is cut into uniform laws."""
+_LEVELS = np.concatenate((np.geomspace(1e-24, 1.0 / 12.0, 47)[:-1], np.arange(1, 13) / 12.0))
+"""Parts of its peak at which a density is cut into uniform laws: low ones hold large losses, which are rare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -163,6 +163,8 @@ def quadrature_nodes(
     if not (high - low) / step <= _PLENTY:
         high = min(high, _far_end(rate, ratio, power, digits))
         step = max(step, _bent_step(rate, ratio, power, top, digits))
+    elif power * math.log1p(rate * math.expm1(min(ratio * high - 0.5 * ratio * ratio, _STEEP))) > _STEEP:
+        high = min(high, _far_end(rate, ratio, power, digits))  # beyond, powers would overflow that count for nothing
     if not (high - low) / step <= most:
         return None
     places = low + step * np.arange(math.ceil((high - low) / step) + 1)
@@ -339,12 +341,17 @@ def rough_log_moment(rate: float, ratio: float, powers: Array) -> Array | None:
     """ln E[r^power] at these powers up to a percent or so, without any bound on its error; None where it takes long."""
     # r is hardly more than its larger part where a moment of a power beyond `last` lies
     last = (_MOSTLY - math.log(rate)) / (ratio * ratio) + 0.5
-    closed = np.logaddexp(0.0, powers * (math.log(rate) + 0.5 * (powers - 1.0) * ratio * ratio))
+    with np.errstate(over="ignore"):
+        closed = np.logaddexp(0.0, powers * (math.log(rate) + 0.5 * (powers - 1.0) * ratio * ratio))
     some = powers < last
     if not np.any(some):
         return asfloat(closed)
     near = powers[some]
-    low, high, step = -7.0, float(np.max(near)) * ratio + 7.0, min(0.7, 0.7 / ratio)
+    low, high, step = (
+        -7.0 if float(np.min(near)) > 0.0 else -16.0,
+        max(float(np.max(near)), 1.0) * ratio + 7.0,
+        min(0.7, 0.7 / ratio),
+    )
     if not high - low < step * _ROUGH_NODES:
         return None
     places = np.arange(low, high, step)
@@ -379,13 +386,13 @@ def uniform_parts(rate: float, ratio: float, power: float) -> tuple[Array, Array
     lowest = np.minimum(log_density[:-1], log_density[1:]) - bend - log_moment - 0.5 * math.log(2.0 * math.pi)
     density = np.exp(np.minimum(lowest, _STEEP)) * (1.0 - 1e-9)
     peak = int(np.argmax(density))
-    height = float(density[peak]) / _LEVELS
-    under = density < height * np.arange(1, _LEVELS + 1)[:, None]
+    heights = float(density[peak]) * _LEVELS
+    under = density < heights[:, None]
     before, after = under[:, peak::-1], under[:, peak:]
     left = np.where(np.any(before, axis=1), peak - np.argmax(before, axis=1) + 1, 0)
     right = np.where(np.any(after, axis=1), peak + np.argmax(after, axis=1), density.size)
     lengths = np.where(right > left, np.maximum(0.0, (logs[right] - logs[left]) * (1.0 - 1e-9)), 0.0)
-    masses = height * lengths
+    masses = np.diff(heights, prepend=0.0) * lengths
     return (asfloat(masses), asfloat(lengths)) if math.fsum(masses.tolist()) <= 1.0 + 1e-6 else None
 
 

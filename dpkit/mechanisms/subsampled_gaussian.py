@@ -279,10 +279,10 @@ class _Leaving(LossDirection):
         return sampled_decay(self.rate, self.ratio, -tilt, height)
 
     def real_log_moment(self, tilts: Array) -> Array:
-        return _moment_bound(self.rate, self.ratio, tilts)  # the smaller direction (MTZ19, Theorem 5)
+        return asfloat(leaving_bound_at(self.rate, self.ratio, tuple(tilts.tolist())))
 
     def rough_log_moment(self, tilts: Array) -> Array | None:
-        return _rough_moment(self.rate, self.ratio, tilts)
+        return rough_leaving_at(self.rate, self.ratio, tuple(tilts.tolist()))
 
     def reach(self, tail: float) -> tuple[float, float]:
         from scipy.special import ndtri
@@ -332,6 +332,28 @@ def moment_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tupl
     divergences = SubsampledGaussianCurve(rate=rate, ratio=ratio).at(1.0 + np.array(usable))
     found = dict(zip(usable, (np.array(usable) * divergences).tolist(), strict=True))
     return tuple(found.get(tilt, math.inf) for tilt in tilts)
+
+
+@lru_cache(maxsize=64)
+def leaving_bound_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> tuple[float, ...]:
+    """ln E[r^-tilt] from above, for a record less; where quadrature does not reach, as r >= 1 - q, or that of a record more
+    (the smaller direction: MTZ19, Theorem 5).
+    """
+    least = -math.log1p(-rate) * (1.0 + 4.0 * UNIT_ROUNDOFF)
+    found = []
+    for tilt in tilts:
+        known = sampled_log_moment(rate, ratio, -tilt, np.zeros(1)) if 0.0 < tilt < math.inf else None
+        if known is None:
+            found.append(min(tilt * least, moment_bound_at(rate, ratio, (tilt,))[0]))
+        else:
+            found.append(min(tilt * least, float(known[0][0].real + known[1][0])))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def rough_leaving_at(rate: float, ratio: float, tilts: tuple[float, ...]) -> Array | None:
+    """The same without a bound of the error, for a search."""
+    return rough_log_moment(rate, ratio, -asfloat(tilts))
 
 
 def _rough_moment(rate: float, ratio: float, tilts: Array) -> Array | None:

@@ -31,10 +31,11 @@ _TURNS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LatticeLaw:
-    """Mass masses[i] at the loss (first + i) * step."""
+    """Mass masses[i] at the loss (first + i) * step; `end` is the profile at the last point, where losses go on from there."""
 
     first: int
     masses: Array
+    end: float = 0.0
 
 
 def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> LatticeLaw:
@@ -52,7 +53,8 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
     survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
     survival[0] = 1.0
     survival = np.clip(np.maximum.accumulate(survival[::-1])[::-1], 0.0, 1.0)  # bounds may rise where nothing is left
-    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF))
+    masses = np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF)
+    return LatticeLaw(first=first, masses=masses, end=float(profile[-1] + errors[-1]))
 
 
 def lower_masses(
@@ -88,7 +90,8 @@ def lower_masses(
     survival = points[1:] + (points[:-1] - points[1:]) / shrink
     survival -= 8.0 * UNIT_ROUNDOFF * points[:-1] / shrink
     survival = np.maximum(np.minimum.accumulate(np.minimum(survival, 1.0)), 0.0)
-    return LatticeLaw(first=first, masses=np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 - 4.0 * UNIT_ROUNDOFF))
+    masses = np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 - 4.0 * UNIT_ROUNDOFF)
+    return LatticeLaw(first=first, masses=masses, end=float(points[-1]))
 
 
 def _convex_below(points: Array, places: Array) -> Array:

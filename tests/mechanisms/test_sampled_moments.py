@@ -112,3 +112,23 @@ def test_a_bent_path_needs_few_nodes_and_keeps_its_error(power, height):
         exact = step * mp.fsum(mp.npdf(w) * (mp.exp(s * mp.log1p(o)) - 1 - s * o) for w, o in zip(places, odds, strict=True))
         assert abs(mp.expm1(mp.mpc(complex(values[1]))) - exact) <= errors[1]
     assert errors[1] < 1e-14
+
+
+def test_large_losses_that_are_rare_make_moduli_fall():
+    """At a thousandth of its peak a density holds next to nothing of them: cut there, no such contour ended."""
+    rate, ratio, power, times = 6.3e-5, 1.0 / 0.403, 1.52, 75_901_339
+    for height in (0.5, 2.0, 20.0):
+        found = sampled_log_moment(rate, ratio, power, np.array([0.0, height]))
+        exact = float(found[0].real[1] - found[0].real[0])
+        said = sampled_decay(rate, ratio, power, height)
+        assert exact <= said * (1.0 - 1e-9)
+    assert times * said < -1000.0
+
+
+def test_a_steep_power_of_a_rare_sample_is_summed_where_it_counts():
+    """Far out the power would overflow, and there is nothing of it."""
+    value, error = sampled_log_moment(1.36e-5, 1.0 / 3.26, 171.4, np.zeros(1))
+    with mp.workdps(40):
+        q, m, p = mp.mpf(1.36e-5), mp.mpf(1.0 / 3.26), mp.mpf(171.4)
+        exact = mp.quad(lambda w: mp.npdf(w) * (1 - q + q * mp.exp(m * w - m * m / 2)) ** p, [-20, -5, 0, 5, 10, 20, 40, 80])
+        assert abs(value[0].real - float(mp.log(exact))) <= error[0] < 1e-12

@@ -8,7 +8,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from mpmath import mp, mpf
 
 from dpkit import GaussianEvent, Repeat, Subsample, account
-from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve
+from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianCurve, SubsampledGaussianPair
 
 mp.dps = 60
 TIGHT = 1e-9
@@ -111,3 +111,16 @@ def test_a_hopeless_composition_is_read_without_failing(rate: float, ratio: floa
     assert guarantee.delta(epsilon=1.0) <= 1.0
     assert guarantee.epsilon(delta=1e-6) > 1.0
     assert not math.isnan(guarantee.epsilon(delta=0.999))
+
+
+@pytest.mark.parametrize(("rate", "ratio"), [(1e-3, 1.0), (1e-6, 0.6), (0.3, 2.0), (0.01, 0.1)])
+def test_moments_of_a_record_less_are_bounded_closely(rate, ratio):
+    leaving = SubsampledGaussianPair(rate=rate, ratio=ratio).backward()
+    with mp.workdps(40):
+        q, m = mpf(rate), mpf(ratio)
+        for tilt in (0.1, 1.0, 10.0, 300.0, 1e4):
+            rest = lambda w, t=tilt: mp.npdf(w) * (1 - q + q * mp.exp(m * w - m * m / 2)) ** -t  # noqa: E731
+            exact = mp.log(mp.quad(rest, [-30, -12, -8, -5, -3, -1, 0, 1, 2, 3, 5, 8, 12, 30]))
+            found = float(leaving.real_log_moment(np.array([tilt]))[0])
+            assert exact <= mpf(found) * (1 + mpf(10) ** -12)
+            assert found <= 1.01 * exact

@@ -15,8 +15,10 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dpkit.accountants.pld.contour import contour_reader, smoothed_reader
+from dpkit.accountants.pld.large_losses import find_cut
 from dpkit.accountants.pld.lattice_reader import lattice_reader
 from dpkit.accountants.pld.moments import (
+    DIGITS,
     RealMoments,
     Terms,
     alias_period,
@@ -52,43 +54,88 @@ _HALVINGS = 20
 _FEW_TERMS = 4
 """Of more mechanisms than this no second route is tried."""
 
+_FAR_OFF = 0.8
+"""Where delta is reached below this part of Chernoff's epsilon a contour is laid anew."""
+
+_MANY_DIGITS = 24.0
+"""So far above delta, in logarithms, may be what is summed there: moments along a contour are known that well."""
+
+_WIDE_CUT, _FINE = 100.0, 5e-7
+"""An interval that is expected to be this many widths wide, and no finer width, is worth another reader."""
+
 _LONG = 2.0
 """A period that is longer than needed below by this factor is worth a look at other tilts."""
 
 
-def reader(terms: Terms, *, delta: float, width: float) -> Reader:
-    """Bounds on the profile near the epsilon of this delta: by the contour, a lattice, or Chernoff, each in its domain."""
+def reader(terms: Terms, *, delta: float, width: float, at: float | None = None) -> Reader:
+    """Bounds on the profile near the epsilon of this delta: by the contour, a lattice, or Chernoff, each in its domain.
+
+    Near the epsilon `at`, where it is given, and `delta` is a bound there.
+    """
     tail = _tail(terms, delta)
     moments, tilt, epsilon = tuned(tuple(terms), delta)
     if not math.isfinite(epsilon):
         return _chernoff(terms, moments, delta=delta)
-    bound = _chernoff_at(moments, tilt)
-    rough, alias = rough_moments(terms, moments), tolerated(width, tilt)
-    steep, period = tilt, alias_period(rough, tilt=tilt, epsilon=epsilon, delta=delta, alias=alias)
-    if not period <= _LONG * shortest_period(tilt=tilt, delta=delta, alias=alias):
-        tilt, period = lattice_tilt(rough, saddle=steep, epsilon=epsilon, delta=delta, alias=alias)
-    found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
-    if found is None:
-        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=width)
+    bound, steep = _chernoff_at(moments, tilt), tilt
+    found, tilt = _by_contour(terms, moments, saddle=tilt, epsilon=epsilon, delta=delta, width=width)
+    near = math.inf if found is None else _reached(found, delta)
+    if found is not None and near < _FAR_OFF * epsilon:  # what is an alias depends on where delta is reached
+        closer, other = _by_contour(terms, moments, saddle=steep, epsilon=near, delta=delta, width=width, digits=_MANY_DIGITS)
+        found, tilt = (found, tilt) if closer is None else (closer, other)
     smoothed = partial(smoothed_reader, terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
+    apart = partial(_apart, terms, delta=delta, chernoff=epsilon, width=width, at=at)
+    lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
     if found is not None:
-        found = _or_else(found, partial(smoothed, patient=True, close=True)) if found.finer is not None else found
+        if found.finer is not None:
+            found = _or_else(_or_else(found, apart), partial(smoothed, patient=True, close=True))
     elif not lattice_holds(terms, tail):
         found = smoothed()
     else:
-        lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
-        found = smoothed()
-        if found is not None and not _is_blurred(found, delta):
-            found = _or_else(found, lattice) if len(terms) <= _FEW_TERMS else found
-        else:
-            known = complex_log_moment(terms, np.array([tilt], dtype=np.complex128)) is not None
-            patient = partial(smoothed, patient=True, close=True) if known else None
-            blurred = found is not None
-            found = lattice(other=patient)
-            found = replace(found, finer=patient) if blurred else found
+        other_ways = partial(_smoothed_or_lattice, terms, smoothed, lattice, tilt=tilt, delta=delta)
+        found = apart(other=other_ways) or other_ways()
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
+
+
+def _by_contour(
+    terms: Terms,
+    moments: RealMoments,
+    *,
+    saddle: float,
+    epsilon: float,
+    delta: float,
+    width: float,
+    digits: float = DIGITS,
+) -> tuple[Reader | None, float]:
+    """A reader by a contour, where one holds, and the tilt that was looked at."""
+    rough, alias = rough_moments(terms, moments), tolerated(width, saddle)
+    tilt, period = saddle, alias_period(rough, tilt=saddle, epsilon=epsilon, delta=delta, alias=alias)
+    if not period <= _LONG * shortest_period(tilt=tilt, delta=delta, alias=alias):
+        tilt, period = lattice_tilt(rough, saddle=saddle, epsilon=epsilon, delta=delta, alias=alias, digits=digits)
+    found = pure_contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon)
+    if found is None:
+        found = contour_reader(terms, moments, tilt=tilt, period=period, epsilon=epsilon, width=width)
+    return found, tilt
+
+
+def _smoothed_or_lattice(
+    terms: Terms,
+    smoothed: Callable[..., Reader | None],
+    lattice: Callable[..., Reader],
+    *,
+    tilt: float,
+    delta: float,
+) -> Reader:
+    """A smoothed contour where rounding leaves it its digits, a lattice elsewhere, and each for when the other is not near."""
+    found = smoothed()
+    if found is not None and not _is_blurred(found, delta):
+        return _or_else(found, lattice) if len(terms) <= _FEW_TERMS else found
+    known = complex_log_moment(terms, np.array([tilt], dtype=np.complex128)) is not None
+    patient = partial(smoothed, patient=True, close=True) if known else None
+    blurred = found is not None
+    found = lattice(other=patient)
+    return replace(found, finer=patient) if blurred else found
 
 
 def _by_lattice(
@@ -113,6 +160,34 @@ def _by_lattice(
     return lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width, other=other)
 
 
+def _apart(
+    terms: Terms,
+    *,
+    delta: float,
+    chernoff: float,
+    width: float,
+    at: float | None,
+    other: Callable[[], Reader | None] | None = None,
+) -> Reader | None:
+    """A reader on a lattice of the case that no loss is large, and the others in closed form; None where that is no way.
+
+    `other` gives another reader, which is asked where this one is wide.
+    """
+    tail = _tail(terms, delta)
+    unfit = any(direction.above() is not direction or direction.atoms() for direction, _ in terms)
+    if unfit or len(terms) > _FEW_TERMS or not lattice_holds(terms, tail):
+        return None
+    cut = find_cut(terms, delta=delta, chernoff=chernoff, tail=tail, width=width, at=at)
+    if cut is not None and at is not None:  # now that delta is known better
+        cut = find_cut(terms, delta=cut.delta, chernoff=chernoff, tail=_tail(terms, cut.delta), width=width, at=at)
+    if cut is None:
+        return None
+    found = lattice_reader(
+        terms, tilt=cut.tilt, period=cut.period, epsilon=cut.epsilon, tail=tail, wanted=cut.step, width=width, cut=cut
+    )
+    return replace(found, finer=other if cut.wide > _WIDE_CUT * max(width, _FINE) else None)
+
+
 def _or_else(found: Reader, other: Callable[[], Reader | None]) -> Reader:
     """A reader that knows another one, for when its own finer ones come to an end."""
 
@@ -128,11 +203,17 @@ def _is_blurred(found: Reader, delta: float) -> bool:
 
     That may be far below where the search for a tilt saw it.
     """
+    high = _reached(found, delta)
+    return any(found.upper(at)[0] < 2.0 * delta and found.upper(at)[1][0][1] > _BLURRED for at in (high, 0.98 * high))
+
+
+def _reached(found: Reader, delta: float) -> float:
+    """About where a reader's upper delta is this one."""
     low, high = 0.0, found.start
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if found.upper(middle)[0] <= delta else (middle, high)
-    return any(found.upper(at)[0] < 2.0 * delta and found.upper(at)[1][0][1] > _BLURRED for at in (high, 0.98 * high))
+    return high
 
 
 def _at_most(

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpkit.accountants.pld.large_losses import CUT_SIZE, Cut, LawPart, SomeLarge
 from dpkit.accountants.pld.lattice import LatticeSum
-from dpkit.accountants.pld.moments import RealMoments, Terms, alias_bound
+from dpkit.accountants.pld.moments import STEEPEST_BOUNDS, RealMoments, Terms, alias_bound
 from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, scaled
 from dpkit.numerics.fourier import fast_length
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
@@ -57,14 +58,17 @@ def lattice_reader(
     wanted: float,
     width: float,
     other: Callable[[], Reader | None] | None = None,
+    cut: Cut | None = None,
 ) -> Reader:
     """A reader on a lattice whose step is the one wanted, or as small as the work allows; then the note says so.
 
     `other` gives another reader, for rarely sampled losses whose lower end a lattice may not see: almost all of their mass lies
-    within few steps.
+    within few steps. Losses above a `cut` are counted apart.
     """
-    most = max(1024, min(_LATTICE_SIZE, _LATTICE_WORK // len(terms)))
+    most = max(1024, min(_LATTICE_SIZE if cut is None else CUT_SIZE, _LATTICE_WORK // len(terms)))
     reaches = [direction.reach(tail) for direction, _ in terms]
+    if cut is not None:
+        reaches = [(low, min(high, cut.loss)) for low, high in reaches]
     widest = max(high - low for low, high in reaches)
     step = _aligned(max(wanted, period / most, widest / _LATTICE_SIZE), terms)
     size = fast_length(math.ceil(period / step))
@@ -76,7 +80,7 @@ def lattice_reader(
     finest = max(period / (_LOWER_WORK // len(terms) + 1), widest / _LATTICE_SIZE)
     fine = _lower_step(terms, step=step, finest=finest, width=width)
     grids = (step, size), (fine, size if fine == step else fast_length(math.ceil(period / fine)))
-    found = _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note, width=width)
+    found = _lattice_bounds(terms, reaches, grids=grids, tilt=tilt, start=epsilon, note=note, width=width, cut=cut)
     rare = any(0.0 < min(map(abs, reach)) < _EDGE * step for reach in reaches)
     return replace(found, finer=other) if rare else found
 
@@ -90,14 +94,24 @@ def _lattice_bounds(
     start: float,
     note: str,
     width: float,
+    cut: Cut | None,
 ) -> Reader:
     """Bounds on two lattices, each a step and a size: the upper one on the first, the lower one on the second or near it."""
     (step, size), (fine, fine_size) = grids
-    laws = [(_upper_law(direction.above(), reach, step), n) for (direction, n), reach in zip(terms, reaches, strict=True)]
-    spent = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start)
-    lost = sum(count * _beyond(direction, law, step) for (direction, count), (law, _) in zip(terms, laws, strict=True))
-    moment = _law_moment(laws, step, tilt)
-    del laws
+    whole = [
+        _part(direction.above(), _upper_law(direction.above(), reach, step), n, step=step, cut=_is_cut(reach, cut), upper=True)
+        for (direction, n), reach in zip(terms, reaches, strict=True)
+    ]
+    lost = sum(
+        count * _beyond(direction, part.law, step)
+        for (direction, count), part in zip(terms, whole, strict=True)
+        if not part.cut
+    )
+    large = None if cut is None else SomeLarge(whole, step=step, rest=cut.rest)
+    laws = [part.body() for part in whole]
+    spent = LatticeSum([(part.law, part.count) for part in laws], step=step, tilt=tilt, size=size, near=start)
+    moment = sum(part.count * part.moment(step, tilt) for part in laws)
+    del whole, laws
     cache: list[_LowerSum | None] = []
 
     def upper(at: float) -> tuple[float, ErrorTerms]:
@@ -105,37 +119,25 @@ def _lattice_bounds(
             return 1.0, (("too far from where the lattice was tuned", 1.0),)
         value, error, log_scale = spent.scaled_delta(at)
         bound = scaled(value + error, log_scale + spent.log_error, size=tilt * abs(at)) + lost
+        bound += 0.0 if large is None else large.above(at)
         sizes = (("rounding", error / max(value, 1e-300) + spent.log_error), ("truncated tail", lost / max(bound, 1e-300)))
         return bound, sizes
 
     def lower(at: float) -> float:
         if not cache:
-            near, below = _lower_laws(terms, reaches, step=fine, tilt=tilt, enough=moment - tilt * max(width, _NEAR))
+            blur = 0.5 * (tilt + 1.0) * step * step * sum(count for _, count in terms) if cut is not None else 0.0
+            enough = moment - tilt * max(width, _NEAR, blur)
+            near, below = _lower_laws(terms, reaches, step=fine, tilt=tilt, enough=enough, cut=cut)
             length = fine_size if near == fine else fast_length(math.ceil(fine_size * fine / near))
-            cache.append(_lower_sum(below, step=near, tilt=tilt, size=length, start=start))
+            cache.append(_lower_sum(below, step=near, tilt=tilt, size=length, start=start, cut=cut))
         return 0.0 if cache[0] is None else cache[0].delta(at)
 
     return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lower:
-    """A lower law of one release, as many times: losses at `offset` and whole steps from there."""
-
-    law: LatticeLaw
-    count: int
-    offset: float
-
-    def moment(self, step: float, tilt: float) -> float:
-        """The log moment of one release; minus infinity where nothing is left of the law."""
-        if not np.any(self.law.masses):
-            return -math.inf
-        return float(log_moments(self.law, step, np.array([tilt]))[0]) + tilt * self.offset
-
-
 def _lower_laws(
-    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, enough: float
-) -> tuple[float, list[_Lower]]:
+    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, enough: float, cut: Cut | None
+) -> tuple[float, list[LawPart]]:
     """Lower laws at this step, or at one near it or coarser where those lose less; and the step.
 
     Almost all of a sampled loss may lie closer together than a step. Whether tangents see its edge is then chance: of the
@@ -143,17 +145,24 @@ def _lower_laws(
     """
     atoms = len(terms) > _SOME_TERMS or any(direction.atoms() for direction, _ in terms)
 
-    def made(at: float, parts: tuple[float, ...] = (0.0,)) -> tuple[list[_Lower], float]:
+    def made(at: float, parts: tuple[float, ...] = (0.0,)) -> tuple[list[LawPart], float]:
         laws = []
         for (direction, count), reach in zip(terms, reaches, strict=True):
             edge = min(reach, key=abs)  # between which and 0 a rare sample has almost all of its mass
             offsets = {part * edge - round(part * edge / at) * at for part in parts}
             found = (
-                _Lower(law=_lower_law(direction.below(), reach, at, offset), count=count, offset=offset)
+                _part(
+                    direction.below(),
+                    _lower_law(direction.below(), reach, at, offset),
+                    count,
+                    step=at,
+                    offset=offset,
+                    cut=_is_cut(reach, cut),
+                )
                 for offset in sorted(offsets, key=abs)
             )
-            laws.append(max(found, key=lambda one: one.moment(at, tilt)))
-        return laws, sum(one.count * one.moment(at, tilt) for one in laws)
+            laws.append(max(found, key=lambda one: one.body().moment(at, tilt)))
+        return laws, sum(one.count * one.body().moment(at, tilt) for one in laws)
 
     best, (laws, largest) = step, made(step)
     if atoms:
@@ -168,11 +177,6 @@ def _lower_laws(
     return best, laws
 
 
-def _law_moment(laws: list[tuple[LatticeLaw, int]], step: float, tilt: float) -> float:
-    at = np.array([tilt])
-    return sum(n * float(log_moments(law, step, at)[0]) if np.any(law.masses) else -math.inf for law, n in laws)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LowerSum:
     """Lower laws composed: the sum of what is in whole steps, and the exact sum of the offsets."""
@@ -182,6 +186,7 @@ class _LowerSum:
     period: float
     tilt: float
     offset: Fraction
+    large: SomeLarge | None
 
     def delta(self, at: float) -> float:
         """A lower bound of delta there: read next above, in steps."""
@@ -189,15 +194,23 @@ class _LowerSum:
         if not self.total.readable(place):
             return 0.0
         value, error, log_scale = self.total.scaled_delta(place)
-        alias = alias_bound(self.moments, tilt=self.tilt, epsilon=place, period=self.period)
+        steeper = {} if self.large is None else {"steeper": STEEPEST_BOUNDS}
+        alias = alias_bound(self.moments, tilt=self.tilt, epsilon=place, period=self.period, **steeper)
         size = self.tilt * abs(place)
-        return scaled(value - error, log_scale - self.total.log_error, size=size, up=False) - alias * (1.0 + 1e-9)
+        found = scaled(value - error, log_scale - self.total.log_error, size=size, up=False) - alias * (1.0 + 1e-9)
+        return found if self.large is None else max(found, 0.0) + self.large.under(at)
 
 
-def _lower_sum(below: list[_Lower], *, step: float, tilt: float, size: int, start: float) -> _LowerSum | None:
+def _lower_sum(below: list[LawPart], *, step: float, tilt: float, size: int, start: float, cut: Cut | None) -> _LowerSum | None:
     """The lower laws composed; None where the lattice is too coarse for every release."""
-    # where the lattice is too coarse for a release, leaving that release out is the better lower bound
-    below = [one for one in below if one.moment(step, tilt) > 0.0]
+    large = None
+    if cut is None:
+        # where the lattice is too coarse for a release, leaving that release out is the better lower bound
+        below = [one for one in below if one.moment(step, tilt) > 0.0]
+    else:
+        below = [one for one in below if np.any(one.law.masses)]
+        large = SomeLarge(below, step=step, rest=cut.rest)
+        below = [one.body() for one in below]
     if not below:
         return None
     steeper: dict[float, float] = {}
@@ -214,7 +227,30 @@ def _lower_sum(below: list[_Lower], *, step: float, tilt: float, size: int, star
     offset = sum((one.count * Fraction(one.offset) for one in below), Fraction(0))
     laws = [(one.law, one.count) for one in below]
     total = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start - float(offset))
-    return _LowerSum(total=total, moments=log_moment, period=size * step, tilt=tilt, offset=offset)
+    return _LowerSum(total=total, moments=log_moment, period=size * step, tilt=tilt, offset=offset, large=large)
+
+
+def _is_cut(reach: tuple[float, float], cut: Cut | None) -> bool:
+    """Whether a release has losses from the cut on: its reach ends there."""
+    return cut is not None and reach[1] >= cut.loss
+
+
+def _part(
+    direction: LossDirection, law: LatticeLaw, count: int, *, step: float, cut: bool, offset: float = 0.0, upper: bool = False
+) -> LawPart:
+    """A law as a part. Where it is cut, what its last point stands for is made such that a law beyond has it (theorem 16)."""
+    if cut:
+        at = offset + (law.first + law.masses.size - 1) * step
+        value, error = (float(found[0]) for found in direction.profile(asfloat([at])))
+        odds = math.exp(at) * float(direction.slope(asfloat([at]))[0]) * (1.0 + 2.0**-38)
+        if upper:
+            masses = law.masses.copy()
+            masses[-1] = max(float(masses[-1]), (law.end + odds) * (1.0 + 8.0 * UNIT_ROUNDOFF))
+            law = replace(law, masses=masses)
+        else:
+            share = max(0.0, value - error) / (value + error + odds) * (1.0 - 8.0 * UNIT_ROUNDOFF) if odds > 0.0 else 0.0
+            law = replace(law, end=min(law.end, float(law.masses[-1]) * share))
+    return LawPart(law=law, count=count, offset=offset, cut=cut)
 
 
 def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
@@ -232,7 +268,7 @@ def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float
     slopes = asfloat(direction.slope(asfloat(middles + offset)) * math.exp(offset))
     atom = float(direction.slope(asfloat([top * (1.0 - 2.0**-50)]))[0]) if 0.0 < top < math.inf else 0.0
     nearest = _place_below(top - offset, step) if atom > 0.0 else 0
-    if nearest <= 0:
+    if not 0 < nearest <= last:
         return lower_masses(profile, errors, slopes, first=first, step=step)
     return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom * math.exp(offset))
 

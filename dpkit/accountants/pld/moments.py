@@ -29,9 +29,11 @@ _MOST_ADDED = 1e-3
 _STEEPER = np.array([1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
 _STEEPER_BOUNDS = np.array([1.05, 1.1, 1.15, 1.2, 1.25, 1.32, 1.4, 1.5, 1.75, 2.0, 3.0, 5.0, 10.0])
 """Multiples of a tilt by which aliases are bounded: where large losses are rare, moments of steeper ones explode."""
+STEEPEST_BOUNDS = np.concatenate((_STEEPER_BOUNDS, [20.0, 50.0, 150.0, 500.0]))
+"""The same for laws that end, whose moments are cheap."""
 _TRIED = np.geomspace(1.0 / 32.0, 8.0, 41)
 """Multiples of the saddle that are tried as tilts of a lattice."""
-_DIGITS = 10.0
+DIGITS = 10.0
 """How far above delta, in logarithms, what is summed may be: rounding is relative to it."""
 _COARSE = 2000
 _FARTHEST = 2.0**40
@@ -193,9 +195,15 @@ def shortest_period(*, tilt: float, delta: float, alias: float = ALIAS) -> float
 
 
 def lattice_tilt(
-    log_moment: RealMoments, *, saddle: float, epsilon: float, delta: float, alias: float = ALIAS
+    log_moment: RealMoments,
+    *,
+    saddle: float,
+    epsilon: float,
+    delta: float,
+    alias: float = ALIAS,
+    digits: float = DIGITS,
 ) -> tuple[float, float]:
-    """The tilt, and its period, that make the shortest lattice: any tilt is valid.
+    """The tilt, and its period, that make the shortest lattice: any tilt is valid. `digits` may be lost, in logarithms.
 
     Where large losses are rare, almost all that is summed at the saddle are several of them at once, and periods must be long
     to keep these apart. A smaller tilt costs digits, which there are enough of.
@@ -211,17 +219,19 @@ def lattice_tilt(
         # what is summed is larger than what is read, and readings begin a tenth of a period on
         below = (wanted + over) / (0.9 * tilts)
         periods = np.maximum(np.maximum(below, above), 1e-9)
-        cost = np.where((over < _DIGITS) & np.isfinite(periods), periods, np.inf)
+        cost = np.where((over < digits) & np.isfinite(periods), periods, np.inf)
     best = int(np.argmin(cost))
     if not math.isfinite(float(cost[best])):
         return saddle, alias_period(log_moment, tilt=saddle, epsilon=epsilon, delta=delta, alias=alias)
     return float(tilts[best]), float(periods[best])
 
 
-def alias_bound(log_moment: RealMoments, *, tilt: float, epsilon: float, period: float) -> float:
+def alias_bound(
+    log_moment: RealMoments, *, tilt: float, epsilon: float, period: float, steeper: Array = _STEEPER_BOUNDS
+) -> float:
     """An upper bound on all aliases at this epsilon: a geometric sum below, Chernoff at steeper tilts above."""
     below = math.exp(-tilt * period) / -math.expm1(-tilt * period)
     with np.errstate(all="ignore"):
-        log_above = log_moment(tilt * _STEEPER_BOUNDS) - tilt * _STEEPER_BOUNDS * (epsilon + period) + tilt * period
-        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (_STEEPER_BOUNDS - 1.0) * period)
+        log_above = log_moment(tilt * steeper) - tilt * steeper * (epsilon + period) + tilt * period
+        above = np.exp(np.minimum(log_above, 700.0)) / -np.expm1(-tilt * (steeper - 1.0) * period)
     return below + float(np.min(np.where(np.isfinite(above), above, np.inf)))

@@ -158,7 +158,7 @@ def _crossed(found: Reader, delta: float, *, width: float, top: float) -> tuple[
         closer = None if found.lower(upper - wanted_width(width, upper)) >= delta else found.finer()
         if closer is None:
             break
-        found, crossed = closer, crossing(closer, upper)
+        found, crossed = closer, crossing(closer, min(upper, closer.start))
         readers = [*readers, closer] if crossed <= upper else [*readers[:-1], closer, readers[-1]]
         upper = min(upper, crossed)
     return readers, upper
@@ -177,7 +177,7 @@ def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bou
     guess = min(0.5, max(1e-300, chernoff_delta(real_moments(terms, tail=1e-15), epsilon)))
     if guess < 2e-300:
         return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
-    found = reader(terms, delta=guess, width=width)
+    found = reader(terms, delta=guess, width=width, at=epsilon if epsilon > 0.0 else None)
     upper, errors = found.upper(epsilon)
     lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13))) if both else 0.0  # lattice points are rounded to floats
     # below the largest loss no delta is 0: what underflows is counted as the smallest float
@@ -233,7 +233,10 @@ def _exceeds(terms: Terms, delta: float, epsilon: float, *, width: float) -> boo
         if profile_holds(terms[0][1], error / value if value > 0.0 else math.inf):
             return not value + error <= delta
     near = min(delta, 0.5)
-    return tuned(tuple(terms), near)[2] > epsilon and not reader(terms, delta=near, width=width).upper(epsilon)[0] <= delta
+    return (
+        tuned(tuple(terms), near)[2] > epsilon
+        and not reader(terms, delta=near, width=width, at=epsilon).upper(epsilon)[0] <= delta
+    )
 
 
 def largest_delta(directions: Sequence[Terms], epsilon: float, *, width: float) -> Bounds:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpkit.accountants.pld import lattice_reader
-from dpkit.accountants.pld.lattice_reader import _Lower, _lower_law, _lower_laws
+from dpkit.accountants.pld.large_losses import LawPart
+from dpkit.accountants.pld.lattice_reader import _lower_law, _lower_laws
 from dpkit.mechanisms.subsampled_gaussian import SubsampledGaussianPair
 from dpkit.numerics.lattice_laws import lower_masses
 from dpkit.privacy.gaussian_dp import GaussianPair
@@ -45,8 +46,8 @@ def test_what_lies_closer_together_than_a_step_is_seen():
     direction, tilt = SubsampledGaussianPair(rate=1e-5, ratio=3.0).forward(), 1.3
     terms, reach = [(direction, 300_000)], direction.reach(1e-15)
     exact = float(direction.real_log_moment(np.array([tilt]))[0])
-    step, [found] = _lower_laws(terms, [reach], step=1.7e-4, tilt=tilt, enough=math.inf)
+    step, [found] = _lower_laws(terms, [reach], step=1.7e-4, tilt=tilt, enough=math.inf, cut=None)
     assert 0.99 * exact <= found.moment(step, tilt) <= exact
-    plain = _Lower(law=_lower_law(direction, reach, 1.7e-4), count=1, offset=0.0)
+    plain = LawPart(law=_lower_law(direction, reach, 1.7e-4), count=1, offset=0.0)
     assert found.offset != 0.0
     assert plain.moment(1.7e-4, tilt) < 0.0
