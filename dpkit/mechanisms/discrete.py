@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpkit.errors import InvalidValueError
 from dpkit.mechanisms import mechanism_base
-from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplacePair, checked_steps
+from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplaceCurve, DiscreteLaplacePair, checked_steps
 from dpkit.mechanisms.gaussian import gaussian_accuracy
 from dpkit.mechanisms.laplace import laplace_combined_accuracy
 from dpkit.numerics.noise.discrete_noise import (
@@ -75,6 +75,11 @@ def _steps_of_laplace(event: DiscreteLaplaceEvent) -> DiscreteLaplacePair | None
     return DiscreteLaplacePair(ratio=event.ratio, sensitivity=event.sensitivity)
 
 
+def _curve_of_laplace(event: DiscreteLaplaceEvent) -> DiscreteLaplaceCurve | None:
+    known = _steps_of_laplace(event)
+    return None if known is None else DiscreteLaplaceCurve(ratio=known.ratio, sensitivity=known.sensitivity)
+
+
 RULES: tuple[LossRule, ...] = (
     rule(
         "discrete-laplace-pure",
@@ -92,6 +97,13 @@ RULES: tuple[LossRule, ...] = (
         ("dpkit", "docs/proofs/pld.md, Lemma 14"),
         _steps_of_laplace,
         attained=always,
+    ),
+    rule(
+        "discrete-laplace-renyi",
+        DiscreteLaplaceEvent,
+        DiscreteLaplaceCurve,
+        ("dpkit", "docs/proofs/pld.md, Lemmas 13 and 14"),
+        _curve_of_laplace,
     ),
     rule(
         "discrete-gaussian-zcdp",
@@ -133,7 +145,7 @@ class _IntegerNoise(mechanism_base.ScaleNoise):
 class DiscreteLaplace(_IntegerNoise):
     """Integers + integer noise with P(x) proportional to exp(-|x|/scale)."""
 
-    rules: ClassVar[tuple[LossRule, ...]] = RULES[:2]
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[:3]
     metric: ClassVar[str] = "l1"
     sampler: ClassVar[Sampler] = staticmethod(discrete_laplace)
 
@@ -173,7 +185,7 @@ class DiscreteLaplace(_IntegerNoise):
 class DiscreteGaussian(_IntegerNoise):
     """Integers + integer noise with P(x) proportional to exp(-x^2/(2 scale^2))."""
 
-    rules: ClassVar[tuple[LossRule, ...]] = RULES[2:]
+    rules: ClassVar[tuple[LossRule, ...]] = RULES[3:]
     metric: ClassVar[str] = "l2"
     other_metrics: ClassVar[tuple[str, ...]] = ("l1",)  # which bounds it
     sampler: ClassVar[Sampler] = staticmethod(discrete_gaussian)

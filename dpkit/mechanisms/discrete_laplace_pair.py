@@ -18,6 +18,7 @@ from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import checked, nonnegative, whole_number
 from dpkit.privacy.loss_pairs import LossDirection, LossPair, Moments, summed_moments
+from dpkit.privacy.losses import RenyiCurve
 from dpkit.values import dataclass
 
 _SUMMED = 160
@@ -113,6 +114,32 @@ class _DiscreteLaplaceDirection(LossDirection):
         # the mean is e^-x - 1 + x and (1 - e^-x)(1 - h/sinh h), both positive; a loss between -x and x has a variance below x^2
         mean = float(expm1_minus(-self.ratio)) - math.expm1(-self.ratio) * _above_sinh(self._step)
         return mean * (1.0 - 64.0 * UNIT_ROUNDOFF), self.ratio * self.ratio * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
+
+_COPIES = 2.0**10
+"""So many releases at once, so that a moment that is near 1 keeps its digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked(ratio=nonnegative, sensitivity=checked_steps)
+class DiscreteLaplaceCurve(RenyiCurve):
+    """The Rényi divergences of that pair, and so of a vector that moves by the sensitivity (lemma 14: moments are
+    integrals of profiles).
+    """
+
+    ratio: float
+    sensitivity: int
+
+    def at(self, orders: Array) -> Array:
+        """ln M(order - 1) / (order - 1), and never more than the largest loss."""
+        excess = np.asarray(orders, dtype=np.float64) - 1.0
+        if self.ratio == 0.0:
+            return np.zeros_like(excess)
+        one = _DiscreteLaplaceDirection(ratio=self.ratio, sensitivity=self.sensitivity)
+        with np.errstate(all="ignore"):
+            value, error = type(one).total_log_moment((one,), (int(_COPIES),), excess.astype(np.complex128))
+            found = (value.real + error) / _COPIES / excess * (1.0 + 8.0 * UNIT_ROUNDOFF)
+        return asfloat(np.where(found < self.ratio, found, self.ratio))  # where it is no number, too
 
 
 def _above_sinh(h: float) -> float:

@@ -27,7 +27,7 @@ from dpkit import (
     l1,
 )
 from dpkit.interchange.foreign_runs import of_replaced_records
-from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplacePair
+from dpkit.mechanisms.discrete_laplace_pair import DiscreteLaplaceCurve, DiscreteLaplacePair
 from dpkit.mechanisms.laplace import LaplacePair
 from dpkit.testing.strategies import examples, log_uniform
 
@@ -194,3 +194,25 @@ def test_what_is_left_unsaid_is_not_written_and_costs_what_it_did():
 def test_a_replaced_record_moves_twice_as_many_steps():
     assert of_replaced_records(DiscreteLaplaceEvent(ratio=0.5, sensitivity=3)) == DiscreteLaplaceEvent(ratio=1.0, sensitivity=6)
     assert of_replaced_records(DiscreteLaplaceEvent(ratio=0.5)) == DiscreteLaplaceEvent(ratio=1.0)
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1e-3, 0.4, 3.0, 30.0])
+@pytest.mark.parametrize("steps", STEPS)
+def test_its_renyi_divergences_are_those_of_its_law(ratio, steps):
+    with mpmath.workdps(60):
+        law = exact_law(ratio, steps, mpmath)
+        for order in (1.0 + 1e-6, 1.5, 2.0, 7.3, 100.0, 1e5):
+            excess = mpmath.mpf(order) - 1
+            exact = mpmath.log(mpmath.fsum(mass * mpmath.exp(excess * loss) for loss, mass in law)) / excess
+            found = float(DiscreteLaplaceCurve(ratio=ratio, sensitivity=steps).at(np.array([order]))[0])
+            assert exact <= found * (1 + mpmath.mpf(10) ** -15)
+            assert found <= exact * (1 + mpmath.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize(("ratio", "steps", "times"), [(0.1, 2, 100), (0.5, 5, 40), (0.02, 40, 1000)])
+def test_the_renyi_accountant_prices_it_between_the_exact_answer_and_continuous_noise(ratio, steps, times):
+    by_renyi = account(noise(ratio, steps, times), "rdp").epsilon(delta=1e-6)
+    assert account(noise(ratio, steps, times), "pld").epsilon(delta=1e-6) <= by_renyi
+    pure = account(Repeat(event=PureEvent(epsilon=ratio), times=times), "rdp").epsilon(delta=1e-6)
+    continuous = account(Repeat(event=LaplaceEvent(ratio=ratio), times=times), "rdp").epsilon(delta=1e-6)
+    assert continuous <= by_renyi < pure
