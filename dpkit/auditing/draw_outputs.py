@@ -21,6 +21,8 @@ Sampler = Callable[[object, int, np.random.Generator], npt.ArrayLike]
 """fn(dataset, n, rng): n outputs along the first axis."""
 
 _WIDEST, _SHOWN = 64, 8
+_KEPT = 2_048
+"""Outputs of a side that are remembered in the order in which they were drawn."""
 _Numbers = npt.NDArray[np.generic]
 
 
@@ -75,6 +77,7 @@ class PairOutputs:
         self._lists = False
         self._wide = False
         self.drawn = 0
+        self._recent: list[tuple[Array, Array]] = []
         self.kinds: dict[str, None] = {}
         """The kinds of outcomes that were seen beside numbers of one form."""
 
@@ -124,6 +127,14 @@ class PairOutputs:
         """n outputs of each side."""
         one, two = self._draw_any(n) if self._drawing.any_outcome else self._draw_numbers(n)
         self.drawn += 2 * n
+        self._recent.append((one[-_KEPT:], two[-_KEPT:]))
+        while sum(len(first) for first, _ in self._recent[1:]) >= _KEPT:
+            del self._recent[0]
+        return one, two
+
+    def recent(self) -> tuple[Array, Array]:
+        """The last outputs of either side, some thousand, in the order in which they were drawn."""
+        one, two = (np.concatenate([both[side] for both in self._recent]) for side in (0, 1))
         return one, two
 
     def _draw_numbers(self, n: int) -> tuple[Array, Array]:

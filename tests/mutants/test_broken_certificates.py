@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from dpkit import InvalidValueError, PureDP, audit
-from dpkit.auditing import independence, plan_audit
+from dpkit.auditing import independence, plan_audit, successive
 from dpkit.auditing.certificates import certificate as certificates
 from dpkit.auditing.certificates import confirm as confirming
 from dpkit.auditing.certificates import pins, signing
 from dpkit.auditing.certificates import replay as replaying
+from dpkit.auditing.targets.programs import CommandTarget
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_broken_audits import mutated
@@ -69,6 +70,31 @@ def test_pins_that_see_no_change_are_caught(old, new, tmp_path, monkeypatch):
         (tmp_path / place).mkdir()
     assert sees_a_change(pins, tmp_path / "right", monkeypatch)
     assert not sees_a_change(mutated(pins, old, new), tmp_path / "wrong", monkeypatch)
+
+
+def sees_another_program(module, folder):
+    program = folder / "release.sh"
+    program.write_text("echo 1\n")
+    target = CommandTarget(f"sh {program} {{data}}")
+    before = module.pins_of(target)
+    program.write_text("echo 2\n")
+    return "source of release.sh" in before and module.pins_of(target) != before
+
+
+def test_pins_of_programs_that_see_no_change_are_caught(tmp_path):
+    assert sees_another_program(pins, tmp_path)
+    assert not sees_another_program(
+        mutated(pins, "hashlib.sha256(path.read_bytes())", "hashlib.sha256(word.encode())"), tmp_path
+    )
+
+
+def test_a_replay_that_believes_a_changed_source_is_caught(refuted):
+    """The recipe pins another source than what is run: the numbers are the same, and the replay still says no."""
+    recipe = json.loads(refuted.recipe)
+    recipe["pinned"]["source"] = "sha256:" + "0" * 64
+    found = relabelled(refuted, recipe=json.dumps(recipe))
+    assert replaying.replay(found, half).differences == ("source",)
+    assert mutated(replaying, 'different.append("source")', "pass").replay(found, half).confirmed
 
 
 # --- signatures
@@ -202,3 +228,15 @@ def test_a_look_at_calls_that_sees_no_clusters_is_caught(old, new):
     seed = np.random.SeedSequence(1)
     assert independence.find_dependence(shared, PAIR, 4, seed).found
     assert "depend on each other" not in mutated(independence, old, new).find_dependence(shared, PAIR, 4, seed).found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outputs"),
+    [
+        ("if _repeats(places):", "if False:", np.repeat(np.random.default_rng(1).laplace(size=20), 20)),
+        ("any(_correlated(rows[:, entry])", "any(False", np.cumsum(np.random.default_rng(1).laplace(size=400))),
+    ],
+)
+def test_a_look_at_successive_outputs_that_sees_nothing_is_caught(old, new, outputs):
+    assert successive.depend(outputs[:, None])
+    assert not mutated(successive, old, new).depend(outputs[:, None])

@@ -18,6 +18,7 @@ from dpkit.auditing.call_timer import TimeUp, call_until
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
+from dpkit.auditing.successive import ADVICE, find_succession
 from dpkit.values import dataclass
 
 Watch = Callable[[int, float], None]
@@ -51,7 +52,7 @@ class Budget:
     samples: int
     deadline: float | None = None
     growth: int = GROWTH
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
 
     def late(self) -> bool:
         """Whether time is up."""
@@ -107,16 +108,17 @@ def investigate(
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
-    late, started = False, time.monotonic()
+    late, started, paced = False, time.monotonic(), 0
     while 2 * (pairs + 1) <= budget.samples:
         first_size = _FIRST if budget.deadline is None else _FIRST_TIMED
         size = first_size if pairs == 0 else min(_MOST, max(_LEAST, pairs // budget.growth))
         size = min(size, budget.samples // 2 - pairs)
-        affordable = budget.affordable(time.monotonic() - started, pairs, betting=True)
+        affordable = budget.affordable(time.monotonic() - started, pairs - paced, betting=True)
         if size > affordable:  # the last batch is as large as there is time for
-            late, size = True, int(affordable)
+            late, size = batches > 1, max(int(affordable), batches == 1)  # the first call may have loaded a library
             if size == 0:
                 break
+        began = time.monotonic()
         for process in processes:
             process.prepare()
         try:
@@ -128,16 +130,18 @@ def investigate(
         paths = np.stack([process.step(first, second) for process in processes])
         pairs += size
         batches += 1
+        if batches == 2:
+            started, paced = began, pairs - size
         total = np.logaddexp.reduce(paths, axis=0) + shares
         top = int(np.argmax(total >= threshold)) if bool((total >= threshold).any()) else int(np.argmax(total))
         peak = max(peak, float(total[top]))
         if peak >= threshold:
             decisive = processes[int(np.argmax(paths[:, top]))]
-            affordable = budget.affordable(time.monotonic() - started, pairs, betting=False)
+            affordable = budget.affordable(time.monotonic() - started, pairs - paced, betting=False)
             found = _report_refuted(
                 decisive, source, peak, bound_alpha, budget, tuple(p.name for p in processes), affordable=affordable
             )
-            return replace(found, note=source.legend)
+            return _if_independent(replace(found, note=source.legend), source, budget)
         if watch is not None:
             watch(2 * pairs, float(total[-1]))
         if late:
@@ -145,7 +149,17 @@ def investigate(
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (max(batches, 1) * (batches + 1.0)) if late else bound_alpha
     found = _report_survived(subject, processes, pairs, threshold, level, late)
-    return replace(found, note="; ".join(part for part in (found.note, source.legend) if part))
+    found = replace(found, note="; ".join(part for part in (found.note, source.legend) if part))
+    return _if_independent(found, source, budget) if pairs else found
+
+
+def _if_independent(found: Finding, source: PairOutputs, budget: Budget) -> Finding:
+    """The finding where successive outputs are independent; where they are not, nothing is known of the claim."""
+    said = find_succession(source, wait=found.verdict == "refuted" and not budget.late())
+    if not said:
+        return found
+    note = "; ".join(part for part in (f"{said}: {ADVICE}", found.note) if part)
+    return replace(found, verdict="inconclusive", bound=None, power=None, power_event=None, fresh_log_e=None, note=note)
 
 
 def _report_refuted(
@@ -168,7 +182,10 @@ def _report_refuted(
         # a batch that is none, or not whole, bounds nothing: a bound that is not given cannot be wrong
         with suppress(NotABatch, TimeUp), call_until(budget.deadline):
             source.draw_singly()  # what outputs of one call share must not confirm anything
+            began = time.monotonic()
             chosen_by = source.draw(planned // _CHOOSING)
+            affordable = budget.affordable(time.monotonic() - began, planned // _CHOOSING, betting=False)  # without the bets
+            left = int(min((budget.samples - used) // 2, planned // _CHOOSING + affordable))
             frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)
             if frozen is not None:
                 trials = planned - planned // _CHOOSING

@@ -17,6 +17,7 @@ from dpkit.auditing.betting.profile import Point, points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs, Sampler
+from dpkit.auditing.successive import ADVICE, find_succession
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import format_down, in_full
@@ -39,6 +40,8 @@ class Confirmation:
     log_e_value: float | None = None
     drifted: tuple[str, ...] = ()
     """Parts of what was audited that are others now: its source, or versions of its packages."""
+    dependence: str = ""
+    """How successive outputs depend on each other: then their counts confirm nothing."""
 
     def __str__(self) -> str:
         said = "confirmed on fresh draws" if self.confirmed else "NOT confirmed on fresh draws"
@@ -50,6 +53,7 @@ class Confirmation:
             said += (
                 f": ln of the e-value {format_down(self.log_e_value, digits=4)} from {self.trials} draws of the first dataset"
             )
+        said += f"; {self.dependence}: {ADVICE}" if self.dependence else ""
         return said + (f"; changed since: {', '.join(self.drifted)}" if self.drifted else "")
 
 
@@ -91,9 +95,11 @@ def count_event(
     sides = (first, second) if certificate.witness.forward else (second, first)
     hits = int(code.hits(sides[0]).sum()), int(code.hits(sides[1]).sum())
     lower = epsilon_lower(hits, trials, delta=point.delta, alpha=1.0 - confidence)
+    dependence = find_succession(source, wait=lower > point.epsilon)
     return Confirmation(
-        confirmed=lower > point.epsilon, hits=hits, trials=trials, epsilon_lower=lower, delta=point.delta,
-        confidence=confidence, seed=seed, drifted=drifted,
+        confirmed=lower > point.epsilon and not dependence, hits=hits, trials=trials,
+        epsilon_lower=0.0 if dependence else lower, delta=point.delta, confidence=confidence, seed=seed, drifted=drifted,
+        dependence=dependence,
     )  # fmt: skip
 
 

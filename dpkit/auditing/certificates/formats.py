@@ -129,7 +129,9 @@ def as_junit(certificates: Sequence[AuditCertificate]) -> str:
             failure = ElementTree.SubElement(case, "failure", message=message, type="refuted")
             failure.text = str(one)
         elif one.verdict == "inconclusive":
-            ElementTree.SubElement(case, "skipped", message="inconclusive: too few samples to find any violation")
+            ElementTree.SubElement(
+                case, "skipped", message=f"inconclusive: {one.note or 'too few samples to find any violation'}"
+            )
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
