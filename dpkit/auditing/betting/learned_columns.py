@@ -150,7 +150,13 @@ class CategoryRatio(LearnedRatio):
     def fit(self, first: Array, second: Array) -> None:
         n = first.shape[0]
         pooled = np.concatenate([first, second])
-        keys, places, inverse = np.unique(self._hashed(pooled), return_index=True, return_inverse=True)
+        hashed = self._hashed(pooled)
+        ordered = np.sort(hashed)
+        if not (ordered[1:] == ordered[:-1]).any():  # continuous outputs: nothing repeats
+            self._keys, self._values, self._counts = ordered[:0], np.zeros(0), np.zeros(0, dtype=np.int64)
+            self._outputs = flat(pooled)[:0]
+            return
+        keys, places, inverse = np.unique(hashed, return_index=True, return_inverse=True)
         one = np.bincount(inverse[:n], minlength=keys.size)
         two = np.bincount(inverse[n:], minlength=keys.size)
         again = one + two > 1  # what was seen once is no category: an atom among continuous noise repeats, and noise does not

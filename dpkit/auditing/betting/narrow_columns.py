@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from dpkit.auditing.betting.bets import kelly
 from dpkit.auditing.betting.columns import Columns, OutputForm, literal
@@ -15,7 +16,7 @@ from dpkit.auditing.draw_outputs import flat
 from dpkit.numerics.special import Array
 
 _ENTRIES, _MOST_PARTS, _CLOSE = 8, 64, 2.0**-26
-_SMALLEST, _LARGEST_SHARE, _RECENT = 4, 0.2, 16_384
+_SMALLEST, _LARGEST_SHARE, _RECENT, _CELLS = 4, 0.2, 16_384, 16
 
 
 class Ties(Columns):
@@ -99,16 +100,24 @@ def _intervals(rich: Array, poor: Array, entry: int) -> Array:
     """Intervals between two of `rich` that may pay, as columns: entry, both ends, and the shares of either side inside."""
     n = rich.size
     ordered, others = np.sort(rich), np.sort(poor)
+    below, until = np.searchsorted(others, ordered, "left"), np.searchsorted(others, ordered, "right")
     found = [np.zeros((5, 0))]
     size = _SMALLEST
     while size <= _LARGEST_SHARE * n:
         low, high = ordered[: n - size + 1], ordered[size - 1 :]
-        inside = np.searchsorted(others, high, "right") - np.searchsorted(others, low, "left")
-        few = np.argsort(inside, kind="stable")[:16]  # of one size, those with the fewest of the other side pay best
+        inside = until[size - 1 :] - below[: n - size + 1]
+        few = _least(inside)  # of one size, those with the fewest of the other side pay best
         sizes = np.full((2, few.size), [[entry], [(size - 1.0) / n]])
         found.append(np.stack([sizes[0], low[few], high[few], sizes[1], (inside[few] + 1.0) / n]))
         size = max(size + 1, int(1.5 * size))
     return np.concatenate(found, axis=1)
+
+
+def _least(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Where the smallest counts stand, the first of equal ones first."""
+    most = np.partition(counts, _CELLS - 1)[_CELLS - 1] if counts.size > _CELLS else counts.max()
+    places = np.flatnonzero(counts <= most)
+    return places[np.argsort(counts[places], kind="stable")[:_CELLS]]
 
 
 def _best_interval(intervals: Array, points: Sequence[Point]) -> tuple[int, float, float]:

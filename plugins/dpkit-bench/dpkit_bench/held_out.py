@@ -110,6 +110,51 @@ def _leaking_loss(rows: Array) -> Array:
     return asfloat(np.where(y == 0.0, np.inf, np.where(y == 1.0, -np.inf, np.abs(y - 1.0) - np.abs(y))))
 
 
+def _clamped(value: object, n: int, rng: np.random.Generator) -> Array:
+    """Laplace noise of 2/3, and the answer cut at 0 and at 1."""
+    return asfloat(np.clip(np.asarray(value) + rng.laplace(scale=2.0 / 3.0, size=n), 0.0, 1.0))
+
+
+def _largest(value: object, n: int, rng: np.random.Generator) -> Array:
+    """The index of the largest of four counts, of which all may move, with noise for one that does."""
+    counts = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]])[int(np.asarray(value))]
+    return asfloat(np.argmax(counts + rng.gumbel(scale=1.25, size=(n, 4)), axis=1))
+
+
+def _largest_loss(rows: Array) -> Array:
+    weights = np.exp(np.array([[0.8, 0.0, 0.0, 0.0], [0.0, 0.8, 0.8, 0.8]]))
+    logs = np.log(weights / weights.sum(axis=1, keepdims=True))
+    return asfloat((logs[0] - logs[1])[rows[:, 0].astype(int)])
+
+
+def _two_answers(value: object, n: int, rng: np.random.Generator) -> Array:
+    """A sum and a count, each with the noise of the whole budget."""
+    return asfloat(np.asarray(value, dtype=np.float64) * np.array([1.0, 1.0]) + rng.laplace(size=(n, 2)))
+
+
+def _logistic_loss(rows: Array) -> Array:
+    y = rows[:, 0] / 0.6
+    z = y - 1.0 / 0.6
+    return asfloat(z + 2.0 * np.logaddexp(0.0, -z) - y - 2.0 * np.logaddexp(0.0, -y))
+
+
+def _uniform_loss(rows: Array) -> Array:
+    y = rows[:, 0]
+    return asfloat(np.where(y < -9.0, np.inf, np.where(y > 10.0, -np.inf, 0.0)))
+
+
+def _sometimes_half(value: object, n: int, rng: np.random.Generator) -> Array:
+    """Half of the noise in three of ten releases."""
+    return asfloat(np.asarray(value) + rng.laplace(size=n) * np.where(rng.random(n) < 0.3, 0.5, 1.0))
+
+
+def _sometimes_half_loss(rows: Array) -> Array:
+    def density(y: Array) -> Array:
+        return asfloat(0.35 * np.exp(-np.abs(y)) + 0.3 * np.exp(-2.0 * np.abs(y)))
+
+    return asfloat(np.log(density(rows[:, 0])) - np.log(density(rows[:, 0] - 1.0)))
+
+
 HELD_OUT: tuple[Target, ...] = (
     Target(name="geometric noise, 2/3 of its scale", sampler=_geometric, pair=(0, 1), claim=PureDP(epsilon=1.0),
            loss=lambda rows: _laplace_loss(rows, 1.0 / 1.5)),
@@ -132,5 +177,17 @@ HELD_OUT: tuple[Target, ...] = (
     Target(name="the value in one of twenty", sampler=_leaking, pair=(0.0, 1.0), claim=PureDP(epsilon=1.0), loss=_leaking_loss),
     Target(name="gaussian noise, a third too small", sampler=_added(lambda rng, n: rng.normal(size=n)),
            pair=(0.0, 1.0), claim=ApproxDP(epsilon=1.0, delta=0.01), loss=lambda rows: asfloat(0.5 - rows[:, 0])),
+    Target(name="laplace, cut at the bounds", sampler=_clamped, pair=(0.0, 1.0), claim=PureDP(epsilon=1.0),
+           loss=lambda rows: _laplace_loss(rows, 2.0 / 3.0)),
+    Target(name="largest of four, all of which move", sampler=_largest, pair=(0, 1), claim=PureDP(epsilon=0.8),
+           loss=_largest_loss),
+    Target(name="sum and count, each for all", sampler=_two_answers, pair=(0.0, 1.0), claim=PureDP(epsilon=1.0),
+           loss=lambda rows: _laplace_loss(rows, 1.0)),
+    Target(name="logistic noise, 0.6 of its scale", sampler=_added(lambda rng, n: rng.logistic(scale=0.6, size=n)),
+           pair=(0.0, 1.0), claim=PureDP(epsilon=1.0), loss=_logistic_loss),
+    Target(name="uniform noise within ten", sampler=_added(lambda rng, n: rng.uniform(-10.0, 10.0, size=n)),
+           pair=(0.0, 1.0), claim=PureDP(epsilon=1.0), loss=_uniform_loss),
+    Target(name="half of the noise in three of ten", sampler=_sometimes_half, pair=(0.0, 1.0), claim=PureDP(epsilon=1.0),
+           loss=_sometimes_half_loss),
 )  # fmt: skip
-"""Wrong ones, of twelve kinds."""
+"""Wrong ones, of eighteen kinds; the last six were written after all bets, and first run when they were measured."""
