@@ -17,6 +17,8 @@ from dpkit.numerics.special import Array, asfloat
 from dpkit.values import dataclass
 
 _COORDINATES, _COMPARED = 10, 6
+_LARGE = 1e12
+"""Beyond this a cut is moved by what adding rounds, and no more: codes of outcomes are as large, and small numbers are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,10 @@ class Columns(ABC):
 
     def margin(self, cut: float, form: OutputForm) -> float:
         """How far rounding may move a column near the cut."""
-        return (0.5 * form.size * form.grid + 1e-9 * (1.0 + abs(cut))) if math.isfinite(cut) else 0.0
+        if not math.isfinite(cut):
+            return 0.0
+        rounding = 1e-9 * (1.0 + abs(cut)) if abs(cut) <= _LARGE else form.size * 2.0**-52 * abs(cut)
+        return 0.5 * form.size * form.grid + rounding
 
     def learn(self, first: Array, second: Array) -> None:
         """Take in everything seen so far."""

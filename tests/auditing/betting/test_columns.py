@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpkit.auditing.betting.columns import Coordinates, Differences, Nearness, Spectrum, Summaries
+from dpkit.auditing.betting.columns import Coordinates, Differences, Nearness, OutputForm, Spectrum, Summaries
+from dpkit.auditing.betting.event_code import EventCode
 
 RNG = np.random.default_rng(3)
 VECTORS = RNG.normal(size=(20, 4))
@@ -38,3 +39,13 @@ def test_centres_that_are_no_datasets_are_learned_from_the_past():
     columns.learn(np.full((9, 1), -1.0), np.full((9, 1), 1.0))
     near_one, near_two = columns.scores(np.array([[-1.0], [1.0]]))[:, 0]
     assert near_one > 0.0 > near_two
+
+
+def test_a_cut_beside_the_large_code_of_an_outcome_stays_between_its_numbers():
+    """A list of two numbers is a row with a code of 15 digits: the event of a sum must not hold every row."""
+    code = 224_817_141_124_308.0
+    rows = np.array([[876_218.0, 3.0, code, 0.0, 1.0], [876_218.0, 3.0, code, 2.0, 1.0]])
+    columns = Summaries()
+    cut = columns.scores(rows)[1, 0]
+    _, written = columns.condition(0, upper=True, cut=float(cut), form=OutputForm((5,)))
+    assert EventCode(f"lambda y: {written}").hits(rows).tolist() == [False, True]
