@@ -18,7 +18,7 @@ from dpkit.values import dataclass
 
 _COORDINATES, _COMPARED = 10, 6
 _LARGE = 1e12
-"""Beyond this a cut is moved by what adding rounds, and no more: codes of outcomes are as large, and small numbers are added."""
+"""Beyond this a cut is moved by what adding rounds alone: codes of outcomes are as large, with small numbers beside them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def programs_as_markdown(rows: Sequence[ProgramRow], names: Sequence[str]) -> st
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
     if ratios:
         found = f"at the median {times(statistics.median(ratios))}, at least {times(ratios[0])}"
-        lines += ["", f"Samples of the best of them over dpkit's: {found}. {_reached(rows, 3.0)}; {_reached(rows, 5.0)}."]
+        lines += ["", f"Samples of the best of them over dpkit's: {found}.", f"{_reached(rows, 3.0)}; {_reached(rows, 5.0)}."]
     return "\n".join(lines)
 
 
