@@ -24,4 +24,4 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays loaded: the collector of garbage need not walk over it again, nor look so often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # examples make much that goes at once: Python's own thresholds cost a thirtieth of the time
+    gc.set_threshold(20_000, 20, 20)  # Python's own thresholds cost a thirtieth of the time of examples

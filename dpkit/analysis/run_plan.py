@@ -178,7 +178,8 @@ def run_plan(
         return carry_out(plan, source, progress=progress)
     given = "" if data is None else name_of_given(source, spec)
     with open_ledger(spec) as ledger:
-        check_not_behind(ledger, kept_digests(spec, ledger))
+        if kept := kept_digests(spec, ledger):
+            check_not_behind(ledger, kept)
         attempt = latest_attempt(ledger, spec, given=given)
         if again or not attempt:
             check_affordable(plan.event, ledger, was_paid=attempt > 0)

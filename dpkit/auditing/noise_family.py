@@ -7,7 +7,7 @@ import math
 from dpkit.accounting import account, calibrate
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.mechanisms.gaussian import Gaussian
-from dpkit.privacy.checks import nonnegative, probability_below_one, sampling_rate, whole_number
+from dpkit.privacy.checks import nonnegative, probability, probability_below_one, whole_number
 from dpkit.privacy.events import Event, Repeat, Subsample
 from dpkit.privacy.loss_table import EnvelopePair
 from dpkit.privacy.losses import GDP, ApproxDP, Loss, PureDP
@@ -30,7 +30,7 @@ def gaussian_claim(*, epsilon: float, delta: float, rate: float = 1.0, steps: in
     """
     nonnegative(epsilon, field="epsilon", where=_WHERE)
     probability_below_one(delta, field="delta", where=_WHERE)
-    sampling_rate(rate, field="rate", where=_WHERE, minimum_is_open=True)
+    probability(rate, field="rate", where=_WHERE, minimum_is_open=True)
     count = whole_number(steps, field="steps", where=_WHERE, minimum=1)
     if rate == 1.0:
         return GDP(mu=gaussian_mu_at(epsilon, delta))

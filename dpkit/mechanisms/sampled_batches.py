@@ -16,7 +16,7 @@ from dpkit.mechanisms.replaced_records import ReplacedGaussianCurve, ReplacedGau
 from dpkit.mechanisms.subsampled_gaussian import HOPELESS, SubsampledGaussianCurve, SubsampledGaussianPair
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, asfloat
-from dpkit.privacy.checks import checked, instance_of, sampling_rate
+from dpkit.privacy.checks import checked, instance_of, probability
 from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import FixedBatch, Subsample
 from dpkit.privacy.gaussian_dp import GaussianPair
@@ -36,7 +36,7 @@ _PAIR = partial(instance_of, kind=LossPair, allowed="a LossPair")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-@checked(weight=sampling_rate, usual=_PAIR, seldom=_PAIR)
+@checked(weight=probability, usual=_PAIR, seldom=_PAIR)
 class EitherPair(LossPair):
     """The pair `seldom` with probability `weight`, else `usual`, and it is told which: profiles are weighted means."""
 
@@ -94,7 +94,7 @@ def _log_mean(weight: float, one: Array, other: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-@checked(weight=sampling_rate, usual=_CURVE, seldom=_CURVE)
+@checked(weight=probability, usual=_CURVE, seldom=_CURVE)
 class EitherCurve(RenyiCurve):
     """The Rényi curve of that pair: moments are weighted means."""
 

@@ -17,7 +17,7 @@ from dpkit.mechanisms.gaussian import merged_gaussian
 from dpkit.mechanisms.sampled_moments import rough_log_moment, sampled_decay, sampled_log_moment
 from dpkit.numerics.rounding import SMALLEST, UNIT_ROUNDOFF, round_up
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, log1p_minus, log_sum_exp
-from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, sampling_rate
+from dpkit.privacy.checks import checked, finite_number, nonnegative, positive, probability
 from dpkit.privacy.claims import LossRule, rule
 from dpkit.privacy.events import Subsample
 from dpkit.privacy.gaussian_dp import GaussianPair, gaussian_profile
@@ -35,7 +35,7 @@ _STEEP = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-@checked(rate=partial(sampling_rate, minimum_is_open=True), ratio=nonnegative)
+@checked(rate=partial(probability, minimum_is_open=True), ratio=nonnegative)
 class SubsampledGaussianCurve(RenyiCurve):
     """Rényi divergence of (1-q) N(0,1) + q N(ratio,1) from N(0,1), which is the larger direction (MTZ19, Theorem 5)."""
 

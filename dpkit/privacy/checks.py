@@ -89,12 +89,7 @@ def probability_below_one(value: object, *, field: str, where: str) -> float:
     return finite_number(value, field=field, where=where, minimum=0.0, below=1.0)
 
 
-def probability(value: object, *, field: str, where: str) -> float:
-    """A number in [0, 1]."""
-    return sampling_rate(value, field=field, where=where)
-
-
-def sampling_rate(value: object, *, field: str, where: str, minimum_is_open: bool = False) -> float:
+def probability(value: object, *, field: str, where: str, minimum_is_open: bool = False) -> float:
     """A number in [0, 1], or in (0, 1]."""
     number = finite_number(value, field=field, where=where, minimum=0.0, strict=minimum_is_open)
     if number > 1.0:

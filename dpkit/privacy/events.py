@@ -17,8 +17,8 @@ from dpkit.privacy.checks import (
     instance_of,
     nonnegative,
     or_none,
+    probability,
     probability_below_one,
-    sampling_rate,
     tuple_of,
     whole_number,
 )
@@ -143,7 +143,7 @@ _PARTS = partial(whole_number, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-@checked(rate=sampling_rate, event=_EVENT, at_most=or_none(whole_number), population=or_none(_PARTS))
+@checked(rate=probability, event=_EVENT, at_most=or_none(whole_number), population=or_none(_PARTS))
 class Subsample(Event):
     """The event on a Poisson sample: each record is kept with probability `rate`, independently, and in secret.
 

@@ -104,7 +104,7 @@ def report_html(result: Result) -> str:
         posterior=percent_up(plan.guarantee.posterior(0.5)),
         factor=factor_text(plan.epsilon),
         errors=errors_figures(result),
-        gauge=None if result.purse is None else gauge(result.purse.part_spent, result.purse.part_held),
+        gauge=None if result.purse is None else gauge(*result.purse.parts),
         author=user(),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         coefficients=coefficients_figures(result),

@@ -130,7 +130,7 @@ def shown_ledger(ledger: Ledger, audits: Mapping[str, FoundAudit]) -> ShownLedge
             ("digest", f"{checked.head.hash} (entry {checked.head.seq})"),
         ),
         purse=purse,
-        gauge=gauge(purse.part_spent, purse.part_held),
+        gauge=gauge(*purse.parts),
         runs=_runs(entries, ledger, audits),
         more=_more(entries, ledger),
         over_time=_over_time(entries, ledger, purse.budget[0]),

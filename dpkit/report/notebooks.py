@@ -100,7 +100,7 @@ def ledger_html(ledger: Ledger) -> Markup:
 
     purse = purse_of(ledger)
     rows = [("dataset", ledger.terms.dataset), ("ledger", str(ledger.path)), *purse.lines()]
-    bar = Markup("{}<p>{}</p>").format(gauge(purse.part_spent, purse.part_held), purse.adding(bar=True))
+    bar = Markup("{}<p>{}</p>").format(gauge(*purse.parts), purse.adding(bar=True))
     return _shown(rows, bar)
 
 

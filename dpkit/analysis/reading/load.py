@@ -291,7 +291,7 @@ def _step(
         found = f"there is no algorithm named {run!r}"
         reading.problem(node.entries["run"], joined(path, "run"), found, ", ".join(known) or "none is installed", hint)
         return None
-    if setting is not None:
+    if setting is not None and {"let", "where"} & node.entries.keys():
         schema = with_expressions(reading, node, path, setting.schema)
         setting = None if schema is None else replace(setting, schema=schema)
     given = node.entries.get("with")

@@ -37,7 +37,8 @@ def read_data_block(reading: NodeReader, node: Node, registry: Registry | None, 
     if schema is not None and "join" in data.entries:
         looked_up = with_joins(reading, data.entries["join"], "data.join", schema, folder, _schema)
         schema, files = (None, ()) if looked_up is None else looked_up
-    schema = None if schema is None else with_expressions(reading, data, "data", schema)
+    if schema is not None and {"let", "where"} & data.entries.keys():
+        schema = with_expressions(reading, data, "data", schema)
     unit = _unit(reading, data.entries["unit"]) if "unit" in data.entries else ROW
     relation = reading.value(data, "data", keys.RELATION)
     rows = reading.value(data, "data", keys.ROWS)

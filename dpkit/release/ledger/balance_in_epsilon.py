@@ -65,14 +65,12 @@ class LedgerPurse:
         return {"delta": self.delta, **named, "more_runs": self.more_runs}
 
     @property
-    def part_spent(self) -> float:
-        """The part of the budget that is spent, by what the ledger adds; from 0 to 1."""
-        return _part(self.spent[1], self.budget[1], self.left[1], self.held[1])[0]
-
-    @property
-    def part_held(self) -> float:
-        """The part of the budget that open runs hold; from 0 to 1."""
-        return _part(self.spent[1], self.budget[1], self.left[1], self.held[1])[1]
+    def parts(self) -> tuple[float, float]:
+        """The parts of the budget that are spent and held, by the first number that the ledger adds (of mu, its square)."""
+        power = 2 if isinstance(self.spent[1], GDP) else 1
+        one, other, rest = (Fraction(_amounts(loss)[0]) ** power for _, loss in (self.spent, self.held, self.left))
+        whole = one + other + rest
+        return (float(one / whole), float(other / whole)) if whole else (0.0, 0.0)
 
 
 def purse_of(ledger: Ledger, *, like: Event | None = None, kind: str = "this one") -> LedgerPurse:
@@ -151,11 +149,3 @@ def _amounts(loss: Loss) -> tuple[float, ...]:
     if isinstance(loss, GDP):
         return (loss.mu,)
     return tuple(loss.epsilons) if isinstance(loss, RDP) else (1.0,)
-
-
-def _part(spent: Loss, budget: Loss, left: Loss, held: Loss) -> tuple[float, float]:
-    """The parts of the whole that are spent and held, by the first number that the ledger adds (of mu, its square)."""
-    power = 2 if isinstance(spent, GDP) else 1
-    one, other, rest = (Fraction(_amounts(loss)[0]) ** power for loss in (spent, held, left))
-    whole = one + other + rest
-    return (float(one / whole), float(other / whole)) if whole else (0.0, 0.0)

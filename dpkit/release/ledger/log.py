@@ -32,18 +32,13 @@ class Log:
         seq, text, _, hash, *_ = rows[0]
         if chained(rows[1][3] if len(rows) > 1 else START, text) != hash:
             raise broken(path, f"entry {seq} is not what was hashed")
-        self.seq, self.hash, self._end = seq, hash, read_entry(seq, text, None, hash)
-        self.totals = Totals.from_json(self._end.body.get("totals"))
+        self.seq, self.hash, self.end = seq, hash, read_entry(seq, text, None, hash)
+        self.totals = Totals.from_json(self.end.body.get("totals"))
 
     def account(self, run: str) -> RunAccount | None:
         """What the run's latest entry says of it, before this step appends any; None for a run that the log does not know."""
-        latest = self._end if self._end.run == run else self.latest(run)
+        latest = self.end if self.end.run == run else self.latest(run)
         return None if latest is None else RunAccount.from_json(latest.body)
-
-    @property
-    def end(self) -> Entry:
-        """The entry at which the log ended when this step began."""
-        return self._end
 
     def latest(self, run: str, key: str | None = None) -> Entry | None:
         """The latest entry of a run, or of one release of it: its charge, its value, or its failure."""

@@ -46,7 +46,7 @@ def test_an_empty_ledger_has_spent_nothing_and_its_whole_budget_is_left(ledger):
     assert found.budget[0] > 0.0
     assert found.left[0] is None or found.left[0] > 0.0
     assert found.more_runs is None
-    assert found.part_spent == found.part_held == 0.0
+    assert found.parts == (0.0, 0.0)
     assert dict(found.lines())["held"] == "nothing"
 
 
@@ -61,7 +61,7 @@ def test_held_is_what_was_reserved_and_not_spent(ledger):
     opened.released(opened.charge("one", event, key="a"), 1.0)
     during = purse_of(opened)
     assert 0.0 < during.spent[0] <= during.held[0] <= before.held[0]
-    assert 0.0 < during.part_spent < during.part_held
+    assert 0.0 < during.parts[0] < during.parts[1]
     opened.close_run("one")
     after = purse_of(opened)
     assert after.held[0] == 0.0
