@@ -66,10 +66,10 @@ _NODES = 1601
 """Nodes at which moments are estimated: they choose a tilt and a lattice, and any choice is valid."""
 
 _ALIAS = 18.0
-"""By so much, in logarithms, other periods shall be below what is read."""
+"""How far below what is read other periods shall be, in logarithms."""
 
 _ROUNDED = 16.0
-"""By so much what is summed may be above what is read: rounding is relative to it."""
+"""How far above what is read the sum may be: rounding is relative to the sum."""
 
 _STEEPEST = 300.0
 """The largest exponent of a tilt."""

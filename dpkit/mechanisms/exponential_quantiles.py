@@ -117,7 +117,7 @@ class ExponentialQuantiles:
         return float(END * Fraction(self.scale) / self.schedule.weights[-1])
 
     def aimed_at(self, place: int, cells: int) -> float:
-        """How many rows, at most, an end of the interval of this probability aims at, of a value with so many cells."""
+        """How many rows, at most, an end of the interval of this probability aims at, of a value with this number of cells."""
         edges = int(np.searchsorted(OFFSETS, cells)) + 1
         return self.reach[place] * self.scale + math.log(edges) * self.end_scale
 

@@ -83,7 +83,7 @@ class Gauge:
         return tuple(Fraction(0) for _ in self.limits)
 
     def fits(self, amounts: Amounts) -> bool:
-        """Whether so much may be spent in all."""
+        """Whether these amounts may be spent in all."""
         return within(amounts, self.limits)
 
     def spent(self, amounts: Amounts) -> Loss:

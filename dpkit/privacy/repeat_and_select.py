@@ -20,7 +20,7 @@ from dpkit.privacy.losses import PureDP, RenyiCurve
 from dpkit.values import dataclass
 
 _LOWERED = 1.0 - 2.0**-40
-"""What is priced stops so much more seldom than what is run: no rounding of the two can turn that around."""
+"""How much less often the priced process stops than the one that runs: more than any rounding of the two."""
 
 _LARGEST_EPSILON = 600.0
 

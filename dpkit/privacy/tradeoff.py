@@ -30,7 +30,7 @@ _NEAR = 1e-4
 _ROUGHLY = 1e-9
 """More than floats are off by where a power, which is at most 1, is computed without care."""
 _CHORD_ROUNDING = 1e-12
-"""A chord is taken to be so much higher, relatively, than it was computed."""
+"""The relative error of a computed chord, which is added to it."""
 
 
 def pair_power(epsilon: float, delta: float, false_alarm_rate: float, *, backward: float | None = None) -> float:

@@ -119,7 +119,7 @@ _JUDGED = ("mechanisms", "rules", "queries", "algorithms", "accountants", "sourc
 
 
 def _unjudged() -> None:
-    """What the kit has no laws for is not thereby fine."""
+    """What has no laws in the kit is UNCHECKED: that says nothing of whether it is right."""
     raise LawUnchecked("the kit has no laws for things of this kind")
 
 

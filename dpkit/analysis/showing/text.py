@@ -130,7 +130,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def _error_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    """Each step with what is expected of its answers, or in words that nobody knows it yet."""
+    """Each step with the expected errors of its answers, or with a note that they are not known before the run."""
     unknown = "not known before the run" + ("" if plan.spec.data.rows is not None else "; `rows` is not declared")
     rows = []
     for step in plan.steps:

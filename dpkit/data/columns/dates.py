@@ -127,7 +127,7 @@ class Date:
 
     @property
     def may_drop(self) -> bool:
-        """Whether some policy drops."""
+        """Whether one of its policies drops rows."""
         return Policy.DROP in (self.missing, self.unknown, self.outside)
 
     @property
@@ -185,7 +185,7 @@ class Time:
 
     @property
     def may_drop(self) -> bool:
-        """Whether some policy drops."""
+        """Whether one of its policies drops rows."""
         return Policy.DROP in (self.missing, self.unknown, self.outside)
 
     @property

@@ -323,7 +323,7 @@ def exact_in_float32(column: Coded, *, narrow: bool = False) -> bool:
 def _looked_up(
     texts: list[str | None], codes: Mapping[str, float], *, missing: float, unknown: float, decimal: str
 ) -> FloatArray:
-    """The code of each text: as it is written, else as the number would be spelt that it writes."""
+    """The code of each text as it is written, or else of the number that it writes, as that is spelt."""
     known: dict[str | None, float] = {None: missing}
     for text in set(texts) - {None}:
         assert text is not None

@@ -35,7 +35,7 @@ from dpkit.values import dataclass
 ROWS_OF_A_SCAN = 1 << 14
 """How many rows are read at once where no engine says how many."""
 _CELLS_OF_A_SCAN = 1 << 18
-"""Of few columns more rows are read at once, up to so many cells: each batch reads its different texts anew."""
+"""The most cells that are read at once. Few columns have longer batches: each batch reads its different texts anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,7 +301,7 @@ def check_own_log(path: Path) -> None:
 
 
 def user() -> str:
-    """The user of the operating system, as it knows it: not what variables of the environment say."""
+    """The user, as the operating system knows them: variables of the environment are not asked."""
     try:
         import pwd
 
