@@ -21,14 +21,15 @@ from dpkit.values import dataclass
 
 Kind = Literal[
     "number", "integer", "boolean", "text", "choice", "numbers", "texts",
-    "numbers_by_name", "path", "paths", "mechanism", "query",
+    "number_by_name", "numbers_by_name", "path", "paths", "mechanism", "query",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
-"""`choice` is one of a few words; `numbers`, `texts` and `paths` are lists; `numbers_by_name` maps names to lists of numbers.
-A relative `path` in an analysis is relative to its file. `mechanism` and `query` are names of what is registered, `NAME` or
-`{NAME: {parameters}}`, and arrive as a `Choice`."""
+"""`choice` is one of a few words; `numbers`, `texts` and `paths` are lists; `number_by_name` maps names to numbers, and
+`numbers_by_name` to lists of them. A relative `path` in an analysis is relative to its file. `mechanism` and `query` are names
+of what is registered, `NAME` or `{NAME: {parameters}}`, and arrive as a `Choice`."""
 LISTS = ("numbers", "texts", "paths")
 REGISTERED = ("mechanism", "query")
+BY_NAME = ("number_by_name", "numbers_by_name")
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -149,10 +150,12 @@ class Parameter:
         """The value, normalised, or an error that says what is allowed."""
         if self.default is None and value is None:
             return None
-        if self.kind == "numbers_by_name" and isinstance(value, Mapping):
+        if self.kind in BY_NAME and isinstance(value, Mapping):
             for name in value:
                 if not isinstance(name, str) or not name.strip():
                     raise InvalidValueError(field=self.name, found=name, allowed=self.allowed, where=where)
+            if self.kind == "number_by_name":
+                return {name: self._one(number, where) for name, number in value.items()}
             return {name: tuple(self._one(item, where) for item in self._items(inner, where)) for name, inner in value.items()}
         if self.kind in LISTS:
             return tuple(self._one(item, where) for item in self._items(value, where))
@@ -165,7 +168,7 @@ class Parameter:
 
     def _one(self, value: object, where: str) -> object:
         """A value, or an entry of a list."""
-        if self.kind in ("number", "integer", "numbers", "numbers_by_name"):
+        if self.kind in ("number", "integer", "numbers", *BY_NAME):
             with suppress(InvalidValueError):  # which says too little of what is allowed
                 whole = partial(whole_number, minimum=-(2**63))
                 number: float = (whole if self.kind == "integer" else finite_number)(value, field=self.name, where=where)
@@ -196,11 +199,12 @@ class Parameter:
             "paths": "a list of paths",
             "mechanism": "the name of a mechanism, or {NAME: {parameters}}",
             "query": "the name of a query, or {NAME: {parameters}}",
+            "number_by_name": "a mapping from names to finite numbers",
             "numbers_by_name": "a mapping from names to lists of finite numbers",
         }[self.kind]
         low = "" if self.minimum == -math.inf else f" {'>' if self.exclusive else '>='} {in_full(self.minimum)}"
         high = "" if self.maximum == math.inf else f"{' and' if low else ''} <= {in_full(self.maximum)}"
-        each = " each" if (low or high) and self.kind in ("numbers", "numbers_by_name") else ""
+        each = " each" if (low or high) and self.kind in ("numbers", *BY_NAME) else ""
         none = " or nothing" if self.default is None else ""
         return f"{noun}{each}{low}{high}{none}"
 
@@ -226,6 +230,7 @@ class Parameter:
             "paths": {"type": "array", "items": text},
             "mechanism": named,
             "query": named,
+            "number_by_name": {"type": "object", "additionalProperties": number},
             "numbers_by_name": {"type": "object", "additionalProperties": {"type": "array", "items": number}},
         }
         schema |= shapes[self.kind]

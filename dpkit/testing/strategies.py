@@ -129,6 +129,8 @@ def _of_kind(parameter: Parameter) -> st.SearchStrategy[Any]:
             return st.sampled_from(("gaussian", "laplace")).map(lambda name: Choice(name=name))
         case "query":
             return st.nothing()  # which there are depends on what is installed: declare examples
+        case "number_by_name":
+            return st.dictionaries(_texts(), _numbers(parameter), max_size=3)
         case "numbers_by_name":
             return st.dictionaries(_texts(), st.lists(_numbers(parameter), max_size=6), max_size=3)
 

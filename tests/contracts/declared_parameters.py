@@ -13,6 +13,7 @@ CASES = [
     Parameter(name="columns", kind="texts", doc="Columns."),
     Parameter(name="cap", kind="number", doc="A cap, or none.", minimum=0.0, default=None),
     Parameter(name="shares", kind="numbers_by_name", doc="Shares.", minimum=0.0),
+    Parameter(name="deviations", kind="number_by_name", doc="Deviations.", minimum=0.0, exclusive=True),
 ]
 NOISE = Parameter(name="noise", kind="choice", doc="The noise.", choices=("gaussian", "wishart"), default="gaussian")
 FREEDOM = Parameter(name="freedom", kind="integer", doc="Degrees.", default=9, only_with={"noise": "wishart"})

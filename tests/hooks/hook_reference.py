@@ -54,6 +54,7 @@ _ARRIVES = {
     "choice": "a str, one of `choices`",
     "numbers": "a tuple of floats, each within the limits",
     "texts": "a tuple of str",
+    "number_by_name": "a dict from str to floats, each within the limits",
     "numbers_by_name": "a dict from str to tuples of floats, each within the limits",
     "path": "a str; a relative path in an analysis is relative to its file",
     "paths": "a tuple of such paths",

@@ -133,6 +133,24 @@ def checked_shares(
     return found
 
 
+def checked_deviations(
+    setting: Setting, columns: Sequence[str], deviations: Mapping[str, float] | None, *, where: str, family: Family
+) -> dict[str, float]:
+    """Public guesses of how much numbers vary: at most half of what is declared, as no number between bounds varies more."""
+    numbers = [name for name in columns if not setting.levels(name)]
+    if family.target != "number" and columns[-1] in numbers:
+        numbers.remove(columns[-1])
+    for name, guess in (deviations or {}).items():
+        if name not in numbers:
+            allowed = f"of numbers among the columns: {', '.join(numbers) or 'there is none'}"
+            raise InvalidValueError(field="deviations", found=name, allowed=allowed, where=where)
+        low, high = setting.range(name)
+        if guess > 0.5 * (high - low):
+            allowed = f"at most half of the declared range of {name!r}: {in_full(0.5 * (high - low))}"
+            raise InvalidValueError(field="deviations", found=guess, allowed=allowed, where=where)
+    return dict(deviations or {})
+
+
 def public_size(setting: Setting, *, where: str) -> int:
     """The declared number of rows, where it is public."""
     if setting.size is None or not setting.size_is_public:

@@ -23,7 +23,15 @@ from dpkit import (
 from dpkit.authoring import AnyAlgorithm, Column
 from dpkit_irls.loss import BISQUARE, LOGISTIC, MULTINOMIAL, POISSON, QUANTILE, ROBUST, Family, quantile_score
 from dpkit_irls.moments.moment_query import FREEDOM
-from dpkit_irls.public_facts import checked_columns, checked_ranges, checked_shares, checked_start, public_size, scaling_of
+from dpkit_irls.public_facts import (
+    checked_columns,
+    checked_deviations,
+    checked_ranges,
+    checked_shares,
+    checked_start,
+    public_size,
+    scaling_of,
+)
 from dpkit_irls.rows.dummies import entry_names, levels_of
 from dpkit_irls.rows.row_weights import checked_weight
 
@@ -77,6 +85,15 @@ _SHARES = Parameter(
     maximum=1.0,
     default=None,
     doc="Public guesses, for the plan: of each category named, the share of rows in each level, in the declared order.",
+)
+_DEVIATIONS = Parameter(
+    name="deviations",
+    kind="number_by_name",
+    minimum=0.0,
+    exclusive=True,
+    default=None,
+    doc="Public guesses, for the plan: about how much numbers vary (standard deviations); for a target that is a number, about "
+    "how much it varies around the line.",
 )
 _WEIGHT_CAP = Parameter(
     name="weight_cap",
@@ -241,6 +258,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         start=checked_start(values["start"], wanted, intercept=values["intercept"], where=where),
         few_rows=values["few_rows"],
         shares=checked_shares(setting, features, values["shares"], where=where),
+        deviations=checked_deviations(setting, columns, values["deviations"], where=where, family=family),
         weight=values["weight"],
         ridge=values["ridge"],
     )
@@ -348,6 +366,7 @@ IRLS = _factory(
     _MECHANISM,
     _UNITS,
     _SHARES,
+    _DEVIATIONS,
     _ROW_WEIGHT,
     _RIDGE,
 )
@@ -359,6 +378,7 @@ LOGISTIC_REGRESSION = _factory(
     _MECHANISM,
     _UNITS,
     _SHARES,
+    _DEVIATIONS,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Boolean(name="y")),
@@ -371,6 +391,7 @@ MULTINOMIAL_REGRESSION = _factory(
     _MECHANISM,
     _UNITS,
     _SHARES,
+    _DEVIATIONS,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Category(name="y", levels=("no", "perhaps", "yes"))),
@@ -383,6 +404,7 @@ POISSON_REGRESSION = _factory(
     _MECHANISM,
     _UNITS,
     _SHARES,
+    _DEVIATIONS,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Number(name="y", lower=0.0, upper=20.0, whole=True)),
@@ -396,6 +418,7 @@ QUANTILE_REGRESSION = _factory(
     _MECHANISM,
     _UNITS,
     _SHARES,
+    _DEVIATIONS,
     _ROW_WEIGHT,
     _RIDGE,
 )

@@ -154,7 +154,7 @@ def test_notes_names_and_the_plan():
     assert np.isfinite(fit.standard_errors).all()
     assert set(fit.as_json()["coefficients"]) >= {"b: x0", "never: intercept"}
     told = algorithm(6_000).accuracy(4.0)
-    assert set(told) == {f"{k}: {name}, on made-up data" for k in "bc" for name in (*NAMES, "intercept")}
+    assert set(told) == {f"{k}: {name}, on made-up data that fill the bounds" for k in "bc" for name in (*NAMES, "intercept")}
 
 
 def test_public_coefficients_are_where_steps_start():

@@ -324,7 +324,7 @@ def test_a_plan_foretells_errors_of_log_odds():
     setting = DeclaredSetting(schema=schema(), neighbours=Neighbours.REPLACE_ONE, rows=20_000)
     algorithm = prepare("logistic", setting, features=NAMES, target="y")
     found = algorithm.accuracy(4.66)
-    assert set(found) == {f"{name}, on made-up data" for name in (*NAMES, "intercept")}
+    assert set(found) == {f"{name}, on made-up data that fill the bounds" for name in (*NAMES, "intercept")}
     assert all(0.0 < width < 3.0 for width in found.values())
 
 
@@ -365,7 +365,7 @@ def test_every_family_reaches_its_estimand_and_the_truth(kind, run, chosen, move
     if kind == "over-dispersed":
         assert 2.0 < fit.link.dispersion < 4.5
     assert fit.form == run
-    assert algorithm.accuracy(4.0).keys() == {f"{name}, on made-up data" for name in (*NAMES, "intercept")}
+    assert algorithm.accuracy(4.0).keys() == {f"{name}, on made-up data that fill the bounds" for name in (*NAMES, "intercept")}
 
 
 def test_targets_below_0_are_no_counts():

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.foretold_errors import made_up
+from dpkit_irls.foretold_errors import FILLED, HIDDEN, MADE_UP, made_up
 from dpkit_irls.moments.moment_errors import residual_scale, scores
 from dpkit_irls.moments.moment_query import Scaling
-from dpkit_irls.regressions import IRLS, MOMENTS, PAPER
+from dpkit_irls.regressions import IRLS, LOGISTIC_REGRESSION, MOMENTS, MULTINOMIAL_REGRESSION, PAPER
 from dpkit_irls.simulated_run import last_state
 
 import dpkit
@@ -49,8 +49,12 @@ def fitted(rows, name, noise, seed, **changes):
 def test_errors_are_foretold_without_data_and_grow_with_the_noise(name):
     algorithm = prepared(4000, name)
     little, much = algorithm.accuracy(0.1), algorithm.accuracy(3.0)
-    assert set(little) == {"a, on made-up data", "b, on made-up data", "intercept, on made-up data"}
-    assert 0.0 < little["a, on made-up data"] < much["a, on made-up data"]
+    assert set(little) == {
+        f"a{FILLED}",
+        "b, on made-up data that fill the bounds",
+        "intercept, on made-up data that fill the bounds",
+    }
+    assert 0.0 < little[f"a{FILLED}"] < much[f"a{FILLED}"]
     assert algorithm.accuracy(0.1) == little
     if name != "paper":
         assert prepared(None, name, dpkit.Neighbours.ADD_REMOVE).accuracy(0.1) == {}
@@ -58,7 +62,7 @@ def test_errors_are_foretold_without_data_and_grow_with_the_noise(name):
 
 @pytest.mark.parametrize(("name", "rows", "noise"), [("bounded", 2000, 4.0), ("moments", 4000, 12.0)])
 def test_what_is_foretold_is_what_happens_and_standard_errors_cover_the_truth(name, rows, noise):
-    foretold = prepared(rows, name).accuracy(noise)["a, on made-up data"]
+    foretold = prepared(rows, name).accuracy(noise)[f"a{FILLED}"]
     fits = [fitted(rows, name, noise, seed) for seed in range(12)]
     truth = 4.0 * 0.15 / np.sqrt(2.0) / 1.2
     off = np.array([np.abs(np.abs(fit.coefficients) - truth) for fit in fits])
@@ -83,7 +87,75 @@ def test_rare_levels_are_foretold_where_their_shares_are_declared():
         stated.append([*fit.standard_errors, fit.intercept_error])
     observed = 1.96 * np.mean(stated, axis=0)
     assert np.array(list(declared.values())) / observed == pytest.approx(np.ones(4), rel=0.5)
-    assert replace(algorithm, shares={}).accuracy(noise)["g=w, on made-up data"] < 0.5 * declared["g=w, on made-up data"]
+    assert replace(algorithm, shares={}).accuracy(noise)[f"g=w{FILLED}"] < 0.5 * declared[f"g=w{FILLED}"]
+
+
+def wide_setting(rows):
+    columns = (
+        dpkit.Number(name="income", lower=0, upper=1_000_000, missing=0.0),
+        dpkit.Boolean(name="rare"),
+        dpkit.Category(name="g", levels=("u", "v", "w")),
+        dpkit.Number(name="y", lower=0, upper=10_000, missing=0.0),
+    )
+    return DeclaredSetting(schema=dpkit.Schema(columns=columns), neighbours=REPLACE, rows=rows)
+
+
+def test_what_is_foretold_of_numbers_far_within_their_bounds_is_what_fits_state_where_deviations_are_declared():
+    """Without them it was a hundred times too small for the income, and too large for the rest."""
+    where, noise, rng = wide_setting(5_000), 4.0, np.random.default_rng(26_001)
+    shares, deviations = {"g": (0.6, 0.3, 0.1)}, {"income": 20_000.0, "rare": 0.3, "y": 40.0}
+    chosen = {"features": ["income", "rare", "g"], "target": "y", "shares": shares}
+    algorithm = IRLS.prepare(where, deviations=deviations, **chosen)
+    stated = []
+    for _ in range(3):
+        income = rng.gamma(2.0, 14_000.0, 5_000)
+        rare, g = (rng.random(5_000) < 0.1).astype(float), rng.choice(3, 5_000, p=shares["g"])
+        y = 300.0 + 0.002 * income + 30.0 * rare - 20.0 * (g == 1) + 40.0 * rng.normal(size=5_000)
+        fit = algorithm.result(last_state(algorithm, noise, np.column_stack([income, rare, g, y]), rng))
+        stated.append([*fit.standard_errors, fit.intercept_error])
+    told, untold = algorithm.accuracy(noise), IRLS.prepare(where, **chosen).accuracy(noise)
+    ratios = np.array(list(told.values())) / (1.96 * np.mean(stated, axis=0))
+    assert np.all((ratios > 0.5) & (ratios < 2.0))
+    assert all(name.endswith(MADE_UP) for name in told)
+    others = np.array(list(untold.values())) / (1.96 * np.mean(stated, axis=0))
+    assert np.sum((others > 0.5) & (others < 2.0)) <= 1
+    assert all(name.endswith(FILLED) for name in untold)
+
+
+def test_a_foretold_error_is_in_proportion_to_what_is_declared():
+    def errors(**deviations):
+        return np.array(list(prepared(4_000, "bounded", deviations=deviations).accuracy(3.0).values()))
+
+    whole = errors(a=0.5, b=0.5, y=0.4)
+    assert errors(a=0.05, b=0.5, y=0.4) / whole == pytest.approx([10.0, 1.0, 1.0], rel=0.4)
+    assert errors(a=0.5, b=0.5, y=0.04) / whole == pytest.approx([0.1, 0.1, 0.1], rel=0.4)
+
+
+def test_a_plan_says_which_levels_the_noise_will_hide():
+    where = wide_setting(3_000)
+    chosen = {"features": ["income", "g"], "target": "y", "shares": {"g": (0.7, 0.295, 0.005)}}
+    told = IRLS.prepare(where, **chosen).accuracy(4.0)
+    assert [name.partition(",")[0] for name in told if HIDDEN in name] == ["g=w"]
+    classes = MULTINOMIAL_REGRESSION.prepare(where, features=["income"], target="g").accuracy(4.0)
+    assert set(classes) == {f"{level}: {name}{FILLED}" for level in "vw" for name in ("income", "intercept")}
+
+
+@pytest.mark.parametrize(
+    ("deviations", "said"),
+    [
+        ({"z": 1.0}, "income, rare, y"),
+        ({"g": 1.0}, "income, rare, y"),
+        ({"income": 600_000.0}, "at most half.*500000"),
+        ({"income": 0.0}, "> 0"),
+        ({"income": [3.0]}, "mapping from names to finite numbers"),
+        ([3.0], "mapping from names to finite numbers"),
+    ],
+)
+def test_deviations_that_cannot_be_are_refused(deviations, said):
+    with pytest.raises(dpkit.InvalidValueError, match=said):
+        IRLS.prepare(wide_setting(3_000), features=["income", "rare", "g"], target="y", deviations=deviations)
+    with pytest.raises(dpkit.InvalidValueError, match="of numbers among the columns: income"):
+        LOGISTIC_REGRESSION.prepare(wide_setting(3_000), features=["income"], target="rare", deviations={"rare": 0.1})
 
 
 def test_scores_of_normal_residuals():
@@ -174,5 +246,6 @@ def test_a_plan_says_when_rows_are_few_and_how_large_errors_will_be(tmp_path):
     assert few.as_json()["steps"][0]["advice"] == list(few.steps[0].advice)
     enough = planned(tmp_path, 20_000)
     assert "WARNING" not in str(enough)
-    assert "a, on made-up data" in str(enough)
-    assert enough.steps[0].errors["a, on made-up data"] < few.steps[0].errors["a, on made-up data"]
+    assert f"a{FILLED}" in str(enough)
+    assert f"a{HIDDEN}{FILLED}" in str(few)
+    assert enough.steps[0].errors[f"a{FILLED}"] < few.steps[0].errors[f"a{HIDDEN}{FILLED}"]

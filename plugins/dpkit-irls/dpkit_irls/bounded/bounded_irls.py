@@ -64,8 +64,9 @@ class Known:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedIRLS:
     """`entries` names what x holds (`levels`: which features are categories); `released_units` are the places of the entries
-    whose unit is released privately. `shares` are public guesses of how often each level occurs, for the plan alone. With a
-    `weight`, a column, a row counts as much as that says. A `ridge` pulls slopes towards 0.
+    whose unit is released privately. `shares` are public guesses of how often each level occurs, and `deviations` of how much
+    numbers vary, for the plan alone. With a `weight`, a column, a row counts as much as that says. A `ridge` pulls slopes
+    towards 0.
     """
 
     setting: Setting
@@ -82,6 +83,7 @@ class BoundedIRLS:
     start: tuple[float, ...] = ()
     few_rows: Literal["refuse", "answer"] = "refuse"
     shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    deviations: Mapping[str, float] = field(default_factory=dict)
     weight: str | None = None
     ridge: float = 0.0
 
@@ -194,14 +196,16 @@ class BoundedIRLS:
         hidden = [names[place] for place in known.hidden]
         return (*self.advice(state.noise), *notes_of(self, state, hidden, wider, slow=known.slow))
 
-    def stated_errors(self, state: BoundedState, *, rows_over: float = 1.0) -> dict[str, float]:
-        """Standard errors by name, as with a multiple of the rows."""
+    def stated_errors(self, state: BoundedState, *, rows_over: float = 1.0) -> tuple[dict[str, float], set[str]]:
+        """Standard errors by name, as with a multiple of the rows, and the names of those that the noise hides."""
         names = [*self.entries, *(["intercept"] if self.intercept else [])]
         if self.facts.classes:
-            classes = self.setting.levels(self.columns[-1])[1:]
-            names = [f"{one}: {name}" for one in classes for name in names]
-            return dict(zip(names, class_known(self, state, rows_over=rows_over).errors.ravel().tolist(), strict=True))
-        return dict(zip(names, self.known(state, rows_over=rows_over).errors, strict=True))
+            told, classes = class_known(self, state, rows_over=rows_over), self.setting.levels(self.columns[-1])[1:]
+            every = [f"{one}: {name}" for one in classes for name in names]
+            hidden = {f"{classes[one]}: {names[place]}" for one, place in told.hidden}
+            return dict(zip(every, told.errors.ravel().tolist(), strict=True)), hidden
+        known = self.known(state, rows_over=rows_over)
+        return dict(zip(names, known.errors, strict=True)), {names[place] for place in known.hidden}
 
     def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:
         """What a state says of the coefficients, before the public start is added; errors as with a multiple of the rows."""

@@ -24,6 +24,7 @@ from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import Estimand, estimand_of
 from dpkit_irls.bounded.notes_of_fit import HIDDEN, WIDER
 from dpkit_irls.fit import Fit
+from dpkit_irls.foretold_errors import HIDDEN as HIDDEN_BY_PLAN
 from dpkit_irls.measuring.designs import MADE_UP, Array, Design, one_percent, planned
 from dpkit_irls.measuring.gaps import registry
 from dpkit_irls.measuring.real_designs import REAL
@@ -134,10 +135,10 @@ def level_errors(case: Case, number: int) -> tuple[list[float], list[float]]:
     return (_vector(fit, design) - truth)[first:-1].tolist(), (plain - truth)[first:-1].tolist()
 
 
-def foretold(case: Case) -> Array:
-    """The standard errors that a plan foretells, one a coefficient, the intercept last."""
+def foretold(case: Case) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The standard errors that a plan foretells, one a coefficient, the intercept last, and which of them it calls hidden."""
     found = _prepared(case.design, case.rows, case.neighbours).accuracy(_noise(case.epsilon, case.neighbours))
-    return np.array(list(found.values())) / 1.96
+    return np.array(list(found.values())) / 1.96, np.array([HIDDEN_BY_PLAN in name for name in found])
 
 
 def _with_rows(design: Design, block: Array) -> npt.NDArray[np.bool_]:
