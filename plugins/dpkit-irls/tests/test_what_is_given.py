@@ -137,6 +137,20 @@ def test_missing_labels_drop_their_rows_in_whatever_they_are_held():
         assert any("of the rows count" in note for note in model.notes_)
 
 
+def test_none_in_a_list_is_a_missing_number():
+    """It was refused as text or other objects, which told that it was there."""
+    x, y = data()
+    rows, targets = x.tolist(), y.tolist()
+    rows[3][0] = targets[5] = None
+    model = PrivateRobustRegressor(random_state=1).fit(rows, targets)
+    gaps, goals = x.copy(), y.copy()
+    gaps[3, 0] = goals[5] = np.nan
+    assert model.coef_ == pytest.approx(PrivateRobustRegressor(random_state=1).fit(gaps, goals).coef_)
+    for wrong in (["1"] * 1999 + [None], [[1.0]] * 1999 + [None], [10**400] * 2000):
+        with pytest.raises((DpkitError, ValueError)):
+            PrivateRobustRegressor().fit(x, wrong)
+
+
 @pytest.mark.parametrize("times", [1e13, 1e18])
 def test_values_beyond_the_clamp_of_columns_without_bounds_are_told(times):
     """They count as the clamp, and the fit is theirs: an effect of 0 with an error of 0."""

@@ -138,6 +138,8 @@ def as_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, 
         return _polars_numbers(values, field=field, where=where, categories=categories)
     masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     cells = np.asarray(values)
+    if isinstance(values, list | tuple) and not categories:
+        cells = _of_a_list(cells)
     names = [f"x{place}" for place in range(cells.shape[1])] if cells.ndim == 2 else []
     if not names or not categories.keys() >= set(names):
         refuse_unless_numbers([(None, cells.dtype)], field=field, where=where)
@@ -152,6 +154,16 @@ def as_numbers(values: Any, *, field: str, where: str, categories: Mapping[str, 
         ]
         return np.column_stack(columns)
     return cells if masked is None else np.where(masked, np.nan, cells.astype(np.float64))
+
+
+def _of_a_list(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A list has no type but that of its cells: numbers beside None are numbers, one of which is missing."""
+    if cells.dtype != object or any(isinstance(cell, str | bytes) for cell in cells.flat):
+        return cells
+    try:
+        return cells.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return cells
 
 
 def _codes(category: Category, cells: Any, hidden: Any = None) -> Array:
