@@ -98,8 +98,8 @@ def test_a_plugin_is_audited_with_all_its_mechanisms_and_replayed(run, monkeypat
         path.write_text(result.stdout, encoding="utf-8")
         again = run("replay", str(path))
         assert again.exit_code == 0, again.output
-        path.write_text(result.stdout.replace('"seed": ', '"seed": 1'), encoding="utf-8")
-        assert run("replay", str(path)).exit_code == 2
+    path.write_text(result.stdout.replace('"seed": ', '"seed": 1'), encoding="utf-8")
+    assert run("replay", str(path)).exit_code == 2
 
 
 def test_a_ledger_file_and_a_trace_file_are_audited(run, tmp_path):

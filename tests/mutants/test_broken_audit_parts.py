@@ -118,6 +118,8 @@ def test_an_audit_that_does_not_look_for_dependence_is_caught(monkeypatch):
     assert alarms(4) == 0
     running = sys.modules["dpkit.auditing.audit"]
     monkeypatch.setattr(running, "find_dependence", mutated(independence, "_LEVEL = 2e-3", "_LEVEL = 0.0").find_dependence)
+    assert alarms(4) == 0, "the look at successive outputs sees it, too"
+    monkeypatch.setattr("dpkit.auditing.betting.campaign.find_succession", lambda source, wait: "")
     assert alarms(4) > 0
 
 

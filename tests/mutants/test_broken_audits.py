@@ -41,7 +41,7 @@ def false_alarms(audit):
     law, claim, pair = UNIFORM
     for seed in range(RUNS):
         pairs = [pair] * (PAIRS - 1)
-        found = audit(law.release_many, claim, pair, 0.5, 400, seed, pairs=pairs, density=law, falsifiers=["support"])
+        found = audit(law.release_many, claim, pair, 0.5, 200, seed, pairs=pairs, density=law, falsifiers=["support"])
         alarms += any(one.refuted for one in found)
     return alarms
 

@@ -178,7 +178,7 @@ def _report_refuted(
     left = int(min((budget.samples - used) // 2, affordable))
     planned = min(left, max(_BOUND_LEAST, _BOUND_FACTOR * used) // 2)
     fresh_log_e: float | None = None
-    if planned > 0 and not budget.late():
+    if planned >= _CHOOSING and not budget.late():
         # a batch that is none, or not whole, bounds nothing: a bound that is not given cannot be wrong
         with suppress(NotABatch, TimeUp), call_until(budget.deadline):
             source.draw_singly()  # what outputs of one call share must not confirm anything
@@ -189,10 +189,9 @@ def _report_refuted(
             frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)
             if frozen is not None:
                 trials = planned - planned // _CHOOSING
-                if planned // _CHOOSING:
-                    most = min(left - planned // _CHOOSING, _BOUND_MOST * trials)
-                    hits = frozen.hits(*chosen_by)
-                    trials = max(trials, trials_needed(hits, planned // _CHOOSING, frozen.point, alpha=bound_alpha, most=most))
+                most = min(left - planned // _CHOOSING, _BOUND_MOST * trials)
+                hits = frozen.hits(*chosen_by)
+                trials = max(trials, trials_needed(hits, planned // _CHOOSING, frozen.point, alpha=bound_alpha, most=most))
                 bound = frozen.bound(frozen.hits(*source.draw(trials)), trials, alpha=bound_alpha)
             else:
                 fresh_log_e = decisive.fresh_log_e(*chosen_by)
