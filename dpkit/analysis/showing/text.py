@@ -213,7 +213,7 @@ def ledger_lines(plan: Plan) -> list[str]:
     """Where the plan stands with its ledger."""
     found = plan.ledger
     if found is None:
-        return ["ledger      none: nobody adds up this run and others", ""]
+        return ["ledger      none: this run and others are not added up", ""]
     price = "nothing: this analysis was paid before" if found.is_paid else loss_text(found.price_epsilon, found.price, up=True)
     return [
         f"ledger      {found.path}",

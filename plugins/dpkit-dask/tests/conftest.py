@@ -35,7 +35,7 @@ def cluster():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem):
-    """End the cluster with the last test of this folder, and not with the session: Dask idles dearly."""
+    """End the cluster with the last test of this folder, and not with the session: Dask takes CPU time while it waits."""
     if nextitem is None or HERE not in nextitem.path.parents:
         RUNNING.close()
 
