@@ -46,7 +46,7 @@ def _notes(result: Result, step: StepSpec, answer: object) -> Iterator[str]:
         yield from _of_wide_intervals(tables[0], _range_of(step))
     elif tables[0].columns[0] == "estimate" and not of_the_count and (width := _declared_width(step)) is not None:
         yield from _of_wide_intervals(tables[0], width, or_little=False)
-    rare = _rare(result, step, tables[0])
+    rare = _rare(step, tables[0])
     if rare:
         named = ", ".join(visible(name) for name in rare[:_MOST])
         noun, verb = ("this level", "is") if len(rare) == 1 else ("these levels", "are")
@@ -113,7 +113,7 @@ def _range_of(step: StepSpec) -> float:
     return high - low
 
 
-def _rare(result: Result, step: StepSpec, table: AnswerTable) -> list[str]:
+def _rare(step: StepSpec, table: AnswerTable) -> list[str]:
     """The rows of a table whose interval says nothing: a count that may be zero, an answer anywhere within its bounds."""
     if not {"lower", "upper"} <= set(table.columns) or table.columns[0] == "estimate" or "probability" in table.columns:
         return []

@@ -32,7 +32,7 @@ def pins_of(target: object) -> Pins:
     code = code if hasattr(code, "__module__") and hasattr(code, "__qualname__") else type(code)
     module = sys.modules.get(getattr(code, "__module__", None) or "")
     found: Pins = {}
-    digest = _digest(module, code)
+    digest = _digest(code)
     if digest:
         found["source"] = digest
     for name in sorted({*_packages_named_by(module)}):
@@ -76,7 +76,7 @@ def _programs(words: Sequence[str]) -> Pins:
     return found
 
 
-def _digest(module: ModuleType | None, code: object) -> str:
+def _digest(code: object) -> str:
     try:
         path = inspect.getsourcefile(code)  # type: ignore[arg-type]
         if path is None:

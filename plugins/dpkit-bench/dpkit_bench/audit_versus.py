@@ -102,12 +102,12 @@ def budget_needed(peer: Peer, entry: Audited, seeds: range, alpha: float, grid: 
     for place in climb:
         if share(place) >= 0.75:
             break
-    quarter, half, most = (_first(share, known, level, top) for level in (0.25, 0.5, 0.75))
+    quarter, half, most = (_first(share, known, level) for level in (0.25, 0.5, 0.75))
     budgets = [NEVER if place is None else grid[place] for place in (quarter, half, most)]
     return Needed(peer=peer.name, quarter=budgets[0], half=budgets[1], three_quarters=budgets[2])
 
 
-def _first(share: Callable[[int], float], known: dict[int, float], level: float, top: int) -> int | None:
+def _first(share: Callable[[int], float], known: dict[int, float], level: float) -> int | None:
     reached = [place for place, found in known.items() if found >= level]
     if not reached:
         return None
