@@ -94,6 +94,17 @@ class ExponentialQuantiles:
         loss = PureDP(epsilon=mechanism_base.ratio_up(distance, self.scale))
         return (Claim(loss=loss, neighbours=neighbours, because=BECAUSE, assuming=mechanism_base.ASSUMING),)
 
+    def neighbouring_values(self, at: Distance) -> tuple[tuple[IntArray, IntArray], ...]:
+        """Rows that come, rows that move from one end to the other, and rows where there was none."""
+        rows = int(at.value)
+        ends, spread = np.array([3, 0, 0, 3]), np.full(4, 3)
+        first, last = np.array([1, 0, 0, 0]), np.array([0, 0, 0, 1])
+        return (
+            (spread, spread + rows * last),
+            (ends + rows // 2 * first, ends + rows // 2 * last),
+            (0 * spread, rows * first),
+        )
+
     def log_density(self, output: npt.ArrayLike, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln of the probability of each output."""
         groups, is_one = self._groups(value)

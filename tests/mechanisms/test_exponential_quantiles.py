@@ -111,3 +111,11 @@ def test_fractions_are_refused_and_clamped_values_answer():
         mechanism.release([0.5, 1.0], np.random.default_rng(0))
     for value in ([-3, -5], [0, 0], [2**52, 1]):
         assert mechanism.release(value, np.random.default_rng(0)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("distance", [1.0, 2.0, 3.0])
+def test_values_that_it_names_as_neighbours_are_as_far_apart_as_it_says(distance):
+    found = ExponentialQuantiles(scale=2.0, probabilities=(0.5,), reach=(2.0,)).neighbouring_values(dpkit.l1(distance))
+    apart = [np.abs(one - two).sum() for one, two in found]
+    assert max(apart) == distance
+    assert len(apart) == 3

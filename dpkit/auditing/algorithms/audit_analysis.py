@@ -32,7 +32,9 @@ from dpkit.contracts.setting import Setting
 from dpkit.data.setting import DeclaredSetting
 from dpkit.errors import DpkitError
 from dpkit.numerics.rounding import format_down
-from dpkit.privacy.neighbours import Distance, l1
+from dpkit.privacy.events import Compose, Event
+from dpkit.privacy.losses import Loss, PureDP
+from dpkit.privacy.neighbours import Distance, Neighbours, l1
 from dpkit.release.curator import planned_event
 from dpkit.release.simulated_curator import Asked, SimulatedCurator
 from dpkit.values import dataclass
@@ -225,15 +227,32 @@ def _cheap_noise(step: str, asked: Sequence[Asked], setting: Setting, registry: 
             continue
         seen.add((type(mechanism), at, event))
         claims = [] if at is None else [claim for claim in mechanism.claims(at) if claim.status == "proved"]
-        bounds = [rule.bound(event) for rule in registry.rules_for(type(event)) if setting.neighbours in rule.neighbours]
+        bounds = _charged(event, setting.neighbours, registry)
         if any(distance.value > 0.0 for distance in setting.distances(query)) and not any(
-            claim.loss in bounds for claim in claims
+            _is_charged(claim.loss, bounds) for claim in claims
         ):
             detail = (
                 f"its noise {type(mechanism).__name__} claims none of the losses that its event {type(event).__name__} is "
                 "charged by, so that no audit of its claims speaks of the price"
             )
             yield Fault(subject=f"query {step}/{query.name}", law="claims_are_what_the_rules_give", detail=detail)
+
+
+def _charged(event: Event, neighbours: Neighbours, registry: Registry) -> list[Loss]:
+    """The losses that an event is charged by; of a composition, the sum of those of its parts where all are pure."""
+    if not isinstance(event, Compose):
+        bounds = [rule.bound(event) for rule in registry.rules_for(type(event)) if neighbours in rule.neighbours]
+        return [loss for loss in bounds if loss is not None]
+    parts = [[loss for loss in _charged(part, neighbours, registry) if isinstance(loss, PureDP)] for part in event.events]
+    return [PureDP(epsilon=sum(min(loss.epsilon for loss in part) for part in parts))] if parts and all(parts) else []
+
+
+def _is_charged(claimed: Loss, charged: Sequence[Loss]) -> bool:
+    """Whether a claim is one of these losses; of pure ones up to the rounding of sums, which goes up."""
+    return claimed in charged or any(
+        isinstance(claimed, PureDP) and isinstance(loss, PureDP) and claimed.epsilon <= loss.epsilon * (1.0 + 1e-12)
+        for loss in charged
+    )
 
 
 def _distance(setting: Setting, query: Query, mechanism: Mechanism) -> Distance | None:
