@@ -29,6 +29,9 @@ _EPSILONS, _CUTS, _TILTS = 160, 120, 61
 _FARTHEST = 1e-5
 """The smallest epsilon that is looked for, as a part of Chernoff's."""
 
+_NO_EPSILON = 1e-200
+"""Nearer to an epsilon of 0 no cut is looked for."""
+
 _DIGITS = 14.0
 """How far above delta, in logarithms, what is summed may be: rounding is relative to it."""
 
@@ -147,9 +150,10 @@ def find_cut(terms: Terms, *, delta: float, chernoff: float, tail: float, width:
     releases = sum(count for _, count in terms)
     edge = min(min(-rough.low, rough.high) for rough, _ in roughs)
     highest = max(rough.high for rough, _ in roughs)
-    if not (0.0 < highest < _STEEP and edge > 0.0 and 0.0 < chernoff < math.inf):
+    last = chernoff if at is None else at
+    if not (0.0 < highest < _STEEP and edge > 0.0 and 0.0 < chernoff < math.inf and last > _NO_EPSILON):
         return None
-    epsilons = (chernoff if at is None else at) * np.geomspace(_FARTHEST, 1.0, _EPSILONS)
+    epsilons = last * np.geomspace(_FARTHEST, 1.0, _EPSILONS)
     cuts = highest * np.geomspace(_NEAREST, 1.0, _CUTS)
     tilts = np.geomspace(0.03, 1e6, _TILTS) / highest
     logs, joint, below = np.zeros((_TILTS, _CUTS)), np.zeros((2, _CUTS)), np.zeros(_TILTS)

@@ -116,6 +116,15 @@ def test_rare_large_losses_have_narrow_intervals(rate, sigma, steps, delta):
     assert 0.0 < lower <= upper <= lower + 1e-4
 
 
+@pytest.mark.parametrize("delta", [5.188105518910503e-05, 1e-4, 0.5])
+def test_a_delta_that_is_reached_at_zero_is_read(delta):
+    steps = Repeat(event=Subsample(rate=2.2761960879485108e-05, event=GaussianEvent(ratio=1.0 / 1.4369630707399776)), times=32)
+    guarantee = dpkit.account(steps, accountant="pld")
+    interval = guarantee.interval(delta=delta)
+    assert 0.0 <= interval[0] <= interval[1] < 1e-4
+    assert guarantee.epsilon(delta=delta) < 1e-4
+
+
 def test_a_cut_is_found_where_chernoff_is_far_off():
     pair = SubsampledGaussianPair(rate=4.15e-6, ratio=1.0 / 0.996)
     terms = ((pair.forward(), 53),)
