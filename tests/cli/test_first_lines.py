@@ -41,7 +41,7 @@ VERBS = [
     ["ledger", "verify"],
     ["ledger", "export"],
     ["init", "--to", "new.yaml", "--force"],
-    ["init", "--to", "new.yaml", "--force", "--no-header"],
+    ["init", "--to", "new.yaml", "--force", "--no-header", "--no-schema"],
 ]
 
 
