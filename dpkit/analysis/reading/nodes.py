@@ -11,7 +11,7 @@ from typing import Any
 
 from dpkit.analysis.reading.read_yaml import Entries, Items, Node, Place, Scalar, plain
 from dpkit.contracts.factories import Factory, MechanismFactory
-from dpkit.contracts.parameters import LISTS, Choice, Parameter, without_effect
+from dpkit.contracts.parameters import BY_NAME, LISTS, Choice, Parameter, without_effect
 from dpkit.contracts.registry import Registry
 from dpkit.errors import DpkitError, InvalidValueError, Problem, UnknownNameError
 
@@ -80,6 +80,10 @@ class NodeReader:
             return value
         except InvalidValueError:
             hint = nearest(plain(node), parameter.choices) if parameter.choices else _hint(node, parameter)
+            if isinstance(node, Entries) and (name := _wrong_name(node, parameter)) is not None:
+                wrong = node.entries[name]
+                self.problem(wrong, joined(path, name), f"found {described(wrong)}", parameter.allowed)
+                return None
             self.problem(_worst(node, parameter), path, f"found {described(node)}", parameter.allowed, hint)
             return None
 
@@ -200,6 +204,16 @@ def _worst(node: Node, parameter: Parameter) -> Node:
             except InvalidValueError:
                 return item
     return node
+
+
+def _wrong_name(node: Entries, parameter: Parameter) -> str | None:
+    """The first name of a mapping from names to numbers, or to lists of them, whose entry is wrong."""
+    for name, inner in node.entries.items() if parameter.kind in BY_NAME else ():
+        try:
+            parameter.check({name: plain(inner)}, where="")
+        except InvalidValueError:
+            return name
+    return None
 
 
 def _hint(node: Node, parameter: Parameter) -> str:

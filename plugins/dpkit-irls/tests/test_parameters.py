@@ -83,6 +83,24 @@ def test_shares_are_of_declared_levels_and_add_up_to_one(tmp_path, given, said):
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "deviations: {y: 0.1, x: -1}",
+            "`steps[0].with.deviations.x`: found -1; allowed: a mapping from names to finite numbers",
+        ),
+        ("deviations: {x: [1]}", "`steps[0].with.deviations.x`: found a list of 1"),
+        ("shares: {g: [2, -1]}", "`steps[0].with.shares.g`: found a list of 2"),
+    ],
+)
+def test_what_is_wrong_under_a_name_is_told_by_that_name(tmp_path, given, said):
+    """It said: found a mapping; allowed: a mapping."""
+    with pytest.raises(dpkit.SpecError) as refused:
+        loaded(tmp_path, "irls", given)
+    assert said in str(refused.value)
+
+
 def test_gaussian_noise_may_be_named_and_no_other(tmp_path):
     assert loaded(tmp_path, "irls", "mechanism: gaussian").steps[0].algorithm == loaded(tmp_path, "irls", "").steps[0].algorithm
     with pytest.raises(dpkit.SpecError, match="mechanism") as refused:
