@@ -6,6 +6,7 @@ between two points of it the profile is linear in e^epsilon.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +18,7 @@ from dpkit.errors import InvalidValueError
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, Complex, asfloat, expm1_minus, expm1_minus_near
 from dpkit.privacy.checks import checked, nonnegative, whole_number
-from dpkit.privacy.loss_pairs import LossDirection, LossPair, Moments, summed_moments
+from dpkit.privacy.loss_pairs import Fall, LossDirection, LossPair, Moments, summed_moments
 from dpkit.privacy.losses import RenyiCurve
 from dpkit.values import dataclass
 
@@ -110,10 +111,30 @@ class _DiscreteLaplaceDirection(LossDirection):
             total, errors = total + part, errors + off
         return total, asfloat(errors * (1.0 + 4.0 * UNIT_ROUNDOFF))
 
+    def fall(self, tilt: float) -> Fall:
+        return _fall(self.ratio, self.sensitivity, tilt)
+
     def mean_and_variance(self) -> tuple[float, float] | None:
         # the mean is e^-x - 1 + x and (1 - e^-x)(1 - h/sinh h), both positive; a loss between -x and x has a variance below x^2
         mean = float(expm1_minus(-self.ratio)) - math.expm1(-self.ratio) * _above_sinh(self._step)
         return mean * (1.0 - 64.0 * UNIT_ROUNDOFF), self.ratio * self.ratio * (1.0 + 4.0 * UNIT_ROUNDOFF)
+
+
+@np.errstate(all="ignore")
+def _fall(ratio: float, sensitivity: int, tilt: float) -> Fall:
+    """Near 0 by the variance of the two outermost losses, between by |M| <= A(1 + |c|) (docs/proofs/pld.md, lemma 17)."""
+    step, middle = ratio / sensitivity, (tilt + 0.5) * ratio
+    if not (0.0 < middle < 300.0 and step > 1e-150):
+        return Fall()
+    drift = math.tanh(0.5 * step) / math.tanh((tilt + 0.5) * step) * math.tanh(middle)
+    width = 2.0 * ratio / ((1.0 + math.exp(-step)) * math.cosh(middle) * (1.0 + drift))
+    rate = 2.0 / math.pi**2 * width * width * (1.0 - 1e-12)
+    reach = math.pi / (2.0 * ratio) * (1.0 - 1e-12)
+    if sensitivity < 2:
+        return Fall(reach=reach, rate=rate)
+    turned = abs(cmath.tanh(complex((tilt + 0.5) * step, reach * step)))
+    between = (math.log1p(drift) - math.log1p(math.tanh(0.5 * step) / turned)) * (1.0 - 1e-9) - 1e-14
+    return Fall(reach=reach, rate=rate, period=math.pi / step * (1.0 - 1e-12), middle=max(0.0, between))
 
 
 _COPIES = 2.0**10

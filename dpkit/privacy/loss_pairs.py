@@ -42,12 +42,15 @@ _NEAR = 12.0
 class Fall:
     """|E e^((tilt+iy)L)| / E e^(tilt L) <= exp(-rate y^2) for |y| <= reach (docs/proofs/pld.md, lemma 10).
 
-    `periodic`: it is at most that with y counted from the nearest multiple of 2 reach, wherever y is.
+    `periodic`: it is at most that with y counted from the nearest multiple of 2 reach, wherever y is. With a `period` that is
+    longer, it is that near its multiples, and at most e^-middle elsewhere.
     """
 
     reach: float = 0.0
     rate: float = 0.0
     periodic: bool = False
+    period: float = 0.0
+    middle: float = 0.0
 
 
 class LossDirection(ABC):

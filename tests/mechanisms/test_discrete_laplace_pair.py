@@ -216,3 +216,37 @@ def test_the_renyi_accountant_prices_it_between_the_exact_answer_and_continuous_
     pure = account(Repeat(event=PureEvent(epsilon=ratio), times=times), "rdp").epsilon(delta=1e-6)
     continuous = account(Repeat(event=LaplaceEvent(ratio=ratio), times=times), "rdp").epsilon(delta=1e-6)
     assert continuous <= by_renyi < pure
+
+
+@pytest.mark.parametrize("ratio", [2e-3, 0.1, 1.0, 8.0])
+@pytest.mark.parametrize("steps", [2, 3, 7, 40])
+def test_its_moduli_fall_at_least_as_far_as_is_said(ratio, steps):
+    direction = DiscreteLaplacePair(ratio=ratio, sensitivity=steps).forward()
+    with mpmath.workdps(30):
+        law = exact_law(ratio, steps, mpmath)
+        for tilt in (1e-4, 0.3, 5.0):
+            fall = direction.fall(tilt)
+            assert fall.rate > 0.0
+            assert fall.middle > 0.0 or tilt * ratio > 10.0
+            on_axis = mpmath.fsum(mass * mpmath.exp(tilt * loss) for loss, mass in law)
+            for share in (0.01, 0.2, 0.99, 1.01, 1.5, 0.5 * fall.period / fall.reach, fall.period / fall.reach - 0.5):
+                height = share * fall.reach
+                moment = mpmath.fsum(mass * mpmath.exp(mpmath.mpc(tilt, height) * loss) for loss, mass in law)
+                away = min(height, abs(fall.period - height))
+                bound = math.exp(-fall.rate * away * away) if away <= fall.reach else math.exp(-fall.middle)
+                assert abs(moment) <= on_axis * bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "steps", "times", "delta"),
+    [(1.75, 3, 7_270_760_725_150, 1e-12), (8.56e-5, 1000, 3_321_092_094_738_075, 3e-8), (0.95, 7, 480_030_049, 6e-9)],
+)
+def test_huge_counts_have_narrow_intervals_around_the_central_limit(ratio, steps, times, delta):
+    lower, upper = account(noise(ratio, steps, times), "pld").interval(delta=delta)
+    assert upper - lower <= 1e-6 * upper
+    with mpmath.workdps(40):
+        law = exact_law(ratio, steps, mpmath)
+        mean = mpmath.fsum(mass * loss for loss, mass in law)
+        deviation = mpmath.sqrt(times * (mpmath.fsum(mass * loss**2 for loss, mass in law) - mean**2))
+        # delta is within P(L > epsilon) and that half a deviation on: four to eight deviations above the mean
+        assert times * mean + 3 * deviation < lower < times * mean + 9 * deviation

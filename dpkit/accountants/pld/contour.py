@@ -303,6 +303,7 @@ class _Falls:
         self.reaches = np.array([fall.reach for fall, _ in falls])
         self.rates = np.array([fall.rate * count for fall, count in falls])
         self.periodic = np.array([fall.periodic and fall.rate > 0.0 for fall, _ in falls])
+        self.recurring = [(fall, count) for fall, count in falls if fall.period > 0.0 and fall.rate > 0.0]
         usable = distinct(self.reaches[self.rates > 0.0])
         self.ends = usable[distinct(np.linspace(0, usable.size - 1, _REACHES).astype(int))] if usable.size else usable
 
@@ -324,6 +325,12 @@ class _Falls:
             within = 1.0 + np.sqrt(math.pi / self.rates) * period / (2.0 * math.pi)
             returns = 2.0 / period * within * math.pi**2 / 8.0 / self.reaches**2
         seldom = returns[self.periodic & (self.reaches <= end)]
+        for fall, count in self.recurring:
+            if fall.reach <= end:
+                near = 2.0 / period * (1.0 + math.sqrt(math.pi / (fall.rate * count)) * period / (2.0 * math.pi))
+                near *= math.pi**2 / 2.0 / fall.period**2
+                elsewhere = math.exp(max(-fall.middle * count * (1.0 - 1e-9), -745.0)) * kernel_beyond(end, period)
+                found = min(found, (near + elsewhere) * (1.0 + 1e-9))
         return min(found, float(np.min(seldom, initial=math.inf)) * (1.0 + 1e-9) + 1e-300)
 
     def _log_decay(self, height: float) -> float:
