@@ -343,7 +343,7 @@ def rough_log_moment(rate: float, ratio: float, powers: Array) -> Array | None:
     last = (_MOSTLY - math.log(rate)) / (ratio * ratio) + 0.5
     with np.errstate(over="ignore"):
         closed = np.logaddexp(0.0, powers * (math.log(rate) + 0.5 * (powers - 1.0) * ratio * ratio))
-    some = powers < last
+    some = (powers < last) | (closed < _MOSTLY)  # where the larger part is rare, too, the rest is all of the moment
     if not np.any(some):
         return asfloat(closed)
     near = powers[some]

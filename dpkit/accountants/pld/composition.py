@@ -54,7 +54,10 @@ _HALVINGS = 20
 _FEW_TERMS = 4
 """Of more mechanisms than this no second route is tried."""
 
-_FAR_OFF = 0.8
+_HUGE, _RELATIVE = 1e4, 3e-7
+"""Of an epsilon above it a contour may leave out what this part of it allows, where it cannot do with less."""
+
+_FAR_OFF = 0.5
 """Where delta is reached below this part of Chernoff's epsilon a contour is laid anew."""
 
 _MANY_DIGITS = 24.0
@@ -76,10 +79,14 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
     moments, tilt, epsilon = tuned(tuple(terms), delta)
     if not math.isfinite(epsilon):
         return _chernoff(terms, moments, delta=delta)
+    epsilon = epsilon if at is None else min(at, epsilon)
     bound, steep = _chernoff_at(moments, tilt), tilt
     found, tilt = _by_contour(terms, moments, saddle=tilt, epsilon=epsilon, delta=delta, width=width)
-    near = math.inf if found is None else _reached(found, delta)
-    if found is not None and near < _FAR_OFF * epsilon:  # what is an alias depends on where delta is reached
+    if found is None and epsilon > _HUGE:
+        found, tilt = _by_contour(terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=_RELATIVE * epsilon)
+    if found is not None and found.upper(_FAR_OFF * epsilon)[0] <= delta:
+        # what is an alias depends on where delta is reached
+        near = _reached(found, delta)
         closer, other = _by_contour(terms, moments, saddle=steep, epsilon=near, delta=delta, width=width, digits=_MANY_DIGITS)
         found, tilt = (found, tilt) if closer is None else (closer, other)
     smoothed = partial(smoothed_reader, terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)

@@ -41,7 +41,7 @@ _MISSED = 20.0
 _STEEP = 600.0
 """Exponents above it are not raised."""
 
-_EARLIEST = 0.7
+_EARLIEST = 0.45
 """At this part of the epsilon that is found it may lie; aliases above are larger there."""
 
 _OF_AN_EDGE = 0.25

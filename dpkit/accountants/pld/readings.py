@@ -23,6 +23,9 @@ PairTerms = Sequence[tuple[LossPair, int]]
 _FIRST_LOOK = 1e-3
 """The width at which a direction is looked at, to see whether it is larger than one that is known."""
 
+_FAR_BELOW = 1e-3
+"""A delta that is this far below what it was guessed to be is read again."""
+
 _LARGEST = sys.float_info.max
 
 _FAR = 1e6
@@ -179,6 +182,10 @@ def read_delta(terms: Terms, epsilon: float, *, width: float, both: bool) -> Bou
         return Bounds(lower=0.0, upper=2e-300, route="chernoff", note="below 2e-300")
     found = reader(terms, delta=guess, width=width, at=epsilon if epsilon > 0.0 else None)
     upper, errors = found.upper(epsilon)
+    if SMALLEST < upper < _FAR_BELOW * guess and epsilon > 0.0:  # what aliases add is a part of the guess
+        closer = reader(terms, delta=upper, width=width, at=epsilon)
+        nearer = closer.upper(epsilon)
+        found, upper, errors = (closer, *nearer) if nearer[0] <= upper else (found, upper, errors)
     lower = max(0.0, found.lower(epsilon * (1.0 + 1e-13))) if both else 0.0  # lattice points are rounded to floats
     # below the largest loss no delta is 0: what underflows is counted as the smallest float
     least = SMALLEST if epsilon < _total_top(terms) else 0.0

@@ -133,3 +133,12 @@ def test_a_cut_is_found_where_chernoff_is_far_off():
     assert cut is not None
     assert cut.epsilon < 0.01 * chernoff
     assert cut.loss > cut.epsilon
+
+
+def test_a_delta_of_rare_rounds_is_read_as_closely_as_their_epsilon():
+    """What aliases add was a part of Chernoff's bound, which is far above: 2.0 deltas."""
+    event = Repeat(event=Subsample(rate=3.91e-4, event=GaussianEvent(ratio=1.0 / 1.6)), times=121)
+    guarantee = dpkit.account(event, "pld")
+    lower, upper = guarantee.interval(delta=2.1e-12)
+    assert guarantee.delta(epsilon=upper) <= 2.1e-12 * 1.001
+    assert guarantee.delta(epsilon=lower) >= 2.1e-12 * (1.0 - 1e-9)
