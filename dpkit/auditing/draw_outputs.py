@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from collections import deque
 from collections.abc import Callable, Sequence, Sized
 
 import numpy as np
@@ -77,7 +78,8 @@ class PairOutputs:
         self._lists = False
         self._wide = False
         self.drawn = 0
-        self._recent: list[tuple[Array, Array]] = []
+        self._recent: deque[tuple[Array, Array]] = deque()
+        self._kept = 0
         self.kinds: dict[str, None] = {}
         """The kinds of outcomes that were seen beside numbers of one form."""
 
@@ -128,8 +130,9 @@ class PairOutputs:
         one, two = self._draw_any(n) if self._drawing.any_outcome else self._draw_numbers(n)
         self.drawn += 2 * n
         self._recent.append((one[-_KEPT:], two[-_KEPT:]))
-        while sum(len(first) for first, _ in self._recent[1:]) >= _KEPT:
-            del self._recent[0]
+        self._kept += min(n, _KEPT)
+        while self._kept - len(self._recent[0][0]) >= _KEPT:
+            self._kept -= len(self._recent.popleft()[0])
         return one, two
 
     def recent(self) -> tuple[Array, Array]:

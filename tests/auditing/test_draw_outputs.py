@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 from dpkit import InvalidValueError, PureDP, audit
+from dpkit.auditing.draw_outputs import PairOutputs
 
 
 def audited(fn, pair=(0, 1), **options):
@@ -179,3 +180,14 @@ def test_a_function_that_changes_its_dataset_is_audited_at_the_pair_it_was_given
 
 def test_a_function_that_seeds_itself_is_deterministic_and_so_refuted():
     assert audited(lambda value, n, rng: value + np.random.default_rng(0).laplace(size=n)).refuted
+
+
+def test_the_last_outputs_are_remembered_in_their_order():
+    counted = iter(range(10**6))
+    source = PairOutputs(lambda d, n, rng: np.array([next(counted) for _ in range(n)]), (0, 1), np.random.SeedSequence(1))
+    assert [source.draw(size)[0].size for size in (3, 1_000, 2_000, 5)] == [3, 1_000, 2_000, 5]
+    one, two = source.recent()
+    assert len(one) == len(two) == 3_005
+    assert (np.diff(one[:, 0]) > 0).all()
+    source.draw(9_000)
+    assert len(source.recent()[0]) == 2_048
