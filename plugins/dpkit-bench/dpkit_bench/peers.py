@@ -12,6 +12,7 @@ EXTRAS = {
     "pipeline_dp": "peers",
     "prv_accountant": "peers",
     "diffprivlib": "diffprivlib",
+    "sklearn": "peers",
 }
 """By the module of a peer, the extra of dpkit-bench that installs it. diffprivlib is alone: it needs an older scikit-learn."""
 

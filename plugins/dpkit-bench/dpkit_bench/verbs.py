@@ -275,27 +275,36 @@ def passes(*, rows: int, repeats: int, quick: bool) -> list[Section]:
 
 @measurement(
     "fit",
+    click.option("--times", "only_times", is_flag=True, help="Only how long `logistic` takes."),
     rows=Size(100_000, 2_000, "Rows of a dataset."),
     features=Size(10, 2, "Features of a row."),
     datasets=Size(7, 1, "Datasets, of which the median is reported."),
 )
-def fit(*, rows: int, features: int, datasets: int, quick: bool) -> list[Section]:
+def fit(*, rows: int, features: int, datasets: int, quick: bool, only_times: bool = False) -> list[Section]:
     """Private fits on the same data and budget: error against the truth, and time. `irls` beside sufficient statistics
     (dpkit-stats) and diffprivlib's LinearRegression; and how many rows `logistic` needs beside DP-SGD, objective perturbation
-    and diffprivlib's LogisticRegression, each at the best of its settings in hindsight.
+    and diffprivlib's LogisticRegression, each at the best of its settings in hindsight. Last, how long `logistic` takes on ten
+    times the rows beside scikit-learn's lbfgs; with `--times` that alone.
 
     Example: dpkit bench fit --into docs/benchmarks.md
     """
-    from dpkit_bench import logistic_fits
+    from dpkit_bench import logistic_fits, logistic_times
     from dpkit_bench.fit import as_markdown, measure_fit
     from dpkit_bench.tables import Section
 
+    timed, not_there = logistic_times.measure_times(
+        rows=10 * rows, repeats=1 if quick else 5, designs=logistic_times.DESIGNS[: 1 if quick else None]
+    )
+    times = Section(name="fit times", rows=timed, table=logistic_times.as_markdown(timed), notes=not_there)
+    if only_times:
+        return [times]
     found, notes = measure_fit(rows=rows, features=features, datasets=datasets)
     sizes, names = (logistic_fits.SIZES[1:3], ("isotropic",)) if quick else (logistic_fits.SIZES, ())
     needs, left_out = logistic_fits.measure_logistic(datasets=datasets, sizes=sizes, names=names)
     return [
         Section(name="fit", rows=found, table=as_markdown(found), notes=notes),
         Section(name="fit logistic", rows=needs, table=logistic_fits.as_markdown(needs), notes=left_out),
+        times,
     ]
 
 

@@ -5,7 +5,16 @@ import sys
 import numpy as np
 import pytest
 from dpkit_irls.bounded import step_query
-from dpkit_irls.bounded.influence_query import EqualBins, Octaves, column_histograms, gradient, place_histograms, scatter
+from dpkit_irls.bounded.influence_query import (
+    EqualBins,
+    Octaves,
+    answer_counts,
+    column_histograms,
+    gradient,
+    length_histogram,
+    place_histograms,
+    scatter,
+)
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.loss import HUBER, LinkScore, ResidualScore, logistic
 from dpkit_irls.moments import moment_query
@@ -102,6 +111,8 @@ def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, in
                 *(step_query.step(frame, position, 1e-150, mix) for mix in mixes_of(HUBER, step_query.CHEAP)),
                 column_histograms(frame, Octaves(low=-48, bins=17, step=3), range(features)),
                 scatter(frame),
+                length_histogram(frame, Octaves(low=-24, bins=49)),
+                answer_counts(frame),
                 *(
                     place_histograms(frame, bins_of(features + target), range(features), target=target)
                     for target in (False, True)
@@ -112,6 +123,15 @@ def test_prepared_rows_and_their_sums_are_the_same_bits(both, kind, features, in
                 else:
                     totals = both(lambda query=query, prepared=slow: query.prepared_steps(prepared))
                 assert np.array_equal(*totals), query.name
+
+
+def test_rows_that_are_kept_have_memory_of_their_own(both, monkeypatch):
+    monkeypatch.setattr(kernels, "_PIECE", 100_000)
+    frame, blocks = frame_of(3, intercept=True, near=1.0), [rows_of("plain", count, 4) for count in (9_000, 7_000, 30_000)]
+    fast, slow = both(lambda: [frame.prepared(block) for block in blocks])
+    assert all(np.array_equal(one, other) for one, other in zip(fast, slow, strict=True))
+    assert np.shares_memory(fast[0].base, fast[1].base)
+    assert not np.shares_memory(fast[0], fast[1])
 
 
 @pytest.mark.parametrize("change", [("STEP", 2.0**-19), ("RUN", 4096)])

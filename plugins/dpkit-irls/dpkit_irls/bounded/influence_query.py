@@ -112,13 +112,17 @@ def _bins_of(octaves: Octaves) -> Bins:
 def length_histogram(frame: Frame, octaves: Octaves) -> Query:
     """How many rows have |z| in each bin, in a frame without weights. L2 distance 1, or sqrt(2) when a record is replaced."""
 
-    def rows(prepared: Array) -> Array:
-        return np.asarray(octaves.of(prepared[:, -2])[:, None] == np.arange(octaves.bins), dtype=np.float64)
+    def rows(block: Array) -> Array:
+        lengths = frame.prepared(block)[:, -2]
+        return np.asarray(octaves.of(lengths)[:, None] == np.arange(octaves.bins), dtype=np.float64)
 
-    def summed(prepared: Array) -> Steps:
-        return octaves.counts(prepared[:, -2])[None]
+    def block_sum(block: Array) -> Array:
+        return octaves.binned(frame.length_counts(block)).astype(np.float64)
 
-    return _query("lengths", frame, rows, summed, (octaves.bins,), _moved_counts(1), grid=1.0)
+    return Query(
+        name="lengths", rows=rows, block_sum=block_sum, shape=(octaves.bins,), sensitivity=_moved_counts(1),
+        because=SOURCE, columns=frame.columns, grid=1.0, bound=1.0,
+    )  # fmt: skip
 
 
 def target_histogram(frame: Frame, octaves: Octaves) -> Query:
@@ -192,7 +196,15 @@ def place_histograms(frame: Frame, bins: EqualBins, places: Sequence[int], *, ta
 
 def answer_counts(frame: Frame) -> Query:
     """How many targets are below 1/2, and how many are not: of a target of 0 and 1, the two answers."""
-    return _counting("answers", frame, lambda block: (frame.targets(block) >= 0.5).astype(np.int64)[:, None], (1, 2))
+
+    def found(block: Array) -> Bins:
+        return (frame.targets(block) >= 0.5).astype(np.int64)[:, None]
+
+    def counted(block: Array) -> Counts:
+        yes = np.count_nonzero(frame.targets(block) >= 0.5)
+        return np.array([[len(block) - yes, yes]])
+
+    return _counting("answers", frame, found, (1, 2), counted)
 
 
 def class_counts(frame: Frame, classes: int) -> Query:

@@ -129,6 +129,16 @@ class Frame:
         seen = (self._centres[:, 0], self._inverse_units[:, 0], self.origin, self._tame)
         return kernels.bin_counts(block, *seen, lows, inverse_widths, bins)
 
+    def length_counts(self, block: Array) -> kernels.Counts:
+        """How many rows have lengths of each stored exponent, in a frame without weights."""
+        turned, scale = self._turned
+        if self._compilable and self.near == 0.0 and self.far == FAR:
+            seen = (self._centres[:, 0], self._inverse_units[:, 0], turned, scale, self._tame)
+            fast = kernels.length_counts(block, *seen, intercept=self.intercept)
+            if fast is not None:
+                return fast
+        return np.bincount(exponents_of(self.prepared(block)[:, -2]), minlength=2048)
+
     def _columns(self, block: Array, *, out: Array) -> Array:
         """The largest magnitude of each row of x in the units of the frame, which is put into `out`, a row a column of x.
 
@@ -150,7 +160,7 @@ class Frame:
         turned, scale = self._turned
         if self._compilable:
             geometry = (self._centres[:, 0], self._inverse_units[:, 0], turned, scale, self.origin, self.near, self.far)
-            fast = kernels.prepared(block, *geometry, self._tame, intercept=self.intercept)
+            fast = kernels.prepared(block, *geometry, self._tame, intercept=self.intercept, kept=self.near > 0.0)
             if fast is not None:
                 return fast.T
         found = np.empty((self.width + 2, block.shape[0]))

@@ -51,16 +51,7 @@ def prepared(
         target = found[width + 1, start : start + count]
         if not _columns(part, count, centres, inverse_units, origin, clamp, x, largest, target):
             return False
-        if intercept:
-            _with_ones(x[features], largest, count)
-        _factors(largest.view(np.int64), factors.view(np.int64), count)
-        for place in range(width):
-            _scaled(x[place], factors, count)
-        lengths[:] = 0.0
-        for place in range(width):
-            z = found[place, start : start + count]
-            _combined(turned[place], x, z, count)
-            _add_squares(z, lengths, count)
+        _directions(x, largest, intercept, turned, factors, found, start, lengths, count)
         _weighted_lengths(lengths, factors, scale, near, far, found[width, start : start + count], count)
         for place in range(width):
             _scaled(found[place, start : start + count], lengths, count)
@@ -98,6 +89,67 @@ def _columns(
         target[row] = value - origin
         beyond += 0 if largest[row] <= clamp and abs(value) <= clamp else 1
     return beyond == 0
+
+
+@_rounded
+def _directions(
+    x: Array,
+    largest: Array,
+    intercept: bool,
+    turned: Array,
+    factors: Array,
+    found: Array,
+    start: int,
+    squares: Array,
+    count: int,
+) -> None:
+    """Columns of x give way to whole steps of `factors` over the rows; of those z, `found` from `start` on, and its squares."""
+    width = turned.shape[0]
+    if intercept:
+        _with_ones(x[width - 1], largest, count)
+    _factors(largest.view(np.int64), factors.view(np.int64), count)
+    for place in range(width):
+        _scaled(x[place], factors, count)
+    squares[:] = 0.0
+    for place in range(0, width - 1, 2):
+        z, other = found[place, start : start + count], found[place + 1, start : start + count]
+        _combined_twice(turned[place], turned[place + 1], x, z, other, count)
+    if width % 2:
+        _combined(turned[width - 1], x, found[width - 1, start : start + count], count)
+    for place in range(width):
+        _add_squares(found[place, start : start + count], squares, count)
+
+
+@_rounded
+def length_exponents(
+    block: Array,
+    centres: Array,
+    inverse_units: Array,
+    intercept: bool,
+    turned: Array,
+    scale: float,
+    clamp: float,
+    counts: Integers,
+) -> bool:
+    """How many rows have lengths of each stored exponent, in a frame without weights; False as in `prepared`."""
+    rows, features = block.shape[0], inverse_units.shape[0]
+    width = features + 1 if intercept else features
+    x, z = np.empty((width, AT_ONCE)), np.empty((width, AT_ONCE))
+    largest, factors, lengths, target = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE)
+    reaches = np.empty(AT_ONCE)
+    bits = reaches.view(np.int64)
+    cells = block.reshape(rows * (features + 1))
+    for start in range(0, rows, AT_ONCE):
+        count = min(AT_ONCE, rows - start)
+        part = cells[start * (features + 1) : (start + count) * (features + 1)]
+        if not _columns(part, count, centres, inverse_units, 0.0, clamp, x, largest, target):
+            return False
+        _directions(x, largest, intercept, turned, factors, z, 0, lengths, count)
+        for row in range(count):
+            reaches[row] = np.sqrt(lengths[row]) * ((ONE / factors[row]) * scale)
+        for row in range(count):
+            counts[(bits[row] >> 52) & 0x7FF] += 1
+    return True
 
 
 @_rounded
@@ -140,6 +192,30 @@ def _combined(weights: Array, x: Array, z: Array, count: int) -> None:
         one, a = weights[place], x[place]
         for row in range(count):
             z[row] += one * a[row]
+        place += 1
+
+
+@_exact
+def _combined_twice(weights: Array, others: Array, x: Array, z: Array, other: Array, count: int) -> None:
+    """Two combinations of the same columns: each number that is read serves both."""
+    width = weights.shape[0]
+    for row in range(count):
+        z[row] = 0.0
+        other[row] = 0.0
+    place = 0
+    while place + 4 <= width:
+        one, two, three, four = weights[place], weights[place + 1], weights[place + 2], weights[place + 3]
+        five, six, seven, eight = others[place], others[place + 1], others[place + 2], others[place + 3]
+        a, b, c, d = x[place], x[place + 1], x[place + 2], x[place + 3]
+        for row in range(count):
+            z[row] += one * a[row] + two * b[row] + three * c[row] + four * d[row]
+            other[row] += five * a[row] + six * b[row] + seven * c[row] + eight * d[row]
+        place += 4
+    while place < width:
+        one, five, a = weights[place], others[place], x[place]
+        for row in range(count):
+            z[row] += one * a[row]
+            other[row] += five * a[row]
         place += 1
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
+from threading import local
 from types import ModuleType
 
 import numpy as np
@@ -76,15 +77,29 @@ def prepared(
     clamp: float,
     *,
     intercept: bool,
+    kept: bool = False,
 ) -> Array | None:
-    """Weighted directions, reaches and targets, a column each."""
+    """Weighted directions, reaches and targets, a column each; `kept` for later passes."""
     width = turned.shape[0]
     passes = _passes(block, width)
     if passes is None:
         return None
-    found = np.empty((width + 2, block.shape[0]))
+    shape = (width + 2, block.shape[0])
+    found = _room.array(shape) if kept else np.empty(shape)
     seen = (centres, inverse_units, intercept, turned, scale * STEP, origin, near, far, clamp)
     return found if _did(passes.prepared, block, *seen, found) else None
+
+
+def length_counts(
+    block: Array, centres: Array, inverse_units: Array, turned: Array, scale: float, clamp: float, *, intercept: bool
+) -> Counts | None:
+    """How many rows have lengths of each stored exponent, in a frame without weights."""
+    passes = _passes(block, turned.shape[0])
+    if passes is None:
+        return None
+    counts = np.zeros(2048, dtype=np.int64)
+    seen = (centres, inverse_units, intercept, turned, scale * STEP, clamp)
+    return counts if _did(passes.length_exponents, block, *seen, counts) else None
 
 
 def exponent_counts(
@@ -157,6 +172,27 @@ def moments(columns: Array, direction: Array, scale: float, cap: float, balance:
         return None
     totals = np.zeros((_runs(columns), columns.shape[0], columns.shape[0]))
     return _both_triangles(totals) if _did(passes.moments, columns, direction, scale, cap, balance, RUN, totals) else None
+
+
+class _Room(local):
+    """Memory for arrays that are kept together, some thirty megabytes at a time: a system gives large pieces several times as
+    fast as many smaller ones.
+    """
+
+    def __init__(self) -> None:
+        self._piece, self._used = np.empty(0), 0
+
+    def array(self, shape: tuple[int, int]) -> Array:
+        """An array of this shape, which holds anything."""
+        size = shape[0] * shape[1]
+        if self._used + size > self._piece.size:
+            self._piece, self._used = np.empty(max(size, _PIECE)), 0
+        self._used += size
+        return self._piece[self._used - size : self._used].reshape(shape)
+
+
+_PIECE = 1 << 22
+_room = _Room()
 
 
 def _did(compiled_pass: Callable[..., object], columns: Array, *arguments: object) -> bool:
