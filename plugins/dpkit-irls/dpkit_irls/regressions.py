@@ -253,7 +253,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         parts=LINK_SHARES if family.link else SHARES,
         tuning=tuning_for(family),
         released_units=_unknown_units(setting, features) if values["units"] == "private" else (),
-        iterations=values["iterations"] or link_steps(rows, size),
+        iterations=values["iterations"] or link_steps(rows, size, most=_most_steps(family, levels_of(setting, features))),
         rounds=1 if family.link and rows is not None and rows > ABUNDANT * needed(size) else 2,
         start=checked_start(values["start"], wanted, intercept=values["intercept"], where=where),
         few_rows=values["few_rows"],
@@ -262,6 +262,17 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         weight=values["weight"],
         ridge=values["ridge"],
     )
+
+
+def _most_steps(family: Family, levels: Sequence[int]) -> int:
+    """How many steps a family with a link makes over many times the needed rows. One more tells a dispersion; to levels, of
+    which some may have few rows, more and smaller ones come.
+    """
+    if family.target == "class":
+        return 8
+    if any(levels):
+        return 16
+    return 6 if family.target == "count" else 5
 
 
 def make_robust(setting: Setting, *, score: str, **values: Any) -> BoundedIRLS:

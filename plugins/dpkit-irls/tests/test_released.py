@@ -9,7 +9,7 @@ from dpkit_irls.bounded.covariance import Covariances
 from dpkit_irls.bounded.priors import less_sure, moderated, of_positions
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import schedule_for, step_shares
-from dpkit_irls.bounded.shapes import Shape, blended, eigen, floored, inverse, whitening
+from dpkit_irls.bounded.shapes import Shape, blended, blended_along, eigen, floored, inverse, whitening
 from dpkit_irls.bounded.step_query import Carried
 from dpkit_irls.bounded.tuning import LINK_TUNING, TUNING
 
@@ -138,6 +138,36 @@ def test_the_threshold_grows_to_hubers_and_the_shares_of_steps_add_up():
             schedule = schedule_for(min(plenty, 1e9), iterations, TUNING)
             assert len(schedule.carried) == iterations
             assert schedule.probe < schedule.fixed_from or schedule.few
+
+
+def test_fresh_steps_carry_their_own_curvature_and_the_last_one_has_half_of_the_budget():
+    fresh = schedule_for(300.0, 5, LINK_TUNING, linked=True, fresh=True)
+    assert fresh.fresh
+    assert fresh.carried == (*[Carried.WEIGHTED] * 3, Carried.MIDDLE, Carried.WEIGHTED)
+    counts = schedule_for(300.0, 6, LINK_TUNING, linked=True, fresh=True, dispersed=True)
+    assert counts.carried[2] is Carried.SCATTER
+    assert not schedule_for(5.0, 5, LINK_TUNING, linked=True, fresh=True).fresh  # rows that tell little
+    shares = step_shares(300.0, 5, LINK_TUNING, fresh=True)
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares[-1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_is_flat_along_one_direction_is_seen_so_in_spite_of_the_others():
+    rng = np.random.default_rng(9)
+    axis = np.full(6, 6.0**-0.5)
+    true = 3000.0 * np.eye(6) - 2900.0 * np.outer(axis, axis)
+    base = Shape(mean=0.9 * true, spread=np.zeros((6, 6)))
+    along, plain = [], []
+    for _ in range(20):
+        noise = rng.normal(size=(6, 6)) * 300.0
+        found = true + np.tril(noise) / 2.0**0.5 + np.tril(noise, -1).T / 2.0**0.5 + np.diag(np.diag(noise)) * (1 - 2.0**-0.5)
+        many = np.full(6, 1e6)
+        seen = blended_along(found, base, 300.0, LINK_TUNING, plain=np.arange(6), counts=many)
+        along.append(axis @ seen.mean @ axis)
+        plain.append(axis @ blended(found, base, 300.0, LINK_TUNING, counts=many).mean @ axis)
+    assert np.min(along) > 50.0
+    assert np.max(along) < 200.0
+    assert np.max(plain) > 200.0
 
 
 def test_a_column_that_is_seen_to_be_wide_has_its_own_scale_whatever_its_range():

@@ -129,6 +129,7 @@ class BoundedIRLS:
             total=facts.rows or 1.0,
             link=None if self.family.link is None else self.family.link(),
             scatter=Pooled.none(self.layout.size),
+            abundant=facts.abundant,
         )
 
     def step(self, state: BoundedState, curator: Curator) -> BoundedState:

@@ -12,7 +12,7 @@ from dpkit_irls.bounded.influence_query import Octaves
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.step_query import Carried, mix_for, step
-from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning, needed
+from dpkit_irls.bounded.tuning import ABUNDANT, MOST_FRESH, SHARES, TUNING, Shares, Tuning, needed
 from dpkit_irls.loss import ROBUST, Family
 from dpkit_irls.rows.class_scores import slope_of_classes
 
@@ -75,6 +75,12 @@ class Facts:
         if self.is_weighted:
             return None
         return float(self.setting.size) if self.setting.size_is_public and self.setting.size is not None else None
+
+    @property
+    def abundant(self) -> bool:
+        """Whether there are so many rows that each of a few steps may stand for itself."""
+        linked = self.family.link is not None and not self.classes
+        return linked and self.iterations <= MOST_FRESH and (self.rows or 0.0) > ABUNDANT * needed(self.layout.size)
 
     def needed(self, noise: float) -> float:
         """About how many rows are needed, where mu is 1 / noise. Where a person moves a step half as far, half as many are."""

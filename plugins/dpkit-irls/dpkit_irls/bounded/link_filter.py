@@ -19,7 +19,7 @@ from dpkit_irls.bounded.kalman import inflated, innovation, solve_positive, surp
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.scaled_rows import Frame
 from dpkit_irls.bounded.schedule import Schedule
-from dpkit_irls.bounded.shapes import Shape, blended, inverse, roots
+from dpkit_irls.bounded.shapes import Shape, blended_along, floored, inverse, roots
 from dpkit_irls.bounded.step_query import Carried, Mix, StepSums
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.count_law import count_law
@@ -159,8 +159,25 @@ def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array
         crossed, size = _with_size(base.mean, seen.constant)
         if size > 0.0:
             found = found + tilt * (np.outer(turned, crossed) + np.outer(crossed, turned))
+        found = _weighing(found, base.mean, _LEAST_WEIGHED * mean)
     told = np.sqrt(np.maximum(seen.of_levels(link, values), 1e-3))
     return Shape(mean=found, spread=base.spread * mean).scaled(np.outer(told, told))
+
+
+_LEAST_WEIGHED = 0.01
+"""No direction weighs less than that part of what rows weigh on average."""
+
+
+def _weighing(found: Array, base: Array, least: float) -> Array:
+    """A weighted shape, of at least that weight everywhere: predictors are not quite normal, and what follows from that may be
+    no shape.
+    """
+    try:
+        np.linalg.cholesky(found - least * base)  # it nearly always is, and this is the cheapest look
+    except np.linalg.LinAlgError:
+        root, inverse_root = roots(base)
+        return np.asarray(root @ floored(inverse_root @ found @ inverse_root, least) @ root)
+    return found
 
 
 def _with_size(base: Array, direction: Array) -> tuple[Array, float]:
@@ -187,7 +204,8 @@ def link_shapes(
     shape = weighted_shape(from_scatter(scatter, expected, tuning), seen, link, link.slopes / link.steepest)
     if now.curvature.precision > 0.0:
         found, spread = now.curvature.mean * expected.far, now.curvature.spread * expected.far
-        shape = blended(found, shape, spread, tuning, counts=expected.counts)
+        plain = Layout(levels=frame.levels, intercept=frame.intercept).plain
+        shape = blended_along(found, shape, spread, tuning, plain=plain, counts=expected.counts)
     shape = Shape(mean=shape.mean + pull, spread=shape.spread)
     return scatter, shape, weighted_shape(scatter, seen, link, link.squares)
 
@@ -216,21 +234,25 @@ class Surroundings:
 def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Surroundings) -> Filter:
     """After a step whose entries had noise of this sd."""
     link, frame, expected, schedule, tuning = known.link, known.frame, known.expected, known.schedule, known.tuning
-    if now.turn == schedule.fixed_from:
+    if now.turn == schedule.fixed_from or (schedule.fresh and now.turn):
         kept = 1.0 / tuning.forget  # of what was told, not of what is believed
         now = replace(now, variance=inverse(kept * inverse(now.variance) + (1.0 - kept) * inverse(now.prior)))
-    now, noise = _with_matrix(now, sums, mix, noise, tuning), noise / mix.gradient
+    older = 0.0 if schedule.fresh else tuning.older
+    now, noise = _with_matrix(now, sums, mix, noise, older), noise / mix.gradient
     slope, gradient = link.steepest, sums.gradient - known.pull @ now.position
     scatter, shape, _ = link_shapes(now, link, frame, expected, tuning, known.pull / slope)
     metric, variance, curve = metric_of(scatter, expected), now.variance, shape.mean
     surprise = surprise_of(variance, slope * curve, gradient, noise)
     if surprise > tuning.surprise:  # far off: the variance was too small
         variance = variance * min(2.0 * surprise / tuning.surprise, 1e4)
-    gain = _gain(variance, slope * curve, noise)
+    gain = here = _gain(variance, slope * curve, noise)
     for _ in range(tuning.middles):  # the curvature changes along a step: that in its middle counts
         middle = now.position + _moved_by(gain @ gradient, now, metric, known) / 2.0
         unsure = (_noise_in(now) + noise * noise * gain @ gain.T) / 2.0
         curve = _moved_shape(shape.mean, scatter, (now.position, _noise_in(now)), (middle, unsure), known)
+        gain = _gain(variance, slope * curve, noise)
+    if schedule.fresh and _runs_away(gain @ gradient, here @ gradient, shape.mean):
+        curve = shape.mean / _LONGEST
         gain = _gain(variance, slope * curve, noise)
     move = _moved_by(gain @ gradient, now, metric, known)
     inflation = 0.0 if schedule.few else tuning.inflation  # each of few rows counts as much, however early it was seen
@@ -248,6 +270,17 @@ def moved_by_link(now: Filter, sums: StepSums, mix: Mix, noise: float, known: Su
     )
     again = schedule.few and (now.turn in schedule.renewed or moved.turn == len(schedule.carried))
     return _weighed_again(moved, known) if again else moved
+
+
+_LONGEST = 2.5
+"""So many times as far as the curvature says where it was measured, a step may go for becoming flatter along the way."""
+
+
+def _runs_away(move: Array, local: Array, curve: Array) -> bool:
+    """Whether a step goes much further than the curvature says that was measured where it begins: normal predictors, of which
+    the law makes a curvature along the way, may be far from what predictors are.
+    """
+    return float(move @ curve @ move) > _LONGEST**2 * float(local @ curve @ local)
 
 
 def _weighed_again(now: Filter, known: Surroundings) -> Filter:
@@ -325,11 +358,11 @@ def _moved_shape(
     return np.asarray(turn @ shape @ turn.T)
 
 
-def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float, tuning: Tuning) -> Filter:
+def _with_matrix(now: Filter, sums: StepSums, mix: Mix, noise: float, older: float) -> Filter:
     """Curvatures and middles change with the position: older ones count for less."""
     spread = noise / mix.diagonal
     if mix.carried is Carried.SCATTER:
         return replace(now, scatter=now.scatter.plus(sums.matrix, spread))
     if mix.carried is Carried.WEIGHTED:
-        return replace(now, curvature=now.curvature.faded(tuning.older).plus(sums.matrix, spread))
-    return replace(now, middle=now.middle.faded(tuning.older).plus(sums.matrix, spread))
+        return replace(now, curvature=now.curvature.faded(older).plus(sums.matrix, spread))
+    return replace(now, middle=now.middle.faded(older).plus(sums.matrix, spread))

@@ -87,7 +87,7 @@ def share_of(facts: Facts, kind: str, needed: float, turn: int = 0) -> float:
     part = facts.parts.weight(kind, size) / whole
     if kind == "steps":
         plenty = math.inf if facts.setting.size is None else facts.setting.size / needed
-        return part * step_shares(plenty, facts.iterations, facts.tuning)[turn]
+        return part * step_shares(plenty, facts.iterations, facts.tuning, fresh=facts.abundant)[turn]
     return part / facts.rounds if kind == "scatter" else part
 
 

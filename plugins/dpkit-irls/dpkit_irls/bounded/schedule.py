@@ -14,7 +14,8 @@ class Schedule:
     """What each step carries. From step `fixed_from` on, threshold and frame stay; the frame is renewed after the steps
     `renewed`; step `probe` looks for ties. A redescending score is used from step `redescends_from` on, with the threshold
     `redescended`; that of a quantile away from the middle from step `tail_from` on.
-    `threshold`, `near` and `far` are in scales and in median lengths.
+    `threshold`, `near` and `far` are in scales and in median lengths. With `fresh` steps each stands for itself: what earlier
+    ones told hardly counts, as in Newton's method.
     """
 
     carried: tuple[Carried, ...]
@@ -29,10 +30,21 @@ class Schedule:
     redescends_from: int
     redescended: float
     tail_from: int
+    fresh: bool = False
 
 
-def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool = False) -> Schedule:
-    """For a number of rows, as a multiple of those that are needed. `linked`: the family has a link, and no ties."""
+def schedule_for(
+    plenty: float,
+    iterations: int,
+    tuning: Tuning,
+    *,
+    linked: bool = False,
+    fresh: bool = False,
+    dispersed: bool = False,
+) -> Schedule:
+    """For a number of rows, as a multiple of those that are needed. `linked`: the family has a link, and no ties; `fresh` where
+    steps may be, if rows tell enough; `dispersed`: there is a dispersion, which steps that carry a scatter tell.
+    """
     grown = min(max(math.log(plenty / 2.0) / math.log(6.0), 0.0), 1.0) if plenty > 0.0 else 0.0
     near = tuning.radius * (tuning.radius_most / tuning.radius) ** grown
     threshold = tuning.threshold * (tuning.threshold_most / tuning.threshold) ** grown
@@ -47,8 +59,14 @@ def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool
         carried = [Carried.CURVATURE if turn % 2 else Carried.SCATTER for turn in range(early)]
         carried += [Carried.MIDDLE if turn % 3 == 1 else Carried.CURVATURE for turn in range(iterations - early)]
         renewed = tuple(sorted({min(tuning.gather, early) - 1, early - 1}))
-    if linked and plenty > ABUNDANT:
+    fresh = fresh and plenty > tuning.ready
+    if fresh or (linked and plenty > ABUNDANT):
         renewed = ()
+    if fresh:
+        carried = [Carried.CURVATURE] * iterations
+        carried[-2:-1] = [Carried.MIDDLE] * (iterations > 2)
+        if dispersed:
+            carried[2:3] = [Carried.SCATTER] * (iterations > 2)
     if linked:
         carried = [Carried.WEIGHTED if each is Carried.CURVATURE else each for each in carried]
     return Schedule(
@@ -63,14 +81,17 @@ def schedule_for(plenty: float, iterations: int, tuning: Tuning, *, linked: bool
         few=few,
         redescends_from=iterations // 2 if few else early,
         tail_from=min(tuning.few_probe + 2, iterations // 2) if few else early // 2,
+        fresh=fresh,
         redescended=tuning.redescend * (tuning.redescend_most / tuning.redescend) ** grown,
     )
 
 
-def step_shares(plenty: float, iterations: int, tuning: Tuning) -> tuple[float, ...]:
-    """How the steps divide their budget; the sum is 1. From public facts alone."""
+def step_shares(plenty: float, iterations: int, tuning: Tuning, *, fresh: bool = False) -> tuple[float, ...]:
+    """How the steps divide their budget; the sum is 1. From public facts alone. Of fresh steps the last ones count."""
     early = _early(iterations, tuning)
-    if plenty <= tuning.many:
+    if fresh:
+        weights = [2.0 ** -min(iterations - 1 - turn, 4) for turn in range(iterations)]
+    elif plenty <= tuning.many:
         weights = [tuning.growth**turn for turn in range(iterations)]
     elif early < iterations:
         weights = [tuning.early_share / early] * early

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from dpkit.authoring import dataclass
+from dpkit_irls.bounded.layout import Places
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.rows.fixed_point import Array
 
@@ -133,6 +134,23 @@ def blended(
     least = min(0.5, max(tuning.least, tuning.floor * left * math.sqrt(2.0 * size)))
     mean = floored(base.mean / products + kept * apart, least)
     return Shape(mean=mean * products, spread=np.sqrt(kept * noise) * products)
+
+
+def blended_along(found: Array, base: Shape, spread: float, tuning: Tuning, *, plain: Places, counts: Array) -> Shape:
+    """The same along the axes of the base: where predictors vary much, it is many times flatter along the slopes than across,
+    and what the noise of steep directions does to the flat one, or a floor as high as those, is not taken for curvature. How
+    flat it is follows from a law of predictors, so that is believed up to itself. Only `plain` coordinates are turned, which
+    all rows have.
+    """
+    turn = np.eye(len(found))
+    turn[np.ix_(plain, plain)] = eigen(base.mean[np.ix_(plain, plain)])[1].T
+    squared, mean = turn * turn, turn @ base.mean @ turn.T
+    sizes = np.diag(mean)
+    flatter = np.maximum(np.median(sizes[plain]) - sizes, 0.0) if plain.size else np.zeros(len(found))
+    unsure = np.diag(np.minimum(sizes, flatter) * np.isin(np.arange(len(found)), plain)) ** 2
+    turned = Shape(mean=mean, spread=np.sqrt(squared @ base.spread**2 @ squared.T + unsure))
+    seen = blended(turn @ found @ turn.T, turned, spread, tuning, counts=counts)
+    return Shape(mean=turn.T @ seen.mean @ turn, spread=np.sqrt(squared.T @ seen.spread**2 @ squared))
 
 
 def _distance(apart: Array, noise: Array, tuning: Tuning, unseen: float) -> float:

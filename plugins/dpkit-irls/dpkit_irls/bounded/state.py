@@ -53,6 +53,7 @@ class BoundedState:
     unseen: bool = False
     guessed: bool = False
     unscaled: tuple[int, ...] = ()
+    abundant: bool = False
 
     @property
     def plenty(self) -> float:
@@ -61,4 +62,12 @@ class BoundedState:
 
     def schedule(self, iterations: int, tuning: Tuning) -> Schedule:
         """What the steps are for."""
-        return schedule_for(self.plenty, iterations, tuning, linked=self.link is not None)
+        linked = self.link is not None
+        return schedule_for(
+            self.plenty,
+            iterations,
+            tuning,
+            linked=linked,
+            fresh=self.abundant,
+            dispersed=self.link is not None and self.link.nears is not None,
+        )

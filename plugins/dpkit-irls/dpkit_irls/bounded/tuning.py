@@ -233,18 +233,20 @@ ABSOLUTE = replace(TUNING, threshold=0.35, threshold_most=0.25)
 """For absolute errors: Huber's score with a threshold of a quarter of a scale."""
 
 
-def link_steps(rows: int | None, width: int) -> int:
+def link_steps(rows: int | None, width: int, *, most: int = 16) -> int:
     """How many steps a family with a link makes, where that is not chosen: from the public number of rows.
 
-    The curvature changes along the way, so with few rows many small steps lose less; with many rows few steps arrive, and each
-    costs a pass. Far below the need nothing helps.
+    The curvature changes along the way, so with few rows many small steps lose less; with many rows few steps arrive (`most`
+    where rows abound), and each costs a pass. Far below the need nothing helps.
     """
     plenty = 5.0 if rows is None else rows / needed(width)
     if plenty < 0.3:
         return 12
-    return 30 if plenty < 20.0 else 16 if plenty < ABUNDANT else 8
+    return 30 if plenty < 20.0 else 16 if plenty < ABUNDANT else most
 
 
+MOST_FRESH = 8
+"""So many steps at most stand each for itself: of more, earlier ones need not be as good as forgotten."""
 ABUNDANT = 200.0
 """From this multiple of the needed rows on, directions are known after one look, and frames need not be renewed."""
 
