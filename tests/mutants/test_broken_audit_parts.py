@@ -21,6 +21,7 @@ from dpkit.auditing.betting.narrow_columns import NarrowCells, Ties
 from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.canaries import guesses, one_run_bound
 from dpkit.auditing.recording import record as recording
+from dpkit.auditing.recording import shown_answers as shown
 from dpkit.auditing.recording import tape
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -199,6 +200,27 @@ def test_a_record_that_counts_one_call_is_caught():
 def by_inversion(rows):
     uniform = random.random() - 0.5
     return sum(rows) - np.sign(uniform) * np.log1p(-2.0 * abs(uniform))
+
+
+def test_a_record_that_counts_answers_which_the_result_hides_is_caught():
+    def largest(data, rng):
+        return max(range(3), key=lambda place: data[0] + place + rng.laplace(scale=2.0))
+
+    pair = ([1.0], [2.0])
+    assert not record(largest, ONE, pair, rng=1, samples=2_000).refuted
+    mutant = mutated(recording, "_cost(shown, subject", "_cost(kept.tape.certain, subject")
+    assert mutant.record(largest, ONE, pair, rng=1, samples=2_000).refuted
+
+
+def test_a_record_that_takes_any_number_for_an_answer_is_caught(monkeypatch):
+    def hidden(data, rng):
+        noisy = [data[0] + rng.laplace(scale=0.5) for _ in range(2)]
+        return float(noisy[0] > noisy[1]), 3.0
+
+    assert not record(hidden, ONE, ([1.0], [2.0]), rng=1, samples=2_000).findings
+    changed = mutated(shown, "_same(numbers[j], one) and _same(others[j], other) and one != other", "True")
+    monkeypatch.setattr(recording, "shown_answers", changed.shown_answers)
+    assert record(hidden, ONE, ([1.0], [2.0]), rng=1, samples=2_000).findings
 
 
 def test_a_record_that_takes_coins_for_noise_that_it_follows_is_caught(monkeypatch):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.outcomes import canonical
-from dpkit.auditing.recording.losses import distances, moved, noise_parts
+from dpkit.auditing.recording.losses import distances, moved, noise_parts, spread_breaks
 from dpkit.auditing.recording.tape import Call, Tape
 from dpkit.numerics.rounding import format_down
 from dpkit.values import dataclass
@@ -22,8 +23,14 @@ class Unexplained:
     certain: bool
 
 
-def differences(tape: Tape, outcomes: list[object], diverged: str) -> list[Unexplained]:
+_SPREADS = ("scale", "sensitivity")
+"""Parameters that may differ a little where a claim has a delta: noise by a smooth sensitivity is private so."""
+
+
+def differences(tape: Tape, outcomes: list[object], diverged: str, point: Point) -> list[Unexplained]:
     """Of two runs with the same answers: how they went, what they asked, and what they came to.
+
+    `point` is what is claimed: where its delta is not 0, noise of another spread is certain only if that alone breaks it.
 
     A coin (a random number that is no noise) that both runs see may stand for another one: randomised response takes another
     way with the same coin. So nothing after it is certain; nor after noise that became a plain number.
@@ -39,7 +46,8 @@ def differences(tape: Tape, outcomes: list[object], diverged: str) -> list[Unexp
             break  # the second run did not come so far
         asked = place <= tape.followed and call.family != "coins"
         said = f"call {place + 1} ({call.name})"
-        found += [Unexplained(f"{said}: {words}", asked) for words in _of_parameters(call)]
+        spread = asked and (point.delta == 0.0 or spread_breaks(call, point))
+        found += [Unexplained(f"{said}: {words}", spread if key in _SPREADS else asked) for key, words in _of_parameters(call)]
         # noise may be added to a value long after it was drawn
         found += [
             Unexplained(f"{said}: {words}", asked if call.family == "priced" else tape.settled) for words in _of_values(call)
@@ -77,13 +85,14 @@ def _equal(one: float, two: float) -> bool:
     return one == two or abs(one - two) <= 1e-9 * max(1.0, abs(one)) or (math.isnan(one) and math.isnan(two))
 
 
-def _of_parameters(call: Call) -> list[str]:
+def _of_parameters(call: Call) -> list[tuple[str, str]]:
+    """What depends on the data, by its name and in words."""
     found = []
     others = call.other_parameters or {}
     for key in {**call.parameters, **others}:
         one, two = sorted((call.parameters.get(key), others.get(key)), key=repr)
         if repr(one) != repr(two) and distances(one, two)[0] > 1e-12:
-            found.append(f"its {key} depends on the data ({in_short(one)} against {in_short(two)})")
+            found.append((key, f"its {key} depends on the data ({in_short(one)} against {in_short(two)})"))
     return found
 
 

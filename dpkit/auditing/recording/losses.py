@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dpkit.auditing.betting.profile import Point
 from dpkit.auditing.recording.tape import Call
 from dpkit.mechanisms.gaussian import GaussianEvent
 from dpkit.mechanisms.laplace import LaplaceEvent
+from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.events import ApproxEvent, Event, PureEvent, ZCDPEvent
 
 _TINY = 1e-9
+_REACH, _CELLS = 40.0, 4_001
+"""Deviations that intervals of noise reach, and how many there are."""
 
 
 def distances(one: object, two: object) -> tuple[float, float, float]:
@@ -84,6 +89,48 @@ def loss_of(call: Call) -> list[Event] | None:
         else:
             events.append(PureEvent(epsilon=2.0 * largest / spread))
     return events
+
+
+def spread_breaks(call: Call, point: Point) -> bool:
+    """Whether noise with one scale in one run and another in the other breaks a claim by itself.
+
+    Of a number with Laplace or Gaussian noise. P(S) - e^epsilon Q(S) is a lower end of delta for every set S; here it is that
+    of the intervals of a grid that are likelier than the claim allows. False where nothing is known.
+    """
+    tail = {"laplace": _laplace_tail, "gaussian": _gaussian_tail}.get(call.family)
+    scales = [_number((found or {}).get("scale"), 0.0) for found in (call.parameters, call.other_parameters)]
+    if tail is None or min(scales) <= 0.0 or not isinstance(call.value, dict):
+        return False
+    for one, two, factor in noise_parts(call):
+        centres = np.ravel(np.asarray([np.ravel(np.asarray(at, dtype=np.float64)) for at in (one, two)], dtype=np.float64))
+        if centres.size != 2 or not np.isfinite(centres).all() or factor == 0.0:
+            continue
+        spreads = np.array(scales) * factor
+        grid = np.linspace(-_REACH, _REACH, _CELLS)
+        ends = np.sort(np.concatenate([[-np.inf, np.inf], *(at + grid * max(spreads) for at in centres)]))
+        first, second = (_masses(tail, (ends - at) / spread) for at, spread in zip(centres, spreads, strict=True))
+        for p, q in ((first, second), (second, first)):
+            if float(np.maximum(p - point.ratio * q, 0.0).sum()) > point.delta * (1.0 + 1e-6) + 1e-12:
+                return True
+    return False
+
+
+def _masses(tail: Callable[[Array], Array], ends: Array) -> Array:
+    """The probabilities between neighbouring ends, by the tail on whose side they lie."""
+    above, below = tail(ends), tail(-ends)
+    return np.where(ends[:-1] >= 0.0, above[:-1] - above[1:], below[1:] - below[:-1])
+
+
+def _laplace_tail(at: Array) -> Array:
+    """P(X >= at) for Laplace noise of scale 1."""
+    return np.where(at >= 0.0, 0.5 * np.exp(-np.abs(at)), 1.0 - 0.5 * np.exp(-np.abs(at)))
+
+
+def _gaussian_tail(at: Array) -> Array:
+    """P(X >= at) for Gaussian noise of scale 1."""
+    from scipy.special import ndtr
+
+    return asfloat(ndtr(-at))
 
 
 def _declared(call: Call) -> list[Event] | None:

@@ -43,11 +43,13 @@ class NoiseDraw:
         other = bool(before) and not again
         if not replaying:
             call.value, call.used = here, call.used + other
-            return _shaped(added + self._noise)
+            call.given.append(added + self._noise)
+            return _shaped(call.given[-1])
         call.other_value, call.other_used = here, call.other_used + other
         first, scale = call.value.get(key, (added, factor)) if isinstance(call.value, dict) else (added, factor)
         drawn = np.asarray(call.answer if self._part is None else np.asarray(call.answer)[self._part])
-        return _shaped(first + scale * drawn)
+        call.other_given.append(first + scale * drawn)
+        return _shaped(call.other_given[-1])
 
     def _plain(self) -> Any:
         self._call.escaped = True

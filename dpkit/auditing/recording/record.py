@@ -26,6 +26,7 @@ from dpkit.auditing.plan_audit import plan_audit, seed_of
 from dpkit.auditing.recording.differences import ADDITIVE, differences, in_short, same_result, shown_number
 from dpkit.auditing.recording.losses import loss_of
 from dpkit.auditing.recording.primitives import Primitive, RecordingGenerator, known_primitives, taped
+from dpkit.auditing.recording.shown_answers import shown_answers
 from dpkit.auditing.recording.tape import Call, Diverged, Tape
 from dpkit.auditing.targets.one_release import ReleasePerCall, as_sampler
 from dpkit.errors import DpkitError, InvalidValueError
@@ -39,6 +40,8 @@ from dpkit.privacy.neighbours import Neighbours
 from dpkit.values import dataclass
 
 _SLACK = 1e-6
+_SECONDS = 20.0
+"""For the audit by samples of a function whose result may hide what its calls answered."""
 _AUDITED, _LEADS = 3, 3
 """Different primitives that are audited, where that is asked for; leads that a note names."""
 
@@ -57,11 +60,13 @@ class Recording:
     calls: int
     certificate: AuditCertificate
     primitives: tuple[AuditCertificate, ...] = ()
+    sampled: tuple[AuditCertificate, ...] = ()
+    """The audit of the function itself, where its calls cost too much and its result does not show their answers."""
 
     @property
     def certificates(self) -> tuple[AuditCertificate, ...]:
-        """The certificate of the runs, then those of the primitives that were audited."""
-        return self.certificate, *self.primitives
+        """The certificate of the runs, then those by samples: of the function, and of the primitives that were audited."""
+        return self.certificate, *self.sampled, *self.primitives
 
     @property
     def refuted(self) -> bool:
@@ -100,7 +105,7 @@ def record(
     seed = seed_of(rng)
     chosen = known_primitives() if primitives is None else tuple(primitives)
     findings: dict[str, bool] = {}
-    worst, sure, calls, kept, raised = 0.0, 0.0, 0, Tape(), ""
+    worst, calls, kept, raised = 0.0, 0, _TwoRuns(Tape(), pair, [None, None], 0), ""
     opaque: dict[str, None] = {}
     hidden = False
     sampler: Any = as_sampler(fn)
@@ -115,20 +120,22 @@ def record(
     for turn in range(2 * whole_number(runs, field="runs", where="record", minimum=1)):
         order = pair if turn % 2 == 0 else pair[::-1]
         tape, outcomes, diverged = _run(fn, order, chosen, np.random.SeedSequence([seed, turn // 2]))
-        found = differences(tape, outcomes, diverged)
+        found = differences(tape, outcomes, diverged, point)
         if all(isinstance(outcome, BaseException) for outcome in outcomes):
             raised = type(outcomes[0]).__name__
         for one in found:
             findings[one.words] = findings.get(one.words, False) or one.certain
         calls = max(calls, len(tape.calls))
         cost = _cost(tape.calls, subject.claim.loss, point.delta)
-        sure = max(sure, _cost(tape.certain, subject.claim.loss, point.delta))
-        if cost > worst or not kept.calls:
-            worst, kept = max(cost, worst), tape
+        if cost > worst or not kept.tape.calls:
+            worst, kept = max(cost, worst), _TwoRuns(tape, order, outcomes, turn // 2)
         opaque |= dict.fromkeys(call.name for call in tape.calls if call.opaque)
         hidden = hidden or any(call.escaped and call.family in ADDITIVE for call in tape.calls)
-    if worst > point.epsilon * (1.0 + _SLACK):
-        findings[_overspent(kept, worst, point.epsilon, point.delta)] = sure > point.epsilon * (1.0 + _SLACK)
+    allowed, overspent = point.epsilon * (1.0 + _SLACK), ""
+    if worst > allowed:
+        overspent = _overspent(kept.tape, worst, point.epsilon, point.delta)
+        shown = shown_answers(kept.tape, kept.outcomes[0], lambda tape: _again(fn, kept, chosen, seed, tape))
+        findings[overspent] = _cost(shown, subject.claim.loss, point.delta) > allowed
     again = 2 * runs if findings else 0
     elsewhere = any(not _repeats(fn, pair[turn % 2], chosen, [seed, turn // 2]) for turn in range(again))
     proved = tuple(one for one, certain in findings.items() if certain and not elsewhere)
@@ -142,9 +149,17 @@ def record(
             "; with the same answers one dataset alone gives other results, too: something random is drawn that is not "
             "recorded. Name it by `primitives`, or audit by samples"
         )
-    elif leads or hidden:
+    elif hidden or (leads and opaque):
         note += (
             f"; random numbers, or noise that became a plain number, cannot be followed ({', '.join(opaque)}): audit by samples"
+        )
+    sampled: tuple[AuditCertificate, ...] = ()
+    if leads and not proved and not elsewhere and (overspent in leads or not opaque):
+        sampled = tuple(
+            audit(sampler, claim, pair, confidence, samples, seed, neighbours=neighbours, unit=unit, name=name, time=_SECONDS)
+        )
+        note += (
+            "; whether the result tells of it is not known, so the function was audited by samples, too"
         )
     if leads:
         note += f"; a lead and no proof: {'; '.join(leads[:_LEADS])}"
@@ -167,15 +182,21 @@ def record(
         level=1.0,
         pilots=2 * again,
     )
-    inner = _audit_primitives(kept, samples, confidence, seed) if audited else ()
-    return Recording(findings=proved, leads=leads, epsilon=worst, calls=calls, certificate=made, primitives=inner)
+    inner = _audit_primitives(kept.tape, samples, confidence, seed) if audited else ()
+    return Recording(
+        findings=proved, leads=leads, epsilon=worst, calls=calls, certificate=made, primitives=inner, sampled=sampled
+    )
 
 
 def _run(
-    fn: Callable[..., object], pair: tuple[object, object], chosen: Sequence[str | Primitive], seed: np.random.SeedSequence
+    fn: Callable[..., object],
+    pair: Sequence[object],
+    chosen: Sequence[str | Primitive],
+    seed: np.random.SeedSequence,
+    tape: Tape | None = None,
 ) -> tuple[Tape, list[object], str]:
     """Both runs: the tape, what they came to, and how the second left the way of the first."""
-    tape, outcomes, diverged = Tape(), [], ""
+    tape, outcomes, diverged = Tape() if tape is None else tape, [], ""
     sampler: Any = as_sampler(fn)
     for dataset in pair:
         generator: Any = RecordingGenerator(np.random.default_rng(seed), tape)
@@ -195,6 +216,21 @@ def _run(
         if not tape.replaying:
             tape.rewind()
     return tape, outcomes, diverged
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoRuns:
+    """Two runs with the same answers, on these datasets in this order, and the seed of their generator."""
+
+    tape: Tape
+    order: tuple[object, object]
+    outcomes: list[object]
+    turn: int
+
+
+def _again(fn: Callable[..., object], run: _TwoRuns, chosen: Sequence[str | Primitive], seed: int, tape: Tape) -> object:
+    """What the first of these runs comes to with the answers of another tape."""
+    return _run(fn, run.order[:1], chosen, np.random.SeedSequence([seed, run.turn]), tape)[1][0]
 
 
 def _repeats(fn: Callable[..., object], dataset: object, chosen: Sequence[str | Primitive], seed: list[int]) -> bool:

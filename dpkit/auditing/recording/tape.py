@@ -37,6 +37,9 @@ class Call:
     """Draws another answer to a value."""
     used: int = 0
     other_used: int = 0
+    given: list[Any] = field(default_factory=list)
+    other_given: list[Any] = field(default_factory=list)
+    """The sums of noise and values that the first run, and the second, got."""
     by_largest: bool = False
     """The sensitivity is that of each entry, and not of their sum."""
     escaped: bool = False

@@ -232,6 +232,62 @@ def test_what_was_certain_before_a_coin_stays_a_finding():
     assert any("lose epsilon" in one for one in found.findings)
 
 
+def sparse_vector(data, rng):
+    bar = 12.0 + rng.laplace(scale=2.0)
+    for place in range(8):
+        if len(data) + rng.laplace(scale=4.0) > bar:
+            return place
+    return 8
+
+
+def largest_of_noisy_counts(data, rng):
+    return max(range(3), key=lambda place: len(data) + place + rng.laplace(scale=2.0))
+
+
+def noise_that_nobody_sees(data, rng):
+    _ = len(data) + rng.laplace(scale=0.1)
+    return len(data) + rng.laplace(scale=1.0)
+
+
+@pytest.mark.parametrize("fn", [sparse_vector, largest_of_noisy_counts, noise_that_nobody_sees], ids=lambda fn: fn.__name__)
+def test_answers_that_the_result_hides_are_no_proof(fn):
+    found = record(fn, PureDP(epsilon=1.0), (ROWS, MORE), rng=1, samples=4_000)
+    assert found.epsilon > 1.0
+    assert found.findings == ()
+    assert any("lose epsilon" in one for one in found.leads)
+    assert [one.verdict for one in found.sampled] == ["not refuted"]
+    assert not found.refuted
+
+
+def test_hidden_answers_that_cost_too_much_are_found_by_samples():
+    def retried(data, rng):
+        return next((place for place in range(9) if len(data) + rng.laplace(scale=0.5) > 3.5), 9)
+
+    found = record(retried, CLAIM, (ROWS, MORE), rng=1)
+    assert found.findings == ()
+    assert [one.verdict for one in found.sampled] == ["refuted"]
+    assert found.refuted
+    assert found.certificates == (found.certificate, *found.sampled)
+
+
+def test_a_part_of_the_answers_that_is_shown_is_enough():
+    def release(data, rng):
+        hidden = len(data) + rng.laplace(scale=1.0)
+        return {"more": hidden > 3.0, "shown": (len(data) + rng.laplace(scale=0.4), 7)}
+
+    found = record(release, CLAIM, (ROWS, MORE), rng=1)
+    assert found.findings == ("2 calls of primitives lose epsilon = 3.5 together, and 1 is claimed",)
+    assert found.sampled == ()
+
+
+def test_noise_by_a_smooth_sensitivity_is_no_alarm():
+    def release(data, rng):
+        return len(data) + (1.0 + 0.001 * len(data)) * rng.laplace(scale=2.0)
+
+    found = record(release, ApproxDP(epsilon=1.0, delta=1e-3), (ROWS, MORE), rng=1, samples=4_000)
+    assert not found.refuted
+
+
 def test_the_price_of_gaussian_noise_is_held_against_its_delta():
     def gaussian(data, rng):
         return len(data) + rng.normal(scale=2.0)
