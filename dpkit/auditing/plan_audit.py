@@ -115,13 +115,18 @@ class AuditPlan:
             budget=self.samples,
             floating_point=self.floating_point,
             recipe=self.recipe,
-            software=(
-                ("dpkit", __version__),
-                ("numpy", np.__version__),
-                ("scipy", installed_version("scipy")),
-                ("python", platform.python_version()),
-            ),
+            software=software(),
         )
+
+
+def software() -> tuple[tuple[str, str], ...]:
+    """What runs here, by name and version."""
+    return (
+        ("dpkit", __version__),
+        ("numpy", np.__version__),
+        ("scipy", installed_version("scipy")),
+        ("python", platform.python_version()),
+    )
 
 
 def shown(dataset: object) -> str:
@@ -267,6 +272,24 @@ def plan_audit(
         recipe=written_recipe(parts),
         timeout=limit,
     )
+
+
+def claims_about(
+    target: object,
+    claim: Loss | Claim | None,
+    pair: Pair,
+    *,
+    at: Distance | None,
+    neighbours: Neighbours | None,
+    unit: str | None,
+) -> tuple[tuple[Claim, str], ...]:
+    """What an audit of this target at this pair tests, each claim with the relation in words."""
+    if isinstance(target, Mechanism):
+        return tuple(_of_mechanism_at(one, at, pair) for one in _of_mechanism(target, claim, at, neighbours)[1])
+    if claim is None:
+        return ()
+    one = _as_claim(claim, neighbours or Neighbours.ADD_REMOVE)
+    return (_related(one, pair, one.neighbours if isinstance(claim, Claim) else neighbours, unit),)
 
 
 _KINDS = (

@@ -62,7 +62,8 @@ def replay(
             fresh = count_again(one, loaded, pair, loaded_from=path)  # type: ignore[arg-type]
             confirmed, how, verdict = fresh.confirmed, "fresh draws", str(fresh)
         good = good and confirmed
-        lines.append(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}")
+        told = f"; changed since: {', '.join(result.drifted)}" if result.drifted and "changed since" not in verdict else ""
+        lines.append(f"{verdict}: {one.verdict}, {one.target}, {one.hypothesis}{told}")
         document.append({"confirmed": confirmed, "differences": result.differences, "by": how, "drifted": result.drifted})
     click.echo(json.dumps(document, indent=2) if as_json else "\n".join(lines))
     sys.exit(0 if good else 1)
@@ -112,7 +113,8 @@ def confirm(
     if as_json:
         rows = [
             {"target": one.target, "confirmed": each.confirmed, "hits": each.hits, "trials": each.trials, "seed": each.seed,
-             "epsilon_lower": each.epsilon_lower, "delta": each.delta, "drifted": each.drifted}
+             "epsilon_lower": each.epsilon_lower, "delta": each.delta, "drifted": each.drifted,
+             "contradicted": each.contradicted}
             for one, each in zip(refuted, found, strict=True)
         ]  # fmt: skip
         click.echo(json.dumps(rows, indent=2))

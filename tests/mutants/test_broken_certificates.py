@@ -202,7 +202,8 @@ def test_a_confirmation_that_counts_nothing_is_caught(refuted):
     count = {"density": None, "confidence": 0.999, "drifted": (), "seed": 3, "samples": 20_000}
     assert not confirming.count_event(refuted, right, PAIR, **count).confirmed
     assert confirming.count_event(refuted, half, PAIR, **count).confirmed
-    mutant = mutated(confirming, "confirmed=lower > point.epsilon", "confirmed=certificate.epsilon_lower > point.epsilon")
+    honest = "confirmed=lower > point.epsilon and not dependence and not contradicted"
+    mutant = mutated(confirming, honest, "confirmed=certificate.epsilon_lower > point.epsilon")
     assert mutant.count_event(refuted, right, PAIR, **count).confirmed
 
 
@@ -240,3 +241,37 @@ def test_a_look_at_calls_that_sees_no_clusters_is_caught(old, new):
 def test_a_look_at_successive_outputs_that_sees_nothing_is_caught(old, new, outputs):
     assert successive.depend(outputs[:, None])
     assert not mutated(successive, old, new).depend(outputs[:, None])
+
+
+# --- what a certificate says beside its event
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"epsilon_lower": 1.95}, "certificate.epsilon_lower > most * (1.0 + 1e-9) + 1e-9"),
+        ({"samples": 8, "pilot_samples": 0}, "evidence > 0.5 * betting * _MOST_PAIR + 1e-9"),
+        ({"confidence": 0.9999999}, "certificate.level > (1.0 - certificate.confidence) * (1.0 + 1e-9)"),
+        ({"hypothesis": "floating point"}, 'by_rounding != (certificate.hypothesis == "floating point")'),
+    ],
+)
+def test_a_confirmation_that_believes_the_certificate_is_caught(refuted, change, line):
+    forged = relabelled(refuted, **change)
+    assert confirming.contradictions(refuted) == ()
+    assert confirming.contradictions(forged)
+    assert not set(mutated(confirming, line, "False").contradictions(forged)) & {"samples", "level", "hypothesis"}
+
+
+def test_a_confirmation_that_does_not_compare_counts_is_caught(refuted):
+    wider = relabelled(refuted, witness=replace(refuted.witness, code="lambda y: y >= 0.4"))
+    assert not replaying.confirm(wider, half, rng=1).confirmed
+    blind = mutated(confirming, "if max(low for low, _ in sides) > min(high for _, high in sides):", "if False:")
+    arguments = {"density": None, "confidence": 0.999, "samples": 200_000, "seed": 1}
+    assert blind.count_event(wider, half, PAIR, **arguments).confirmed
+
+
+def test_a_confirmation_of_any_relation_is_caught(refuted):
+    forged = relabelled(refuted, relation="add-remove, as stated")
+    assert not replaying.confirm(forged, half, rng=1).confirmed
+    blind = mutated(replaying, 'return () if certificate.relation in words else ("relation",)', "return ()")
+    assert blind.confirm(forged, half, rng=1).confirmed

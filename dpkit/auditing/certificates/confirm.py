@@ -12,9 +12,10 @@ import math
 import numpy as np
 
 from dpkit.auditing.betting.event_code import EventCode, LogDensity, speaks_of_density
-from dpkit.auditing.betting.lower_bound import epsilon_lower, trials_needed
+from dpkit.auditing.betting.lower_bound import epsilon_lower, proportion_bounds, trials_needed
 from dpkit.auditing.betting.profile import Point, points_of
 from dpkit.auditing.certificates.certificate import AuditCertificate
+from dpkit.auditing.certificates.recipe import read_recipe
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs, Sampler
 from dpkit.auditing.successive import ADVICE, find_succession
@@ -24,6 +25,9 @@ from dpkit.numerics.rounding import format_down, in_full
 from dpkit.values import dataclass
 
 _LEAST, _LAW = 2_000, 4_000
+_BY_CHANCE = 1e-8
+_MOST_PAIR = math.log(4.0)
+"""What one pair of outputs can add to ln of the e-value: a bet pays at most 2 on either side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class Confirmation:
     """Parts of what was audited that are others now: its source, or versions of its packages."""
     dependence: str = ""
     """How successive outputs depend on each other: then their counts confirm nothing."""
+    contradicted: tuple[str, ...] = ()
+    """Fields of the certificate that its own numbers, its recipe or the fresh draws contradict: it was not written so."""
 
     def __str__(self) -> str:
         said = "confirmed on fresh draws" if self.confirmed else "NOT confirmed on fresh draws"
@@ -54,6 +60,8 @@ class Confirmation:
                 f": ln of the e-value {format_down(self.log_e_value, digits=4)} from {self.trials} draws of the first dataset"
             )
         said += f"; {self.dependence}: {ADVICE}" if self.dependence else ""
+        if self.contradicted:
+            said += f"; not what an audit of this wrote: its {', '.join(dict.fromkeys(self.contradicted))}"
         return said + (f"; changed since: {', '.join(self.drifted)}" if self.drifted else "")
 
 
@@ -67,6 +75,7 @@ def count_event(
     samples: int,
     seed: int,
     drifted: tuple[str, ...] = (),
+    contradicted: tuple[str, ...] = (),
 ) -> Confirmation:
     """Count the event of a certificate on at most `samples` fresh draws of both datasets, one a call."""
     sampler, density = _sampler(target, density)
@@ -81,8 +90,9 @@ def count_event(
         gains = np.nan_to_num(code.scores(source.draw(trials)[0]), nan=0.0, posinf=math.inf, neginf=-math.inf)
         log_e = float(gains.sum())
         return Confirmation(
-            confirmed=log_e >= -math.log1p(-confidence), hits=None, trials=trials, epsilon_lower=0.0, delta=certificate.delta,
-            confidence=confidence, seed=seed, log_e_value=log_e, drifted=drifted,
+            confirmed=log_e >= -math.log1p(-confidence) and not contradicted, hits=None, trials=trials, epsilon_lower=0.0,
+            delta=certificate.delta, confidence=confidence, seed=seed, log_e_value=log_e, drifted=drifted,
+            contradicted=contradicted,
         )  # fmt: skip
     point = _point(certificate)
     trials = _trials(certificate, point, alpha=1.0 - confidence, most=max(1, samples // 2))
@@ -96,11 +106,64 @@ def count_event(
     hits = int(code.hits(sides[0]).sum()), int(code.hits(sides[1]).sum())
     lower = epsilon_lower(hits, trials, delta=point.delta, alpha=1.0 - confidence)
     dependence = find_succession(source, wait=lower > point.epsilon)
+    if not dependence and not _is_old(certificate) and not drifted and _other_counts(certificate, hits, trials):
+        contradicted = (*contradicted, "counts")
     return Confirmation(
-        confirmed=lower > point.epsilon and not dependence, hits=hits, trials=trials,
+        confirmed=lower > point.epsilon and not dependence and not contradicted, hits=hits, trials=trials,
         epsilon_lower=0.0 if dependence else lower, delta=point.delta, confidence=confidence, seed=seed, drifted=drifted,
-        dependence=dependence,
+        dependence=dependence, contradicted=contradicted,
     )  # fmt: skip
+
+
+def contradictions(certificate: AuditCertificate) -> tuple[str, ...]:
+    """Fields that do not go together with others of the same certificate: whoever seals anew may write anything.
+
+    Level and evidence, event and counts, counts and bound. Small differences are those of other versions of scipy.
+    """
+    witness, found = certificate.witness, list[str]()
+    if _is_old(certificate):
+        return ()
+    if certificate.level > (1.0 - certificate.confidence) * (1.0 + 1e-9):
+        found.append("level")
+    evidence = certificate.log_e_value
+    if evidence < -math.log(certificate.level) - 1e-9 or (evidence == math.inf and witness.hits is not None):
+        found.append("e-value")
+    betting = certificate.samples - certificate.pilot_samples
+    if certificate.falsifier == "black box" and evidence > 0.5 * betting * _MOST_PAIR + 1e-9:
+        found.append("samples")
+    if certificate.hypothesis in ("real arithmetic", "floating point"):
+        by_rounding = certificate.falsifier == "floating point"
+        if by_rounding != (certificate.hypothesis == "floating point"):
+            found.append("hypothesis")
+    if witness.hits is None:
+        return tuple(found)
+    if witness.trials < max(*witness.hits, 1) or certificate.bound_samples < 2 * witness.trials:
+        return (*found, "counts")
+    if not any(math.isclose(point.delta, certificate.delta, rel_tol=1e-9) for point in points_of(certificate.claim.loss)):
+        found.append("delta")
+    most = epsilon_lower(witness.hits, witness.trials, delta=certificate.delta, alpha=1.0 - certificate.confidence)
+    if certificate.epsilon_lower > most * (1.0 + 1e-9) + 1e-9:
+        found.append("lower bound")
+    return tuple(found)
+
+
+def _is_old(certificate: AuditCertificate) -> bool:
+    """Whether it is from before recipes had a format, when counts were not those of the code."""
+    return "format" not in read_recipe(certificate.recipe)
+
+
+def _other_counts(certificate: AuditCertificate, hits: tuple[int, int], trials: int) -> bool:
+    """Whether the counts of the certificate are of another event than that which was counted now: by chance in 1 of 10^8."""
+    witness = certificate.witness
+    if witness.hits is None:
+        return False
+    for before, now in zip(witness.hits, hits, strict=True):
+        sides = [
+            proportion_bounds(count, size, alpha=_BY_CHANCE / 8.0) for count, size in ((before, witness.trials), (now, trials))
+        ]
+        if max(low for low, _ in sides) > min(high for _, high in sides):
+            return True
+    return False
 
 
 def event_of(certificate: AuditCertificate, log_density: LogDensity | None = None) -> EventCode:

@@ -12,12 +12,12 @@ import numpy as np
 from dpkit.auditing.audit import NO_TIME, audit
 from dpkit.auditing.betting.campaign import TIME_WAS_UP
 from dpkit.auditing.certificates.certificate import AuditCertificate, Witness
-from dpkit.auditing.certificates.confirm import Confirmation, count_event
+from dpkit.auditing.certificates.confirm import Confirmation, contradictions, count_event
 from dpkit.auditing.certificates.pins import pins_of
 from dpkit.auditing.certificates.recipe import decode_distance, decode_pairs, made_mechanism, read_recipe
 from dpkit.auditing.draw_outputs import Sampler
 from dpkit.auditing.falsifiers.builtin_falsifiers import others
-from dpkit.auditing.plan_audit import identity_of, seed_of, shown
+from dpkit.auditing.plan_audit import claims_about, identity_of, seed_of, shown, software
 from dpkit.auditing.targets.one_release import as_sampler
 from dpkit.contracts.mechanism import Mechanism, WhiteBox
 from dpkit.contracts.registry import Registry
@@ -83,7 +83,7 @@ def replay(
         for part in fields(certificate)
         if part.name not in ignored and _compared(certificate, part.name, old) != _compared(same[0], part.name, old)
     ]
-    drifted = _drifted(certificate, same[0])
+    drifted = _changed_since(certificate, read_recipe(same[0].recipe).get("pinned") or {})
     if any(name.startswith("source") for name in drifted):
         different.append("source")
     return Replay(confirmed=not different, differences=tuple(different), certificate=same[0], drifted=drifted)
@@ -137,17 +137,48 @@ def confirm(
         )
     if pair is None:
         raise InvalidValueError(field="pair", found=None, allowed="the two datasets of the witness", where="confirm")
-    pinned, now = recipe.get("pinned") or {}, pins_of(target)
-    drifted = tuple(sorted(name for name in pinned if pinned[name] != now.get(name)))
+    drifted = _changed_since(certificate, pins_of(target))
+    contradicted = (*contradictions(certificate), *_relabelled(certificate, recipe, target, pair))
     return count_event(
         certificate, target, pair, density=density, confidence=level, drifted=drifted, seed=seed_of(rng),
+        contradicted=contradicted,
         samples=whole_number(samples, field="samples", where="confirm", minimum=2),
     )  # fmt: skip
 
 
-def _drifted(certificate: AuditCertificate, again: AuditCertificate) -> tuple[str, ...]:
-    before, now = (read_recipe(one.recipe).get("pinned") or {} for one in (certificate, again))
-    return tuple(sorted(name for name in before if before[name] != now.get(name)))
+def _relabelled(
+    certificate: AuditCertificate, recipe: Mapping[str, Any], target: object, pair: tuple[object, object]
+) -> tuple[str, ...]:
+    """Whether the claim and the relation are those of the recipe and of the two datasets; nothing where these do not say."""
+    described, claimed, stated = recipe.get("target"), recipe.get("claim"), recipe.get("neighbours")
+    if "format" not in recipe or claimed not in ("own", "given", "whole"):
+        return ()
+    if isinstance(described, dict) and {"algorithm", "transcripts", "zoo", "primitive"} & set(described):
+        return ()
+    claim = {"own": None, "given": certificate.claim.loss, "whole": certificate.claim}[claimed]
+    try:
+        known = claims_about(
+            target, claim, pair, at=decode_distance(recipe.get("at")), unit=recipe.get("unit"),
+            neighbours=None if stated is None else _neighbours(stated),
+        )  # fmt: skip
+    except InvalidValueError:  # a relation that the datasets contradict, or a unit that they do not have
+        return ("relation",)
+    if certificate.claim not in [about for about, _ in known]:
+        return ("claim",)
+    words = [words for about, words in known if about == certificate.claim]
+    return () if certificate.relation in words else ("relation",)
+
+
+def _changed_since(certificate: AuditCertificate, now: Mapping[str, str]) -> tuple[str, ...]:
+    """What is pinned otherwise than it is now, the software that every certificate names, and a source that was not pinned."""
+    recipe = read_recipe(certificate.recipe)
+    before = recipe.get("pinned") or {}
+    changed = {name for name in before if before[name] != now.get(name)}
+    if "format" in recipe:
+        changed |= {f"{name}, which is not pinned" for name in now if name.startswith("source") and name not in before}
+    running = dict(software())
+    changed |= {name for name, version in certificate.software if running.get(name) != version}
+    return tuple(sorted(changed))
 
 
 def _compared(certificate: AuditCertificate, name: str, old: bool) -> object:

@@ -158,9 +158,7 @@ def record(
         sampled = tuple(
             audit(sampler, claim, pair, confidence, samples, seed, neighbours=neighbours, unit=unit, name=name, time=_SECONDS)
         )
-        note += (
-            "; whether the result tells of it is not known, so the function was audited by samples, too"
-        )
+        note += "; whether the result tells of it is not known, so the function was audited by samples, too"
     if leads:
         note += f"; a lead and no proof: {'; '.join(leads[:_LEADS])}"
     elif raised:

@@ -1,12 +1,14 @@
 """A frozen event is counted again on fresh draws: a target with randomness of its own can be confirmed, a right one cannot."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpkit import ApproxDP, AuditCertificate, InvalidValueError, Laplace, PureDP, audit, confirm, l1
+from dpkit.auditing.certificates.certificate import _read
 from dpkit.auditing.certificates.confirm import event_of
 from dpkit.auditing.certificates.replay import replay
 from dpkit.auditing.zoo import ZOO, entry_named
@@ -54,6 +56,58 @@ def test_a_resealed_certificate_with_another_target_confirms_nothing():
         assert set(change) <= set(replay(replace(certificate, **change, digest=""), own_randomness).differences)
     moved = replace(certificate.claim, neighbours=type(certificate.claim.neighbours).REPLACE_ONE)
     assert not replay(replace(certificate, claim=moved, digest=""), own_randomness).confirmed
+
+
+RESEALED = {
+    "claim": {"claim": {"neighbours": "replace-one"}},
+    "because": {"claim": {"status": "proved"}},
+    "relation": {"relation": "add-remove, as stated"},
+    "hypothesis": {"hypothesis": "floating point"},
+    "level": {"confidence": 0.99999},
+    "e-value": {"log_e_value": math.inf},
+    "samples": {"samples": 4, "pilot_samples": 0},
+    "lower bound": {"epsilon_lower": 1.9},
+    "delta": {"delta": 0.01},
+    "counts": {"witness": {"hits": [1490, 3]}},
+    "more counts": {"bound_samples": 10},
+    "another event": {"witness": {"code": "lambda y: y <= 0.6"}},
+}
+
+
+@pytest.mark.parametrize("part", RESEALED)
+def test_what_recipe_counts_or_draws_contradict_is_not_confirmed(part):
+    (certificate,) = audit(own_randomness, CLAIM, (0.0, 1.0), rng=1)
+    body = json.loads(certificate.to_json())
+    for name, value in RESEALED[part].items():
+        if name == "claim":
+            inner = {"neighbours": {"is": "neighbours", "value": "replace-one"}} if "neighbours" in value else value
+            body["claim"] |= inner
+        else:
+            body[name] = body[name] | value if isinstance(value, dict) else "inf" if value == math.inf else value
+    forged = resealed(body)
+    found = confirm(forged, own_randomness, rng=2)
+    assert not found.confirmed
+    name = {"because": "claim", "more counts": "counts", "another event": "counts"}.get(part, part)
+    assert name in found.contradicted
+    assert f"its {name}" in str(found)
+    assert confirm(certificate, own_randomness, rng=2).contradicted == ()
+
+
+def resealed(body):
+    """The certificate of a changed text, with a digest that fits."""
+    return replace(_read(json.dumps(body)), digest="")
+
+
+def test_other_software_and_a_source_that_is_not_pinned_are_told():
+    (certificate,) = audit(own_randomness, CLAIM, (0.0, 1.0), rng=1)
+    older = replace(certificate, software=(("dpkit", "0.0.1"), *certificate.software[1:]), digest="")
+    assert confirm(older, own_randomness, rng=1).drifted == ("dpkit",)
+    assert "dpkit" in replay(older, own_randomness).drifted
+    recipe = json.loads(certificate.recipe)
+    recipe["pinned"] = {}
+    bare = replace(certificate, recipe=json.dumps(recipe), digest="")
+    assert confirm(bare, own_randomness, rng=1).drifted == ("source, which is not pinned",)
+    assert "source" in replay(bare, own_randomness).differences
 
 
 def test_a_changed_source_is_named():
