@@ -232,8 +232,12 @@ def _refuse_failing(items: Sequence[object]) -> None:
     ways = {one.kind if isinstance(item, NoOutput) else one for one, item in zip(outcomes, items, strict=True)}
     if len(ways) == 1:
         allowed = "something that gives an output, for at least one of the datasets"
-        fix = "Run it by itself on one dataset to see why; a function fn(dataset, n, rng) with n = 1."
-        raise _refusal(f"nothing but one outcome that is no output: {outcomes[0].kind}", allowed, fix=fix)
+        from dpkit.auditing.targets.programs import ProgramFailed
+
+        how, fix = outcomes[0].kind, "Run it by itself on one dataset to see why; a function fn(dataset, n, rng) with n = 1."
+        if isinstance(items[0], ProgramFailed):
+            how, fix = str(items[0]) or "no answer", "Run the command, or ask the address, by itself on one dataset to see why."
+        raise _refusal(f"nothing but one outcome that is no output: {how}", allowed, fix=fix)
 
 
 def _is_list(returned: object, n: int) -> bool:

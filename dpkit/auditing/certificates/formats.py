@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -21,6 +22,9 @@ TITLES = {
     "records": "that what was recorded adds up and is covered",
 }
 
+
+_CODE = 400
+"""Characters of an event's code that a text shows."""
 
 LOOKED_FOR = {
     "black box": (
@@ -56,7 +60,7 @@ def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
         ("claim", f"{one.claim.loss}{'' if one.relation else f' under {one.claim.neighbours}'} ({one.claim.because})"),
         ("neighbours", one.relation),
         ("tested", f"{TITLES[one.hypothesis]}, by: {', '.join(one.tried)}"),
-        ("datasets", f"{witness.pair[0]}  against  {witness.pair[1]}"),
+        ("datasets", ("\nagainst\n" if "\n" in "".join(witness.pair) else "  against  ").join(map(_dataset, witness.pair))),
         ("event", witness.event),
         ("as code", witness.code if witness.event else ""),
         ("output", str(list(witness.output)) if witness.output else ""),
@@ -68,6 +72,11 @@ def rows_of(one: AuditCertificate) -> list[tuple[str, str]]:
         ("signed by", one.signer),
         ("confidence", f"{in_full(one.confidence)} over the whole audit; seed {one.seed}; {software}"),
     ]
+
+
+def _dataset(text: str) -> str:
+    """A dataset as a witness holds it; a file by its path alone."""
+    return re.sub(r"^(?:Posix|Windows)Path\('(.*)'\)$", r"\1", text)
 
 
 def _bound(one: AuditCertificate) -> str:
@@ -98,9 +107,23 @@ def looked_for(one: AuditCertificate) -> str:
 
 
 def as_text(certificate: AuditCertificate) -> str:
-    """A dozen lines: verdict first."""
-    lines = [f"  {name:11} {value}" for name, value in rows_of(certificate) if value]
+    """A dozen lines: verdict first. Long code is cut, tables among the datasets stand under each other."""
+    rows = [(name, _in_short(value) if name == "as code" else value) for name, value in rows_of(certificate) if value]
+    lines = [f"  {name:11} {_indented(value)}" for name, value in rows]
     return visible("\n".join([f"{verdict_of(certificate).upper()}: {certificate.target}", *lines]))
+
+
+def _in_short(code: str) -> str:
+    if len(code) <= _CODE:
+        return code
+    return f"{code[:_CODE]}… ({len(code):,} characters; whole in the JSON of the certificate)"
+
+
+def _indented(value: str) -> str:
+    """A value of several lines, each where the first begins."""
+    if "\n" not in value:
+        return value
+    return ("\n" + value).replace("\n", "\n" + " " * 14)
 
 
 def as_html(certificates: Sequence[AuditCertificate]) -> str:

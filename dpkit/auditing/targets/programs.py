@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -47,7 +48,9 @@ class NoAnswer(ProgramFailed):
 class CommandTarget:
     """A command with `{data}` for the path of a file with the dataset: a table as CSV, anything else as JSON.
 
-    `{seed}` is a whole number that differs from call to call. No shell is involved. `jobs` programs run side by side.
+    Both datasets have the same path, so that a program which prints it tells nothing: a file that is given is copied there, and
+    stays as it is. `{seed}` is a whole number that differs from call to call. No shell is involved. `jobs` programs run side by
+    side.
     """
 
     independent = True
@@ -64,14 +67,17 @@ class CommandTarget:
         if shutil.which(self.words[0]) is None:
             raise InvalidValueError(field="command", found=self.words[0], allowed="a program that can be run", where="audit")
         self._jobs, self._timeout = jobs, timeout
+        self._folder = ""
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def __call__(self, dataset: object, n: int, rng: np.random.Generator) -> list[object]:
         """n runs."""
         seeds = [int(seed) for seed in rng.integers(2**31, size=n)]
-        with tempfile.TemporaryDirectory() as folder:
-            path = data_file(dataset, Path(folder))
-            return _side_by_side(lambda seed: self._run(path, seed), seeds, self._jobs, give_up=self._end_all)
+        if not self._folder:
+            self._folder = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        path = data_file(dataset, Path(self._folder))
+        return _side_by_side(lambda seed: self._run(path, seed), seeds, self._jobs, give_up=self._end_all)
 
     def _run(self, path: Path, seed: int) -> object:
         words = [word.replace("{data}", str(path)).replace("{seed}", str(seed)) for word in self.words]
@@ -100,8 +106,18 @@ class CommandTarget:
             _end(program)
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirection is an outcome: what follows one does not send the dataset again."""
+
+    def redirect_request(self, *asked: object) -> None:
+        """None: the reply counts as it is."""
+
+
 class HttpTarget:
-    """An address that is sent the dataset as JSON by POST, once for every output, and answers with JSON or a text."""
+    """An address that is sent the dataset as JSON by POST, once for every output, and answers with JSON or a text.
+
+    A status that is no success, redirections among them, is an outcome.
+    """
 
     independent = True
 
@@ -111,6 +127,7 @@ class HttpTarget:
                 field="http", found=url, allowed="an address that begins with http:// or https://", where="audit"
             )
         self.url, self._jobs, self._timeout = url, jobs, timeout
+        self._opener = urllib.request.build_opener(_NoRedirects)
 
     def __call__(self, dataset: object, n: int, rng: np.random.Generator) -> list[object]:
         """n requests."""
@@ -120,7 +137,7 @@ class HttpTarget:
     def _ask(self, body: bytes) -> object:
         asked = urllib.request.Request(self.url, data=body, headers={"Content-Type": "application/json"}, method="POST")
         try:
-            with urllib.request.urlopen(asked, timeout=seconds_left(self._timeout or _PATIENCE)) as reply:
+            with self._opener.open(asked, timeout=seconds_left(self._timeout or _PATIENCE)) as reply:
                 read = reply.read(_LONGEST)
                 if reply.length and len(read) < _LONGEST:
                     return NoAnswer("it ended too soon")
@@ -182,9 +199,11 @@ def answer(text: str) -> object:
 
 
 def data_file(dataset: object, folder: Path) -> Path:
-    """A file with the dataset: the very file where it is a path, a table as CSV, anything else as JSON."""
+    """A file with the dataset in this folder: a copy where it is a path, a table as CSV, anything else as JSON."""
     if isinstance(dataset, Path):
-        return dataset
+        path = folder / f"data{dataset.suffix}"
+        shutil.copyfile(dataset, path)
+        return path
     if hasattr(dataset, "to_csv"):
         path = folder / "data.csv"
         dataset.to_csv(path, index=False)

@@ -154,3 +154,12 @@ def test_a_badge_says_the_worst_verdict():
     assert ">refuted<" in badge
     assert ">not refuted<" in as_badge([certificate(1.0)])
     assert ">inconclusive<" in as_badge([])
+
+
+def test_a_text_stays_readable_with_long_code_tables_and_files():
+    refuted = certificate(0.5)
+    witness = replace(refuted.witness, code="lambda y: y >= " + "1" * 5_000, pair=("   a\n0  1", "PosixPath('b c.csv')"))
+    said = str(replace(refuted, witness=witness, digest=""))
+    assert len(said) < 2_500
+    assert "… (5,015 characters; whole in the JSON" in said
+    assert "\n                 a\n              0  1\n              against\n              b c.csv\n" in said

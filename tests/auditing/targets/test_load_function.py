@@ -33,3 +33,22 @@ def test_a_file_that_is_no_notebook_is_told(tmp_path):
     (tmp_path / "x.ipynb").write_text("{}")
     with pytest.raises(InvalidValueError, match="no notebook"):
         load_function(f"{tmp_path}/x.ipynb:f")
+
+
+def test_cells_that_only_ipython_reads_are_left_out(tmp_path):
+    cells = [
+        "get_ipython().run_line_magic('matplotlib', 'inline')",
+        "files = !ls\nspent = %time\nif True:\n    !ls\n?print\nlen?\nsaid = ('%d of %d'\n        % (1, 2))",
+        "def g(data):\n    return said, files, spent",
+    ]
+    body = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    (tmp_path / "page.ipynb").write_text(json.dumps(body))
+    assert load_function(f"{tmp_path}/page.ipynb:g")(0) == ("1 of 2", None, None)
+
+
+def test_the_cell_that_fails_is_named_and_what_it_says_is_not(tmp_path):
+    cells = [{"cell_type": "code", "source": "a = 1"}, {"cell_type": "code", "source": "{}['patient 7']"}]
+    (tmp_path / "page.ipynb").write_text(json.dumps({"cells": cells}))
+    with pytest.raises(InvalidValueError, match=r"code cell 2 of page.ipynb raised KeyError") as error:
+        load_function(f"{tmp_path}/page.ipynb:g")
+    assert "patient" not in str(error.value)

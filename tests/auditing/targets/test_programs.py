@@ -72,7 +72,7 @@ def test_programs_end_when_time_is_up(tmp_path, jobs):
 
 def test_a_program_that_only_fails_is_refused(tmp_path):
     target = CommandTarget(f"{sys.executable} {tmp_path}/typo.py {{data}}")
-    with pytest.raises(InvalidValueError, match="raised ProgramFailed"):
+    with pytest.raises(InvalidValueError, match="exit code 2"):
         audit(target, PureDP(epsilon=1.0), ([1], [1, 9]), samples=100, rng=1)
 
 
@@ -81,6 +81,11 @@ class Answers(BaseHTTPRequestHandler):
         rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/drop":
             self.connection.close()
+            return
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/")
+            self.end_headers()
             return
         self.send_response(500 if 9 in rows else 200)
         if self.path == "/short":
@@ -92,6 +97,17 @@ class Answers(BaseHTTPRequestHandler):
         pass
 
 
+def test_a_program_that_shows_its_file_tells_nothing_by_the_name(tmp_path):
+    paths = [tmp_path / "with.csv", tmp_path / "without.csv"]
+    for path in paths:
+        path.write_text("age\n30\n")
+    target = CommandTarget("echo {data}")
+    assert len({target(path, 1, RNG)[0] for path in (*paths, *paths)}) == 1
+    spoils = CommandTarget(f"{sys.executable} -c \"import sys; open(sys.argv[1], 'w').write('x'); print(1)\" {{data}}")
+    assert spoils(paths[0], 2, RNG) == [1.0, 1.0]
+    assert paths[0].read_text() == "age\n30\n"
+
+
 def test_a_service_is_asked_by_post():
     server = HTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -101,11 +117,16 @@ def test_a_service_is_asked_by_post():
         target = HttpTarget(place, jobs=2)
         assert target([1, 2], 3, RNG) == [3.0] * 3
         assert str(target([9], 1, RNG)[0]) == "status 500"
+        assert str(HttpTarget(f"{place}moved")([9], 1, RNG)[0]) == "status 302"
+        with pytest.raises(InvalidValueError, match="status 302"):
+            audit(HttpTarget(f"{place}moved"), PureDP(epsilon=1.0), ([1], [1, 9]), samples=120, rng=1)
         assert isinstance(HttpTarget(f"{place}short")([1], 1, RNG)[0], NoAnswer)
         assert isinstance(HttpTarget(f"{place}drop")([1], 1, RNG)[0], NoAnswer)
     finally:
         server.shutdown()
         server.server_close()
     assert isinstance(HttpTarget(place)([1], 1, RNG)[0], NoAnswer)
+    with pytest.raises(InvalidValueError, match="no answer"):
+        audit(HttpTarget(place), PureDP(epsilon=1.0), ([1], [1, 9]), samples=120, rng=1)
     with pytest.raises(InvalidValueError, match="http://"):
         HttpTarget("ftp://x")
