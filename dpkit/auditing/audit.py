@@ -19,6 +19,7 @@ from dpkit.auditing.draw_outputs import NUMBERS, Drawing, NotABatch, PairOutputs
 from dpkit.auditing.independence import UNFINISHED, SingleCalls, find_dependence, pilot_size
 from dpkit.auditing.plan_audit import AuditPlan, plan_audit
 from dpkit.auditing.search.pairs import TRIES, PairGenerator
+from dpkit.auditing.successive import ADVICE
 from dpkit.auditing.targets.many_processes import ManyProcesses
 from dpkit.auditing.targets.one_release import as_sampler
 from dpkit.contracts.auditor import Evidence
@@ -34,6 +35,7 @@ from dpkit.privacy.neighbours import Distance, Neighbours
 from dpkit.values import dataclass
 
 NO_TIME = "whether outputs of one call are independent was not checked, for want of time"
+DOUBTED = "outputs of one call depend on each other, or are others than those of single calls: drawn one a call"
 _LAW_SAMPLES, _FLOAT_SAMPLES = 4_000, 40_000
 _BOUND_SHARE, _LAW_SHARE, _FLOAT_SHARE, _AUDITOR_SHARE = 0.1, 0.3, 0.1, 0.2
 _SINGLE_SHARE = 0.1
@@ -104,8 +106,8 @@ def audit(
     plan = plan_audit(
         target if crew is None else crew, claim, pair, confidence, samples, rng, at=at, neighbours=neighbours, pairs=pairs,
         density=density, falsifiers=falsifiers, floating_point=floating_point, name=name, recipe=recipe, search=search,
-        tries=tries, unit=unit, stop=stop, growth=growth, deadline=deadline, watch=watch, checks=checks, timeout=timeout,
-        registry=default_registry() if registry is None else registry,
+        tries=tries, unit=unit, stop=stop, growth=growth, deadline=deadline, watch=watch, checks=checks,
+        timeout=timeout, registry=default_registry() if registry is None else registry,
     )  # fmt: skip
     try:
         return _Audit(plan=plan, deadline=deadline, watch=watch).run()
@@ -208,25 +210,47 @@ class _Audit:
         """Batches first, where the outputs are numbers; where a batch is none, begin anew, by one call an output.
 
         A function's batch that raises is worth nothing: wealth that stops there is a supermartingale still, since it can but
-        lose. The second start has a share of the error probability of its own.
+        lose. The second start has a share of the error probability of its own. It is also made where outputs of one call are
+        not to be believed: they depend on each other, or they refute the claim and fresh outputs of single calls do not.
         """
         plan = self.plan
         if subject.mechanism is not None or subject.density is not None:
             return self._sample(subject, self._processes(subject), alpha, bound_alpha, samples, seed)
-        share, spent = 1.0, 0
+        share, spent, earlier = 1.0, 0, None
         if plan.timeout is None:
             try:
                 first = 1.0 - _SINGLE_SHARE
                 batches = Drawing(any_outcome=True)
-                return self._sample(
+                found = self._sample(
                     subject, self._processes(subject), first * alpha, first * bound_alpha, samples, seed, batches
                 )
+                spent = found.samples + found.bound_samples
+                if not self._doubted(subject, found) or found.samples > samples - spent:
+                    return found
+                share, earlier, subject = _SINGLE_SHARE, found, replace(subject, pilot=None)
             except NotABatch as ended:
                 share, spent = _SINGLE_SHARE, ended.drawn
         singly = Drawing(any_outcome=True, one_by_one=True, timeout=plan.timeout)
         anew, left = seed.spawn(1)[0], max(samples - spent, 2)
         found = self._sample(subject, self._processes(subject), share * alpha, share * bound_alpha, left, anew, singly)
-        return replace(found, samples=found.samples + spent)
+        if earlier is None:
+            return replace(found, samples=found.samples + spent)
+        if found.verdict != "refuted" and found.samples < earlier.samples:  # time was up: they tell less
+            return replace(earlier, bound_samples=earlier.bound_samples + found.samples + found.bound_samples)
+        note = "; ".join(part for part in (DOUBTED, found.note) if part)
+        return replace(found, samples=found.samples + spent, note=note)
+
+    def _doubted(self, subject: ClaimAtPair, found: Finding) -> bool:
+        """Whether what was found by outputs of one call may come from their dependence, and single calls can tell."""
+        if getattr(subject.sampler, "independent", False):
+            return False
+        if found.verdict == "inconclusive":
+            return ADVICE in found.note
+        bound = found.bound
+        confirmed = bound is not None and any(
+            bound.epsilon > point.epsilon and bound.delta >= point.delta for point in subject.points
+        )
+        return found.verdict == "refuted" and not confirmed
 
     def _sample(
         self,

@@ -100,11 +100,16 @@ class PairOutputs:
         words = f"{form if self.mixed else apart_form}; kinds: {seen}"
         return words + ("; of objects the type alone is seen" if blind else "")
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether one call gives many outputs, and nobody knows that they are independent."""
+        return not self._drawing.one_by_one and not getattr(self._fn, "independent", False)
+
     def draw_singly(self) -> None:
         """From now on every output is drawn by a call of its own, unless the function is known to draw them independently."""
         from dpkit.auditing.independence import SingleCalls
 
-        if not self._drawing.one_by_one and not getattr(self._fn, "independent", False):
+        if self.in_batches:
             self._fn = SingleCalls(self._fn)
 
     @property

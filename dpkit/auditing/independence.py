@@ -20,6 +20,7 @@ _SHUFFLES = 8_000
 _LEVEL = 2e-3
 """How often independent outputs are called dependent. Then they are drawn one by one, which costs time and nothing else."""
 _ENTRIES = 2
+_KOLMOGOROV = 1.95
 UNFINISHED = "unfinished"
 
 
@@ -111,6 +112,25 @@ def find_dependence(
             elif _differ(batch[:, :, entry].ravel(), alone[:, entry], rng) <= level:
                 found = found or "the outputs of one call of n are distributed otherwise than those of n calls of one"
     return Pilot(found, drawn, (kept[0], kept[1]) if kept[0].shape == kept[1].shape else None)
+
+
+def unlike(batches: tuple[Array, Array], singles: tuple[Array, Array]) -> bool:
+    """Whether outputs of calls for many are distributed otherwise than these of single calls, by Kolmogorov and Smirnov.
+
+    Outputs that share something within a call are: there are fewer of them than it seems. Independent ones are called so with
+    probability about 1e-3; then they are drawn one by one, which costs samples and nothing else.
+    """
+    for many, alone in zip(map(flat, batches), map(flat, singles), strict=True):
+        if many.shape[1] != alone.shape[1] or not len(many) or not len(alone):
+            continue
+        scale = math.sqrt(len(many) * len(alone) / (len(many) + len(alone)))
+        for entry in range(min(many.shape[1], _ENTRIES)):
+            one, two = np.sort(many[:, entry]), np.sort(alone[:, entry])
+            at = np.concatenate([one, two])
+            gaps = np.searchsorted(one, at, "right") / one.size - np.searchsorted(two, at, "right") / two.size
+            if scale * float(np.abs(gaps).max()) > _KOLMOGOROV:
+                return True
+    return False
 
 
 def _numbers(outputs: object) -> Array:

@@ -118,10 +118,28 @@ def alarms(seeds):
 def test_an_audit_that_does_not_look_for_dependence_is_caught(monkeypatch):
     assert alarms(4) == 0
     running = sys.modules["dpkit.auditing.audit"]
-    monkeypatch.setattr(running, "find_dependence", mutated(independence, "_LEVEL = 2e-3", "_LEVEL = 0.0").find_dependence)
+    monkeypatch.setattr(
+        running,
+        "find_dependence",
+        mutated(independence, "_LEVEL = 2e-3", "_LEVEL = 0.0").find_dependence,
+    )
     assert alarms(4) == 0, "the look at successive outputs sees it, too"
     monkeypatch.setattr("dpkit.auditing.betting.campaign.find_succession", lambda source, wait: "")
     assert alarms(4) > 0
+
+
+def test_an_audit_that_believes_what_single_calls_do_not_support_is_caught(monkeypatch):
+    running = sys.modules["dpkit.auditing.audit"]
+    blind = mutated(independence, "_LEVEL = 2e-3", "_LEVEL = 0.0")
+    monkeypatch.setattr(running, "find_dependence", blind.find_dependence)
+    monkeypatch.setattr("dpkit.auditing.betting.campaign.find_succession", lambda source, wait: "")
+
+    def refuted(seed):
+        return audit(one_draw_for_all, ONE, (0.0, 1.0), 0.999, 12_000, seed)[0].refuted
+
+    assert not any(refuted(seed) for seed in range(4))
+    monkeypatch.setattr(running._Audit, "_doubted", lambda self, subject, found: False)
+    assert any(refuted(seed) for seed in range(4))
 
 
 def fails_otherwise(rows, rng):

@@ -18,7 +18,8 @@ from dpkit.auditing.call_timer import TimeUp, call_until
 from dpkit.auditing.certificates.certificate import Verdict
 from dpkit.auditing.claim_at_pair import ClaimAtPair
 from dpkit.auditing.draw_outputs import NotABatch, PairOutputs
-from dpkit.auditing.successive import ADVICE, find_succession
+from dpkit.auditing.independence import unlike
+from dpkit.auditing.successive import ADVICE, depend, find_succession
 from dpkit.values import dataclass
 
 Watch = Callable[[int, float], None]
@@ -26,6 +27,8 @@ Watch = Callable[[int, float], None]
 
 _FIRST_TIMED, _BETTING_SHARE = 2, 0.75
 """Pairs of the first batch where time is limited, since nobody knows what one takes; the share of the time for betting."""
+_LOOK = 512
+"""Pairs after which outputs of one call are looked at for dependence, and again after twice as many."""
 _FIRST, _LEAST, _MOST = 8, 4, 40_000
 """Pairs of the first batch, of the smallest and of the largest."""
 GROWTH = 30
@@ -108,7 +111,7 @@ def investigate(
     shares = -math.log(len(processes))
     threshold = -math.log(alpha)
     pairs, batches, peak = 0, 0, -math.inf
-    late, started, paced = False, time.monotonic(), 0
+    late, started, paced, look = False, time.monotonic(), 0, _LOOK
     while 2 * (pairs + 1) <= budget.samples:
         first_size = _FIRST if budget.deadline is None else _FIRST_TIMED
         size = first_size if pairs == 0 else min(_MOST, max(_LEAST, pairs // budget.growth))
@@ -146,6 +149,10 @@ def investigate(
             watch(2 * pairs, float(total[-1]))
         if late:
             break
+        if source.in_batches and pairs >= look:
+            look *= 2
+            if any(depend(side) for side in source.recent()):
+                break  # nothing is known by more of these; single calls may have what is left of the budget
     # the clock may depend on the data, so a run that it ended has a bound that holds after any number of batches
     level = bound_alpha / (max(batches, 1) * (batches + 1.0)) if late else bound_alpha
     found = _report_survived(subject, processes, pairs, threshold, level, late)
@@ -181,19 +188,24 @@ def _report_refuted(
     if planned >= _CHOOSING and not budget.late():
         # a batch that is none, or not whole, bounds nothing: a bound that is not given cannot be wrong
         with suppress(NotABatch, TimeUp), call_until(budget.deadline):
+            before = source.recent() if source.in_batches else None
             source.draw_singly()  # what outputs of one call share must not confirm anything
             began = time.monotonic()
             chosen_by = source.draw(planned // _CHOOSING)
+            if before is not None and unlike(before, chosen_by):
+                planned = 0  # what is left is for single calls
             affordable = budget.affordable(time.monotonic() - began, planned // _CHOOSING, betting=False)  # without the bets
             left = int(min((budget.samples - used) // 2, planned // _CHOOSING + affordable))
-            frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING)
-            if frozen is not None:
+            frozen = decisive.freeze(*chosen_by, trials=planned - planned // _CHOOSING) if planned else None
+            if planned and frozen is not None:
                 trials = planned - planned // _CHOOSING
                 most = min(left - planned // _CHOOSING, _BOUND_MOST * trials)
+                if before is not None:  # half is left for single calls, in case these counts do not support it
+                    most = min(most, max(trials, left // 2))
                 hits = frozen.hits(*chosen_by)
                 trials = max(trials, trials_needed(hits, planned // _CHOOSING, frozen.point, alpha=bound_alpha, most=most))
                 bound = frozen.bound(frozen.hits(*source.draw(trials)), trials, alpha=bound_alpha)
-            else:
+            elif planned:
                 fresh_log_e = decisive.fresh_log_e(*chosen_by)
     return Finding(
         falsifier=decisive.name,
