@@ -1,69 +1,15 @@
 """The accuracy is that of a single entry, whatever the shape."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-import dpkit
-from dpkit.mechanisms import mechanism_base
-from dpkit.numerics.noise.exact_rounding import LAPLACE
-from dpkit.privacy.neighbours import EITHER
+from tests.mutants.scaled import Scaled, hooks_of
 
 CAUGHT_BY = "accuracy_covers_the_error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracyOfOneEntryEvent(dpkit.Event):
-    ratio: float
-
-
-RULES = (
-    dpkit.LossRule(
-        name="accuracy-of-one-entry-pure",
-        event=AccuracyOfOneEntryEvent,
-        loss=dpkit.PureDP,
-        neighbours=EITHER,
-        because=dpkit.Citation(key="DMNS06", locator="Proposition 1"),
-        bound=lambda event: dpkit.PureDP(epsilon=event.ratio),
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracyOfOneEntry:
-    scale: float
-
-    def event(self, at):
-        return AccuracyOfOneEntryEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
-
-    def release(self, value, rng):
-        return dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
-
-    def release_many(self, value, n, rng):
-        return self.release(mechanism_base.repeated(value, n), rng)
-
-    def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
-
+class AccuracyOfOneEntry(Scaled):
     def accuracy(self, shape, confidence):
         return -self.scale * float(np.log1p(-confidence))
 
 
-@dpkit.hookimpl
-def dpkit_mechanisms():
-    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
-    return [
-        dpkit.MechanismFactory(
-            name="accuracy-of-one-entry",
-            doc="Laplace noise.",
-            make=AccuracyOfOneEntry,
-            parameters=(scale,),
-            metrics=("l1",),
-            shapes=((), (20,)),
-        )
-    ]
-
-
-@dpkit.hookimpl
-def dpkit_loss_rules():
-    return RULES
+dpkit_mechanisms, dpkit_loss_rules = hooks_of(AccuracyOfOneEntry, shapes=((), (20,)))

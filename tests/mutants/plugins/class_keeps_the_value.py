@@ -1,69 +1,21 @@
 """The last value is remembered on the class, where instances do not show it."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-import dpkit
-from dpkit.mechanisms import mechanism_base
-from dpkit.numerics.noise.exact_rounding import LAPLACE
-from dpkit.privacy.neighbours import EITHER
+from tests.mutants.scaled import Scaled, hooks_of
 
 CAUGHT_BY = "mechanism_keeps_nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassKeepsTheValueEvent(dpkit.Event):
-    ratio: float
-
-
-RULES = (
-    dpkit.LossRule(
-        name="class-keeps-the-value-pure",
-        event=ClassKeepsTheValueEvent,
-        loss=dpkit.PureDP,
-        neighbours=EITHER,
-        because=dpkit.Citation(key="DMNS06", locator="Proposition 1"),
-        bound=lambda event: dpkit.PureDP(epsilon=event.ratio),
-    ),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassKeepsTheValue:
-    scale: float
+class ClassKeepsTheValue(Scaled):
     last: ClassVar[object] = None
 
-    def event(self, at):
-        return ClassKeepsTheValueEvent(ratio=mechanism_base.ratio_up(at.value, self.scale))
-
     def release(self, value, rng):
-        output = dpkit.exactly_rounded(value, scale=self.scale, law=LAPLACE, rng=rng)
+        output = Scaled.release(self, value, rng)
         type(self).last = np.array(value)
         return output
 
-    def release_many(self, value, n, rng):
-        return self.release(mechanism_base.repeated(value, n), rng)
 
-    def claims(self, at, neighbours=dpkit.Neighbours.ADD_REMOVE):
-        return mechanism_base.claims_of(self.event(at), RULES, neighbours=neighbours)
-
-
-@dpkit.hookimpl
-def dpkit_mechanisms():
-    scale = dpkit.Parameter(name="scale", kind="number", doc="The scale.", minimum=1e-6, maximum=1e6, examples=(1.0, 0.3))
-    return [
-        dpkit.MechanismFactory(
-            name="class-keeps-the-value",
-            doc="Laplace noise.",
-            make=ClassKeepsTheValue,
-            parameters=(scale,),
-            metrics=("l1",),
-        )
-    ]
-
-
-@dpkit.hookimpl
-def dpkit_loss_rules():
-    return RULES
+dpkit_mechanisms, dpkit_loss_rules = hooks_of(ClassKeepsTheValue)
