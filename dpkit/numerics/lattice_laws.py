@@ -45,16 +45,23 @@ def upper_masses(profile: Array, errors: Array, *, first: int, step: float) -> L
     may be above must be negligible for the caller. The survival function is rounded up, so that the law only gets larger. Where
     values come from bounds of different width, one above the chord of its neighbours is lowered to it: the profile is convex.
     """
-    chords = _chords(profile + errors, asfloat((first - 1.0 + np.arange(profile.size)) * step))
+    places = asfloat((first - 1.0 + np.arange(profile.size)) * step)
+    masses, end = upper_masses_at(profile, errors, places=places, gaps=step)
+    return LatticeLaw(first=first, masses=masses, end=end)
+
+
+def upper_masses_at(profile: Array, errors: Array, *, places: Array, gaps: Array | float) -> tuple[Array, float]:
+    """The same at any places, so far apart: masses at all but the first place, and the profile at the last."""
+    chords = _chords(profile + errors, places)
     if chords is not None:
         profile, errors = np.minimum(profile + errors, chords * (1.0 + 16.0 * UNIT_ROUNDOFF)), 4.0 * UNIT_ROUNDOFF * profile
-    shrink = -math.expm1(-step)
+    shrink = -np.expm1(-np.asarray(gaps, dtype=np.float64))
     survival = profile[1:] + (profile[:-1] - profile[1:]) / shrink
     survival += (errors[:-1] + errors[1:] + 4.0 * UNIT_ROUNDOFF * profile[:-1]) / shrink + errors[1:]
     survival[0] = 1.0
     survival = np.clip(np.maximum.accumulate(survival[::-1])[::-1], 0.0, 1.0)  # bounds may rise where nothing is left
     masses = np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 + 4.0 * UNIT_ROUNDOFF)
-    return LatticeLaw(first=first, masses=masses, end=float(profile[-1] + errors[-1]))
+    return asfloat(masses), float(profile[-1] + errors[-1])
 
 
 def lower_masses(
@@ -67,31 +74,63 @@ def lower_masses(
     point at the largest loss or next below it, where Q has a mass there, `atom`: from that point on 0 is claimed, whatever
     rounding says, and the last chord, which ends there, lies below the tangent at the top, whose slope is `atom`.
     """
-    centres = (first - 1.5 + np.arange(middles.size)) * step
+    masses, end = lower_masses_at(
+        middles,
+        errors,
+        slopes,
+        centres=asfloat((first - 1.5 + np.arange(middles.size)) * step),
+        places=asfloat((first - 1.0 + np.arange(middles.size - 1)) * step),
+        gaps=step,
+        halves=(0.5 * step, 0.5 * step),
+        top=None if top is None else (max(0, top - first + 1), top * step),
+        atom=atom,
+    )
+    return LatticeLaw(first=first, masses=masses, end=end)
+
+
+def lower_masses_at(
+    middles: Array,
+    errors: Array,
+    slopes: Array,
+    *,
+    centres: Array,
+    places: Array,
+    gaps: Array | float,
+    halves: tuple[Array | float, Array | float],
+    top: tuple[int, float] | None = None,
+    atom: float = 0.0,
+) -> tuple[Array, float]:
+    """The same at any places, each between two centres: masses at all but the first place, and the profile at the last.
+
+    `gaps` are those between places, `halves` how far each place is above the centre before it and below the one after it; `top`
+    is the index of the place there, and the place.
+    """
     odds = np.exp(centres)
     if top is None:
-        middles, slopes, errors = _highest_tangents(middles, slopes, errors, odds)
-    tangent_up = middles - odds * math.expm1(step / 2.0) * slopes * (1.0 + 2.0**-38)  # half a step above each midpoint
-    tangent_down = middles - odds * math.expm1(-step / 2.0) * slopes * (1.0 - 2.0**-38)
-    points = np.minimum(tangent_up[:-1] - errors[:-1], tangent_down[1:] - errors[1:])
-    points -= 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * step * slopes[1:])
+        middles, slopes, errors = _highest_tangents(middles, slopes, errors, centres)
+    up, down = np.expm1(halves[0]), np.expm1(-np.asarray(halves[1], dtype=np.float64))
+    tangent_up = middles[:-1] - odds[:-1] * up * slopes[:-1] * (1.0 + 2.0**-38)  # half a gap above each midpoint
+    tangent_down = middles[1:] - odds[1:] * down * slopes[1:] * (1.0 - 2.0**-38)
+    points = np.minimum(tangent_up - errors[:-1], tangent_down - errors[1:])
+    points -= 8.0 * UNIT_ROUNDOFF * (middles[:-1] + odds[1:] * np.add(*halves) * slopes[1:])
     # Below zero nothing is claimed. A chord must lie below the tangent between its ends, so it may end at 0 only where that
     # tangent is still positive: the point before one that fell below zero is given up, too.
+    shrink = -np.expm1(-np.asarray(gaps, dtype=np.float64))
     if top is not None:
-        place = max(0, top - first + 1)
+        place, loss = top
         points[place:] = 0.0
-        last = math.exp(top * step) * -math.expm1(-step) * atom * (1.0 - 2.0**-38)
+        width = float(shrink if shrink.ndim == 0 else shrink[max(0, min(place, shrink.size) - 1)])
+        last = math.exp(loss) * width * atom * (1.0 - 2.0**-38)
         points[max(0, place - 1) : place] = np.minimum(points[max(0, place - 1) : place], last)
     below = points < 0.0
     points[below] = 0.0
     points[:-1][below[1:]] = 0.0
-    points = _convex_below(points, (first - 1.0 + np.arange(points.size)) * step)
-    shrink = -math.expm1(-step)
+    points = _convex_below(asfloat(points), places)
     survival = points[1:] + (points[:-1] - points[1:]) / shrink
     survival -= 8.0 * UNIT_ROUNDOFF * points[:-1] / shrink
     survival = np.maximum(np.minimum.accumulate(np.minimum(survival, 1.0)), 0.0)
     masses = np.append(survival[:-1] - survival[1:], survival[-1]) * (1.0 - 4.0 * UNIT_ROUNDOFF)
-    return LatticeLaw(first=first, masses=masses, end=float(points[-1]))
+    return asfloat(masses), float(points[-1])
 
 
 def _convex_below(points: Array, places: Array) -> Array:
@@ -113,19 +152,32 @@ def _chords(points: Array, places: Array) -> Array | None:
     Points above the chord of their neighbours are taken out, a few times over, and filled in by chords; whatever convex
     function is below all points is below these chords, wherever that stops.
     """
-    odds = np.exp(places - places[-1])
-    if not np.all(np.diff(odds) > 0.0):
+    gaps = _odds_apart(places, slice(None, -1), slice(1, None))
+    if not np.all(gaps > 0.0):
         return None  # too far apart for floats: nothing is lowered, and no dent is mended
-    slopes = np.diff(points) / np.diff(odds)
+    slopes = np.diff(points) / gaps
     if not np.any(slopes[1:] < slopes[:-1] - _DENT * np.abs(slopes[:-1])):
         return None
     bent = np.abs(np.diff(slopes)) > 1e-9 * np.abs(slopes[:-1])  # points on a straight line are not needed
     kept = np.flatnonzero(np.concatenate(([True], bent, [True])))
-    kept = kept[_convex(points[kept], odds[kept])]
-    return asfloat(np.interp(odds, odds[kept], points[kept]))
+    kept = kept[_convex(points[kept], places[kept])]
+    after = np.clip(np.searchsorted(kept, np.arange(points.size), side="right"), 1, kept.size - 1)
+    left, right = kept[after - 1], kept[after]
+    share = np.expm1(places - places[left]) / np.expm1(places[right] - places[left])
+    chords = points[left] + share * (points[right] - points[left])
+    chords[kept] = points[kept]
+    return asfloat(chords)
 
 
-def _convex(values: Array, at: Array) -> npt.NDArray[np.bool_]:
+Places = slice | npt.NDArray[np.int64]
+
+
+def _odds_apart(places: Array, left: Places, right: Places) -> Array:
+    """How far e^place is from one to the other, relatively to the last one: without cancellation, however near they are."""
+    return asfloat(np.exp(places[left] - places[-1]) * np.expm1(places[right] - places[left]))
+
+
+def _convex(values: Array, places: Array) -> npt.NDArray[np.bool_]:
     """Which points stay when, turn by turn, all that are not below the chord of their neighbours are taken out.
 
     After the first turn only the neighbours of what was taken out need a look.
@@ -135,8 +187,8 @@ def _convex(values: Array, at: Array) -> npt.NDArray[np.bool_]:
     looked_at = np.arange(1, values.size - 1)
     for _ in range(_TURNS):
         left, right = before[looked_at], after[looked_at]
-        rises = (values[right] - values[looked_at]) / (at[right] - at[looked_at])
-        out = looked_at[~(rises > (values[looked_at] - values[left]) / (at[looked_at] - at[left]))]
+        rises = (values[right] - values[looked_at]) / _odds_apart(places, looked_at, right)
+        out = looked_at[~(rises > (values[looked_at] - values[left]) / _odds_apart(places, left, looked_at))]
         if not out.size:
             break
         stays[out] = False
@@ -147,12 +199,13 @@ def _convex(values: Array, at: Array) -> npt.NDArray[np.bool_]:
     return stays
 
 
-def _highest_tangents(values: Array, slopes: Array, errors: Array, odds: Array) -> tuple[Array, Array, Array]:
+def _highest_tangents(values: Array, slopes: Array, errors: Array, centres: Array) -> tuple[Array, Array, Array]:
     """Of lines through these points that fall by these slopes, all below one convex function, the highest at each point.
 
     Where bounds of different width meet, the next slopes would have to be capped. Near such a point all lines are compared.
     """
-    falls = np.diff(odds)
+    odds = np.exp(centres)
+    falls = odds[:-1] * np.expm1(np.diff(centres))
     known = values - errors
     later = known[1:] + falls * slopes[1:] - known[:-1]  # by how much each line is above the point before, and after
     earlier = known[:-1] - falls * slopes[:-1] - known[1:]
@@ -164,7 +217,7 @@ def _highest_tangents(values: Array, slopes: Array, errors: Array, odds: Array) 
     for start in range(0, min(dents.size, _MOST_DENTS), 8):
         places = np.unique(np.clip(np.add.outer(dents[start : start + 8], around), 0, known.size - 1))
         others = np.clip(np.add.outer(places, around), 0, known.size - 1)
-        lines = known[others] - slopes[others] * (odds[places][:, None] - odds[others])
+        lines = known[others] - slopes[others] * odds[others] * np.expm1(centres[places][:, None] - centres[others])
         best = np.take_along_axis(others, np.argmax(lines, axis=1)[:, None], axis=1)[:, 0]
         known[places], slopes[places] = np.max(lines, axis=1), slopes[best]
     return asfloat(known), asfloat(slopes), asfloat(32.0 * UNIT_ROUNDOFF * (np.abs(known) + odds * slopes))

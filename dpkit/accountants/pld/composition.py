@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dpkit.accountants.pld.contour import contour_reader, smoothed_reader
+from dpkit.accountants.pld.few_large import few_large_holds, few_large_reader
 from dpkit.accountants.pld.large_losses import find_cut
 from dpkit.accountants.pld.lattice_reader import lattice_reader
 from dpkit.accountants.pld.moments import (
@@ -38,6 +39,7 @@ from dpkit.accountants.pld.where_bounds_hold import (
     ErrorTerms,
     Reader,
     lattice_holds,
+    wanted_width,
 )
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, exp_up
 from dpkit.privacy.loss_pairs import LossDirection
@@ -62,6 +64,12 @@ _FAR_OFF = 0.5
 
 _MANY_DIGITS = 24.0
 """So far above delta, in logarithms, may be what is summed there: moments along a contour are known that well."""
+
+_SPARE = 8.0
+"""An interval of so many widths is not worth the last of the other readers."""
+
+_LONG_LATTICE, _MANY_RELEASES = 3e5, 64
+"""Of so many releases, and a lattice of more points than this, atoms are tried first."""
 
 _WIDE_CUT, _FINE = 100.0, 5e-7
 """An interval that is expected to be this many widths wide, and no finer width, is worth another reader."""
@@ -92,14 +100,24 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
     smoothed = partial(smoothed_reader, terms, moments, tilt=tilt, epsilon=epsilon, delta=delta, width=width)
     apart = partial(_apart, terms, delta=delta, chernoff=epsilon, width=width, at=at)
     lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
+    few = partial(few_large_reader, terms, delta=delta, epsilon=epsilon, width=width, tail=tail)
+    atoms = at is None and few_large_holds(terms, tail)
+    spare = _SPARE * wanted_width(width, epsilon)
     if found is not None:
-        if found.finer is not None:
-            found = _or_else(_or_else(found, apart), partial(smoothed, patient=True, close=True))
+        by_quadrature = found.finer is not None
+        found = _or_else(found, few, spare=spare) if atoms else found
+        if by_quadrature:
+            found = _or_else(_or_else(found, apart, spare=spare), partial(smoothed, patient=True, close=True), spare=spare)
     elif not lattice_holds(terms, tail):
-        found = smoothed()
+        found = smoothed() or (few() if atoms else None)
+        found = _or_else(found, few, spare=spare) if found is not None and atoms else found
     else:
         other_ways = partial(_smoothed_or_lattice, terms, smoothed, lattice, tilt=tilt, delta=delta)
-        found = apart(other=other_ways) or other_ways()
+        many = atoms and sum(count for _, count in terms) >= _MANY_RELEASES
+        long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=width) > _LONG_LATTICE
+        found = few() if long else None if atoms else apart(other=other_ways)
+        found = other_ways() if found is None else _or_else(found, other_ways, spare=spare)
+        found = _or_else(_or_else(found, few, spare=spare), apart, spare=spare) if atoms and not long else found
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
@@ -157,6 +175,15 @@ def _by_lattice(
 ) -> Reader:
     """A reader on a lattice that is as fine as the width asks for, or the work allows."""
     tail = _tail(terms, delta)
+    tilt, period, step = _lattice_plan(terms, moments, saddle, epsilon=epsilon, delta=delta, width=width)
+    return lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width, other=other)
+
+
+def _lattice_plan(
+    terms: Terms, moments: RealMoments, saddle: float, *, epsilon: float, delta: float, width: float
+) -> tuple[float, float, float]:
+    """The tilt and the period of a lattice, and the step that the width asks for."""
+    tail = _tail(terms, delta)
     tilt, period = lattice_tilt(moments, saddle=saddle, epsilon=epsilon, delta=delta)
     # beyond, weights e^(tilt loss) would overflow; a smaller tilt is as valid
     steepest = LARGEST_LOSS / max(1e-12, max(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms))
@@ -164,7 +191,14 @@ def _by_lattice(
         tilt, period = steepest, alias_period(moments, tilt=steepest, epsilon=epsilon, delta=delta)
     # dots add a variance of at most step^2/4 a release, which moves epsilon by half (saddle + 1) times that
     step = math.sqrt(4.2 * width / ((saddle + 1.0) * max(1, sum(count for _, count in terms))))
-    return lattice_reader(terms, tilt=tilt, period=period, epsilon=epsilon, tail=tail, wanted=step, width=width, other=other)
+    return tilt, period, step
+
+
+def _points(terms: Terms, moments: RealMoments, saddle: float, *, epsilon: float, delta: float, width: float) -> float:
+    """How many points a lattice of the step that is asked for would have, in one period or in one law."""
+    tail = _tail(terms, delta)
+    _, period, step = _lattice_plan(terms, moments, saddle, epsilon=epsilon, delta=delta, width=width)
+    return max(period, *(d.reach(tail)[1] - d.reach(tail)[0] for d, _ in terms)) / step
 
 
 def _apart(
@@ -195,14 +229,14 @@ def _apart(
     return replace(found, finer=other if cut.wide > _WIDE_CUT * max(width, _FINE) else None)
 
 
-def _or_else(found: Reader, other: Callable[[], Reader | None]) -> Reader:
-    """A reader that knows another one, for when its own finer ones come to an end."""
+def _or_else(found: Reader, other: Callable[[], Reader | None], *, spare: float = 0.0) -> Reader:
+    """A reader that knows another one, for when its own finer ones come to an end; it is not asked within `spare`."""
 
     def finer() -> Reader | None:
         nearer = None if found.finer is None else found.finer()
-        return other() if nearer is None else _or_else(nearer, other)
+        return other() if nearer is None else _or_else(nearer, other, spare=spare)
 
-    return replace(found, finer=finer)
+    return replace(found, finer=finer, spare=found.spare if found.finer is not None else spare)
 
 
 def _is_blurred(found: Reader, delta: float) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpkit.accountants.pld.atom_laws import AtomLaw
 from dpkit.accountants.pld.moments import ALIAS, Terms, log_kernel_peak
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
@@ -73,42 +74,55 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LawPart:
-    """One release on a lattice, as many times: losses at `offset` and whole steps from there.
+    """One release on a lattice, as many times.
 
     Where it is `cut` its last point stands for all losses from there on.
     """
 
     law: LatticeLaw
     count: int
-    offset: float = 0.0
     cut: bool = False
+
+    def places(self, step: float) -> Array:
+        """Where the masses are."""
+        return asfloat((self.law.first + np.arange(self.law.masses.size)) * step)
+
+    @property
+    def masses(self) -> Array:
+        """Those of the law."""
+        return self.law.masses
+
+    @property
+    def end(self) -> float:
+        """The profile at the last point."""
+        return self.law.end
 
     def body(self) -> LawPart:
         """The release without its large losses."""
         masses = self.law.masses[:-1] if self.cut else self.law.masses
-        return LawPart(law=LatticeLaw(first=self.law.first, masses=masses), count=self.count, offset=self.offset)
+        return LawPart(law=LatticeLaw(first=self.law.first, masses=masses), count=self.count)
 
     def moment(self, step: float, tilt: float) -> float:
         """The log moment of one release; minus infinity where nothing is left of the law."""
         if not np.any(self.law.masses):
             return -math.inf
-        return float(log_moments(self.law, step, np.array([tilt]))[0]) + tilt * self.offset
+        return float(log_moments(self.law, step, np.array([tilt]))[0])
 
 
 class SomeLarge:
     """What the case adds to delta that some release has a loss from its last point on, all of them on lattices of this step."""
 
-    def __init__(self, parts: Sequence[LawPart], *, step: float, rest: float) -> None:
+    def __init__(self, parts: Sequence[LawPart | AtomLaw], *, step: float, rest: float) -> None:
         tilts = rest * asfloat(_SHARES)
         log_total, log_none, moments = np.zeros(2), np.zeros(2), np.zeros(tilts.size)  # under P and under Q; ln E_Q[e^-tL]
         large: list[tuple[float, float, Array]] = []  # n Q(large), where large losses begin, ln moments of one release
         reach = releases = 0.0
         for part in parts:
-            losses = asfloat(part.offset + (part.law.first + np.arange(part.law.masses.size)) * step)
-            last, masses = float(losses[-1]), part.law.masses
+            losses, masses = part.places(step), part.masses
+            last = float(losses[-1])
             under_q = masses * np.exp(-losses)
             if part.cut:  # the profile at the last point is P - e^loss Q of what is beyond
-                under_q[-1] = math.exp(-last) * max(0.0, float(masses[-1]) - part.law.end)
+                under_q[-1] = math.exp(-last) * max(0.0, float(masses[-1]) - part.end)
             total = np.array([np.sum(masses), np.sum(under_q)])
             with np.errstate(divide="ignore"):
                 logs = np.log(under_q)

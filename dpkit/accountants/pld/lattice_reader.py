@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from dpkit.accountants.pld.moments import STEEPEST_BOUNDS, RealMoments, Terms, a
 from dpkit.accountants.pld.where_bounds_hold import ErrorTerms, Reader, scaled
 from dpkit.numerics.fourier import fast_length
 from dpkit.numerics.lattice_laws import LatticeLaw, log_moments, lower_masses, upper_masses
-from dpkit.numerics.rounding import UNIT_ROUNDOFF, round_up
+from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
 from dpkit.privacy.loss_pairs import LossDirection
 from dpkit.values import dataclass
@@ -32,20 +31,8 @@ _LOWER_WORK = 1 << 20
 _LATTICE_WORK = 1 << 26
 """Distinct mechanisms times transform length: half a gigabyte of transforms."""
 
-_COARSER, _SHIFTS = (4.0, 2.0, 1.0), (1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.82)
-"""Multiples of a step, the cheaper ones first, at which lower laws are tried."""
-
 _EDGE = 4.0
 """An edge of a loss that is nearer to 0 than this many steps may not be seen."""
-
-_PARTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
-"""At these parts of the nearer edge of a loss a point of the lattice is laid."""
-
-_NEAR = 1e-5
-"""No other steps are tried where a lower end is at most about so far off."""
-
-_SOME_TERMS = 4
-"""For more mechanisms than this no other step would suit all."""
 
 
 def lattice_reader(
@@ -110,7 +97,6 @@ def _lattice_bounds(
     large = None if cut is None else SomeLarge(whole, step=step, rest=cut.rest)
     laws = [part.body() for part in whole]
     spent = LatticeSum([(part.law, part.count) for part in laws], step=step, tilt=tilt, size=size, near=start)
-    moment = sum(part.count * part.moment(step, tilt) for part in laws)
     del whole, laws
     cache: list[_LowerSum | None] = []
 
@@ -125,78 +111,34 @@ def _lattice_bounds(
 
     def lower(at: float) -> float:
         if not cache:
-            blur = 0.5 * (tilt + 1.0) * step * step * sum(count for _, count in terms) if cut is not None else 0.0
-            enough = moment - tilt * max(width, _NEAR, blur)
-            near, below = _lower_laws(terms, reaches, step=fine, tilt=tilt, enough=enough, cut=cut)
-            length = fine_size if near == fine else fast_length(math.ceil(fine_size * fine / near))
-            cache.append(_lower_sum(below, step=near, tilt=tilt, size=length, start=start, cut=cut))
+            below = [
+                _part(direction.below(), _lower_law(direction.below(), reach, fine), n, step=fine, cut=_is_cut(reach, cut))
+                for (direction, n), reach in zip(terms, reaches, strict=True)
+            ]
+            cache.append(_lower_sum(below, step=fine, tilt=tilt, size=fine_size, start=start, cut=cut))
         return 0.0 if cache[0] is None else cache[0].delta(at)
 
     return Reader(upper=upper, lower=lower, route="lattice", start=start, tilt=tilt, note=note)
 
 
-def _lower_laws(
-    terms: Terms, reaches: list[tuple[float, float]], *, step: float, tilt: float, enough: float, cut: Cut | None
-) -> tuple[float, list[LawPart]]:
-    """Lower laws at this step, or at one near it or coarser where those lose less; and the step.
-
-    Almost all of a sampled loss may lie closer together than a step. Whether tangents see its edge is then chance: of the
-    steps and offsets, each of which is valid, those are taken whose laws have the largest moment.
-    """
-    atoms = len(terms) > _SOME_TERMS or any(direction.atoms() for direction, _ in terms)
-
-    def made(at: float, parts: tuple[float, ...] = (0.0,)) -> tuple[list[LawPart], float]:
-        laws = []
-        for (direction, count), reach in zip(terms, reaches, strict=True):
-            edge = min(reach, key=abs)  # between which and 0 a rare sample has almost all of its mass
-            offsets = {part * edge - round(part * edge / at) * at for part in parts}
-            found = (
-                _part(
-                    direction.below(),
-                    _lower_law(direction.below(), reach, at, offset),
-                    count,
-                    step=at,
-                    offset=offset,
-                    cut=_is_cut(reach, cut),
-                )
-                for offset in sorted(offsets, key=abs)
-            )
-            laws.append(max(found, key=lambda one: one.body().moment(at, tilt)))
-        return laws, sum(one.count * one.body().moment(at, tilt) for one in laws)
-
-    best, (laws, largest) = step, made(step)
-    if atoms:
-        return best, laws
-    for times in _COARSER:
-        for share in _SHIFTS:
-            if largest >= enough:
-                return best, laws
-            others, moment = made(times * share * step, _PARTS if share == 1.0 else (0.0,))
-            if moment > largest:
-                best, laws, largest = times * share * step, others, moment
-    return best, laws
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LowerSum:
-    """Lower laws composed: the sum of what is in whole steps, and the exact sum of the offsets."""
+    """Lower laws composed."""
 
     total: LatticeSum
     moments: RealMoments
     period: float
     tilt: float
-    offset: Fraction
     large: SomeLarge | None
 
     def delta(self, at: float) -> float:
-        """A lower bound of delta there: read next above, in steps."""
-        place = round_up(Fraction(at) - self.offset)
-        if not self.total.readable(place):
+        """A lower bound of delta there."""
+        if not self.total.readable(at):
             return 0.0
-        value, error, log_scale = self.total.scaled_delta(place)
+        value, error, log_scale = self.total.scaled_delta(at)
         steeper = {} if self.large is None else {"steeper": STEEPEST_BOUNDS}
-        alias = alias_bound(self.moments, tilt=self.tilt, epsilon=place, period=self.period, **steeper)
-        size = self.tilt * abs(place)
+        alias = alias_bound(self.moments, tilt=self.tilt, epsilon=at, period=self.period, **steeper)
+        size = self.tilt * abs(at)
         found = scaled(value - error, log_scale - self.total.log_error, size=size, up=False) - alias * (1.0 + 1e-9)
         return found if self.large is None else max(found, 0.0) + self.large.under(at)
 
@@ -224,10 +166,9 @@ def _lower_sum(below: list[LawPart], *, step: float, tilt: float, size: int, sta
             steeper.update(zip(new.tolist(), found.tolist(), strict=True))
         return np.array([steeper[one] for one in tilts.tolist()])
 
-    offset = sum((one.count * Fraction(one.offset) for one in below), Fraction(0))
     laws = [(one.law, one.count) for one in below]
-    total = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start - float(offset))
-    return _LowerSum(total=total, moments=log_moment, period=size * step, tilt=tilt, offset=offset, large=large)
+    total = LatticeSum(laws, step=step, tilt=tilt, size=size, near=start)
+    return _LowerSum(total=total, moments=log_moment, period=size * step, tilt=tilt, large=large)
 
 
 def _is_cut(reach: tuple[float, float], cut: Cut | None) -> bool:
@@ -235,12 +176,10 @@ def _is_cut(reach: tuple[float, float], cut: Cut | None) -> bool:
     return cut is not None and reach[1] >= cut.loss
 
 
-def _part(
-    direction: LossDirection, law: LatticeLaw, count: int, *, step: float, cut: bool, offset: float = 0.0, upper: bool = False
-) -> LawPart:
+def _part(direction: LossDirection, law: LatticeLaw, count: int, *, step: float, cut: bool, upper: bool = False) -> LawPart:
     """A law as a part. Where it is cut, what its last point stands for is made such that a law beyond has it (theorem 16)."""
     if cut:
-        at = offset + (law.first + law.masses.size - 1) * step
+        at = (law.first + law.masses.size - 1) * step
         value, error = (float(found[0]) for found in direction.profile(asfloat([at])))
         odds = math.exp(at) * float(direction.slope(asfloat([at]))[0]) * (1.0 + 2.0**-38)
         if upper:
@@ -250,7 +189,7 @@ def _part(
         else:
             share = max(0.0, value - error) / (value + error + odds) * (1.0 - 8.0 * UNIT_ROUNDOFF) if odds > 0.0 else 0.0
             law = replace(law, end=min(law.end, float(law.masses[-1]) * share))
-    return LawPart(law=law, count=count, offset=offset, cut=cut)
+    return LawPart(law=law, count=count, cut=cut)
 
 
 def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
@@ -259,18 +198,17 @@ def _upper_law(direction: LossDirection, reach: tuple[float, float], step: float
     return upper_masses(profile, errors, first=first, step=step)
 
 
-def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float, offset: float = 0.0) -> LatticeLaw:
-    """A lower law of the loss less the offset: its profile is that of the loss at odds that are e^offset times as large."""
-    first, last = math.floor((reach[0] - offset) / step) - 1, math.ceil((reach[1] - offset) / step) + 1
+def _lower_law(direction: LossDirection, reach: tuple[float, float], step: float) -> LatticeLaw:
+    first, last = math.floor(reach[0] / step) - 1, math.ceil(reach[1] / step) + 1
     middles = asfloat((np.arange(first - 1, last + 2) - 0.5) * step)
-    profile, errors = direction.profile(asfloat(middles + offset))
+    profile, errors = direction.profile(middles)
     top = direction.top()
-    slopes = asfloat(direction.slope(asfloat(middles + offset)) * math.exp(offset))
+    slopes = direction.slope(middles)
     atom = float(direction.slope(asfloat([top * (1.0 - 2.0**-50)]))[0]) if 0.0 < top < math.inf else 0.0
-    nearest = _place_below(top - offset, step) if atom > 0.0 else 0
+    nearest = _place_below(top, step) if atom > 0.0 else 0
     if not 0 < nearest <= last:
         return lower_masses(profile, errors, slopes, first=first, step=step)
-    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom * math.exp(offset))
+    return lower_masses(profile, errors, slopes, first=first, step=step, top=nearest, atom=atom)
 
 
 def _place_below(loss: float, step: float) -> int:

@@ -158,7 +158,8 @@ def _crossed(found: Reader, delta: float, *, width: float, top: float) -> tuple[
         if found.worth > sum(size for _, size in found.upper(upper)[1]):
             break
         # a lower end this far below would still be near enough
-        closer = None if found.lower(upper - wanted_width(width, upper)) >= delta else found.finer()
+        near = max(wanted_width(width, upper), found.spare)
+        closer = None if found.lower(upper - near) >= delta else found.finer()
         if closer is None:
             break
         found, crossed = closer, crossing(closer, min(upper, closer.start))

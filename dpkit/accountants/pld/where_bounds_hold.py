@@ -9,6 +9,7 @@
 | contour | log moments known, off by at most `MOMENT_ERROR` on the real axis; the nodes left out bounded | `contour_holds` |
 | smoothed contour | the same, however moments fall; the width is what is asked for, or what the work allows | `contour_holds` |
 | lattice | at most `MOST_RELEASES`, losses below `LARGEST_LOSS`, spread above `SMALLEST_SPREAD` | `lattice_holds` |
+| contour over atoms | as a lattice, by fewer mechanisms; where none of the others is near | `few_large_holds` |
 | Chernoff | everywhere: any tilt is valid, and the moments it reads are rounded up | |
 
 What no other route holds is bounded by Chernoff; where that says nothing, by the largest total loss, which may be infinite.
@@ -85,7 +86,7 @@ class Reader:
     """Bounds on delta(epsilon) near one target: an upper sum, and a lower one that is built only when it is asked for.
 
     `finer`, where there is one, gives a closer reader of the same; None where that would cost too much. It is asked where more
-    than `worth` of delta is added.
+    than `worth` of delta is added, and where the bounds are more than `spare` apart.
     """
 
     upper: Callable[[float], tuple[float, ErrorTerms]]
@@ -96,6 +97,7 @@ class Reader:
     note: str = ""
     finer: Callable[[], Reader | None] | None = None
     worth: float = 0.0
+    spare: float = 0.0
 
 
 _FINEST = 1e-9
