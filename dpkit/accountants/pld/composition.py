@@ -65,10 +65,10 @@ _FAR_OFF = 0.5
 _MANY_DIGITS = 24.0
 """So far above delta, in logarithms, may be what is summed there: moments along a contour are known that well."""
 
-_SPARE = 8.0
+_SPARE = 40.0
 """An interval of so many widths is not worth the last of the other readers."""
 
-_LONG_LATTICE, _MANY_RELEASES = 3e5, 64
+_LONG_LATTICE, _MANY_RELEASES = 2.0**21, 64
 """Of so many releases, and a lattice of more points than this, atoms are tried first."""
 
 _WIDE_CUT, _FINE = 100.0, 5e-7
@@ -112,12 +112,18 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
         found = smoothed() or (few() if atoms else None)
         found = _or_else(found, few, spare=spare) if found is not None and atoms else found
     else:
-        other_ways = partial(_smoothed_or_lattice, terms, smoothed, lattice, tilt=tilt, delta=delta)
         many = atoms and sum(count for _, count in terms) >= _MANY_RELEASES
-        long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=width) > _LONG_LATTICE
-        found = few() if long else None if atoms else apart(other=other_ways)
-        found = other_ways() if found is None else _or_else(found, other_ways, spare=spare)
-        found = _or_else(_or_else(found, few, spare=spare), apart, spare=spare) if atoms and not long else found
+
+        def atoms_or_lattice(other: Callable[[], Reader | None] | None = None) -> Reader:
+            long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=width) > _LONG_LATTICE
+            by_atoms = few() if long else None
+            on_lattice = partial(lattice, other=other)
+            return on_lattice() if by_atoms is None else _or_else(by_atoms, on_lattice, spare=spare)
+
+        other_ways = partial(_smoothed_or_lattice, terms, smoothed, atoms_or_lattice, tilt=tilt, delta=delta)
+        found = None if atoms else apart(other=other_ways)
+        found = other_ways() if found is None else found
+        found = _or_else(_or_else(found, few, spare=spare), apart, spare=spare) if atoms else found
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
