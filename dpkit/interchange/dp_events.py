@@ -57,8 +57,9 @@ def read_dp_event(source: object) -> ForeignRun:
 
 
 def is_dp_event(source: object) -> bool:
-    """Whether it looks like a DpEvent, a named tuple of one, or JSON of one."""
-    return _class_name(source).endswith("DpEvent") or _class_name(source) == "ZCDpEvent"
+    """Whether it looks like a DpEvent, a named tuple of one, or JSON of one, also of a class that nobody knows."""
+    named = isinstance(source, Mapping) and "class_name" in source
+    return named or _class_name(source).endswith("DpEvent") or _class_name(source) == "ZCDpEvent"
 
 
 def _class_name(source: object) -> str:

@@ -119,6 +119,13 @@ def test_what_no_theorem_covers_is_refused_with_the_reason(source, said):
         read_dp_event(source)
 
 
+@pytest.mark.parametrize("name", ["NoSuchEvent", "", None, 7])
+def test_json_of_an_unknown_class_is_not_taken_for_another_packages_run(name):
+    """`interchange.price` asked for the steps of a run of jax_privacy."""
+    with pytest.raises(dpkit.InvalidValueError, match="GaussianDpEvent"):
+        interchange.read({"class_name": name, "noise_multiplier": 1.0})
+
+
 def test_deep_nesting_is_refused_in_words():
     event = dp_event.GaussianDpEvent(1.0)
     for _ in range(5000):
