@@ -102,7 +102,8 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
     lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
     few = partial(few_large_reader, terms, delta=delta, epsilon=epsilon, width=width, tail=tail)
     atoms = at is None and few_large_holds(terms, tail)
-    spare = _SPARE * wanted_width(width, epsilon)
+    relative = max(width, _RELATIVE * epsilon)
+    spare = max(_SPARE * wanted_width(width, epsilon), _RELATIVE * epsilon)
     if found is not None:
         by_quadrature = found.finer is not None
         found = _or_else(found, few, spare=spare) if atoms else found
@@ -115,7 +116,7 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
         many = atoms and sum(count for _, count in terms) >= _MANY_RELEASES
 
         def atoms_or_lattice(other: Callable[[], Reader | None] | None = None) -> Reader:
-            long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=width) > _LONG_LATTICE
+            long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=relative) > _LONG_LATTICE
             by_atoms = few() if long else None
             on_lattice = partial(lattice, other=other)
             return on_lattice() if by_atoms is None else _or_else(by_atoms, on_lattice, spare=spare)
@@ -161,7 +162,7 @@ def _smoothed_or_lattice(
     """A smoothed contour where rounding leaves it its digits, a lattice elsewhere, and each for when the other is not near."""
     found = smoothed()
     if found is not None and not _is_blurred(found, delta):
-        return _or_else(found, lattice) if len(terms) <= _FEW_TERMS else found
+        return _or_else(found, lattice, spare=_RELATIVE * found.start) if len(terms) <= _FEW_TERMS else found
     known = complex_log_moment(terms, np.array([tilt], dtype=np.complex128)) is not None
     patient = partial(smoothed, patient=True, close=True) if known else None
     blurred = found is not None
