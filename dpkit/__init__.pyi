@@ -33,8 +33,10 @@ from dpkit.contracts.algorithm import Advising as Advising
 from dpkit.contracts.algorithm import Computing as Computing
 from dpkit.contracts.algorithm import Curator as Curator
 from dpkit.contracts.algorithm import Foretelling as Foretelling
+from dpkit.contracts.algorithm import ForetellingLike as ForetellingLike
 from dpkit.contracts.algorithm import IterativeAlgorithm as IterativeAlgorithm
 from dpkit.contracts.algorithm import NeedsRows as NeedsRows
+from dpkit.contracts.algorithm import RestsOn as RestsOn
 from dpkit.contracts.auditor import Auditor as Auditor
 from dpkit.contracts.auditor import Evidence as Evidence
 from dpkit.contracts.command import Command as Command

@@ -133,7 +133,7 @@ def _numbered(path: Path, number: int) -> Path:
 
 def objection(spec: Spec, path: Path, kind: str) -> str | None:
     """Why this must not be an output of an analysis; None where it may."""
-    read = next((what for what, other in inputs_of(spec) if _is_same(path, other)), None)
+    read = next((what for what, other in inputs_of(spec) if is_same_file(path, other)), None)
     if read is not None:
         return f"it is {read}."
     if spec.data.source_parameters is None and any(_matches(path, pattern) for pattern in _patterns(spec)):
@@ -161,6 +161,9 @@ def inputs_of(spec: Spec) -> Iterator[tuple[str, Path]]:
         for ending in COMPANIONS:
             yield "a companion of the ledger", spec.budget.ledger.with_name(spec.budget.ledger.name + ending)
     yield from (("a public table that is joined", file) for file in spec.data.joined)
+    for given in spec.data.like or ():
+        found = glob.iglob(given, recursive=True) if glob.has_magic(given) else ()
+        yield from (("the table that stands in for the data", Path(one)) for one in (given, *found))
     if spec.data.source_parameters is None:
         for pattern in _patterns(spec):
             yield "the data", Path(pattern)
@@ -190,7 +193,7 @@ def _matches(path: Path, pattern: str) -> bool:
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def is_same_file(one: Path, other: Path) -> bool:
     """Whether two paths are one file, by name, by a link of any kind, or once it is there."""
     try:
         if os.path.realpath(one) == os.path.realpath(other):

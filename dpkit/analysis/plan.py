@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpkit.accounting import account
+from dpkit.analysis.expected_errors import expected_errors, stand_in_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.reading.spec import Spec, StepSpec
-from dpkit.analysis.rehearsal import CONFIDENCE, PlannedRelease, rehearse
-from dpkit.contracts.algorithm import Advising, AnyAlgorithm, Computing, Foretelling, NeedsRows
+from dpkit.analysis.rehearsal import PlannedRelease, rehearse
+from dpkit.contracts.algorithm import Advising, Computing, NeedsRows
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.mechanism import Mechanism
 from dpkit.contracts.query import Query
-from dpkit.errors import BudgetUnreachableError, DpkitError, InvalidValueError, PlanRefusedError, UnpricedEventError
+from dpkit.errors import (
+    BudgetUnreachableError,
+    DpkitError,
+    InvalidValueError,
+    PlanRefusedError,
+    UnpricedEventError,
+)
 from dpkit.numerics.rounding import format_up
 from dpkit.pricing.explain import Explanation
 from dpkit.privacy.claims import Claim
@@ -27,6 +33,7 @@ from dpkit.values import dataclass
 
 if TYPE_CHECKING:
     from dpkit.analysis.run_plan import Result
+    from dpkit.analysis.stand_in import StandIn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +42,8 @@ class PlannedStep:
 
     `errors` are the largest errors of its answers at 95% confidence, as far as the algorithm knows them before it sees data;
     `advice` is what it warns of from public facts alone, such as too few rows for the budget; `iterations` is how many it took
-    when it was rehearsed; `computed_by` says what will do its passes over rows, where the algorithm says so.
+    when it was rehearsed; `computed_by` says what will do its passes over rows, where the algorithm says so. `errors_rest_on`
+    says what the errors take for granted, where that is more than what is declared.
     """
 
     id: str
@@ -51,6 +59,7 @@ class PlannedStep:
     iterations: int = 0
     advice: tuple[str, ...] = ()
     computed_by: str = ""
+    errors_rest_on: str = ""
     asked: tuple[tuple[Query, Mechanism], ...] = field(default=(), repr=False, compare=False)
 
 
@@ -136,10 +145,12 @@ Telling = Callable[[str, int, int | None], None]
 """Told what is done, how much of it, and of how much where that is known."""
 
 
-def make_plan(spec: Spec, *, progress: Telling | None = None) -> Plan:
-    """Solve the noise of every step so that all of them together just meet the budget; refuse what cannot be run."""
+def make_plan(spec: Spec, *, progress: Telling | None = None, like: object = None) -> Plan:
+    """Solve the noise of every step so that all of them together just meet the budget; refuse what cannot be run. `like` stands
+    in for the data where errors are foretold.
+    """
     tell: Telling = (lambda words, done, total: None) if progress is None else progress
-    setting = spec.data.setting
+    setting, stand_in = spec.data.setting, stand_in_of(spec, like)
     algorithms = [step.algorithm for step in spec.steps]
     shares = [step.share for step in spec.steps]
     budget = spec.budget
@@ -174,7 +185,7 @@ def make_plan(spec: Spec, *, progress: Telling | None = None) -> Plan:
         priced = account(event, budget.accountant, setting.neighbours, spec.registry, accept=budget.accept)
         return event, priced.epsilon(delta=budget.delta)
 
-    steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1], tell)
+    steps, claims = _steps(spec, noises, guarantee, lambda factor: rescaled(factor)[1], tell, stand_in)
     _refuse_refuted(claims, spec)
     explanation = guarantee.explain(delta=budget.delta)
     plan = Plan(spec=spec, steps=steps, guarantee=guarantee, explanation=explanation, claims=claims)
@@ -182,7 +193,12 @@ def make_plan(spec: Spec, *, progress: Telling | None = None) -> Plan:
 
 
 def _steps(
-    spec: Spec, noises: tuple[float, ...], guarantee: Guarantee, price: Callable[[float], float], tell: Telling
+    spec: Spec,
+    noises: tuple[float, ...],
+    guarantee: Guarantee,
+    price: Callable[[float], float],
+    tell: Telling,
+    stand_in: StandIn | None,
 ) -> tuple[tuple[PlannedStep, ...], tuple[Claim, ...]]:
     setting, delta = spec.data.setting, spec.budget.delta
     few = [_advice_on_rows(step, noise, setting.size, price) for step, noise in zip(spec.steps, noises, strict=True)]
@@ -200,6 +216,7 @@ def _steps(
         tell(f"rehearsing step {len(planned) + 1} of {len(priced)}: {step.id}", len(planned), len(priced))
         rehearsal = rehearse(step.algorithm, noise=noise, setting=step.setting, step=step.id)
         claims.update({f"{claim.because}{claim.assuming}{claim.status}": claim for claim in rehearsal.claims})
+        errors, rest_on = expected_errors(step, noise, stand_in)
         planned.append(
             PlannedStep(
                 id=step.id,
@@ -210,7 +227,8 @@ def _steps(
                 epsilon=alone.epsilon(delta=delta),
                 part=part,
                 releases=rehearsal.releases,
-                errors=_expected_errors(step.algorithm, noise),
+                errors=errors,
+                errors_rest_on=rest_on,
                 is_rehearsed=rehearsal.complete,
                 iterations=rehearsal.iterations,
                 advice=advice,
@@ -219,17 +237,6 @@ def _steps(
             )
         )
     return tuple(planned), tuple(claims.values())
-
-
-def _expected_errors(algorithm: AnyAlgorithm, noise: float) -> Mapping[str, float]:
-    """The errors of an algorithm's answers at 95%, where it is `Foretelling`."""
-    found: object = algorithm.accuracy(noise, CONFIDENCE) if isinstance(algorithm, Foretelling) else None
-    named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
-    return {
-        str(name): float(error)
-        for name, error in named.items()
-        if isinstance(error, int | float) and not isinstance(error, bool) and math.isfinite(error)
-    }
 
 
 def _advice_on_rows(step: StepSpec, noise: float, size: int | None, price: Callable[[float], float]) -> tuple[str, ...]:

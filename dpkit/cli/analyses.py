@@ -52,18 +52,24 @@ def check(file: str, without_data: bool, outside: bool, as_json: bool) -> None:
 
 @click.command()
 @file_argument
+@click.option(
+    "--like", metavar="FILE", help="Public rows that stand in for the data where errors are foretold, as `data.like`."
+)
 @outside_option
 @answers_in_json
-def plan(file: str, outside: bool, as_json: bool) -> None:
+def plan(file: str, like: str | None, outside: bool, as_json: bool) -> None:
     """Price an analysis: noise, expected errors, theorems, accountants, ledger. Reads no data, spends nothing.
+
+    With public rows that are like the data (last year's published sample, or a table that you made up), errors are foretold by
+    trying the analysis on rows that are drawn from them. Never give private rows: the plan would tell of them.
 
     Exit code 1 when it does not fit; then the nearest plan that does is named.
 
-    Example: dpkit plan analysis.yaml
+    Example: dpkit plan analysis.yaml --like last-year.csv
     """
     from dpkit.analysis.reading.load import load
 
-    found = price_plan(load(file, outside=outside), quiet=as_json)
+    found = price_plan(load(file, outside=outside), quiet=as_json, like=like)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else str(found))
 
 

@@ -40,10 +40,10 @@ def progress_bar(words: str, *, quiet: bool = False, ticking: bool = True) -> It
         bar.end()
 
 
-def price_plan(spec: Spec, *, quiet: bool) -> Plan:
-    """The plan of an analysis; a long one shows how far it is."""
+def price_plan(spec: Spec, *, quiet: bool, like: str | None = None) -> Plan:
+    """The plan of an analysis; a long one shows how far it is. `like` stands in for the data."""
     with progress_bar("planning", quiet=quiet) as bar:
-        return spec.plan(progress=None if bar is None else bar.tell)
+        return spec.plan(progress=None if bar is None else bar.tell, like=like)
 
 
 class Bar:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpkit.contracts.mechanism import Mechanism
-from dpkit.contracts.query import Query
+from dpkit.contracts.query import Block, Query
 from dpkit.privacy.events import Event
 
 State = TypeVar("State")
@@ -30,7 +30,7 @@ class Curator(Protocol):
 class IterativeAlgorithm(Protocol[State]):
     """Holds no data and mutates nothing; its state holds released values only, so stopping early is post-processing.
 
-    What it may offer beside: `Foretelling`, `Advising`, `NeedsRows`, `Computing`.
+    What it may offer beside: `Foretelling`, `ForetellingLike`, `RestsOn`, `Advising`, `NeedsRows`, `Computing`.
     """
 
     def plan(self, noise: float) -> Event:
@@ -62,6 +62,28 @@ class Foretelling(Protocol):
 
         One number, or one for each part of the answer by name; None, or a number that is not finite, where it cannot say.
         """
+
+
+@runtime_checkable
+class ForetellingLike(Protocol):
+    """An algorithm that can say how far its answer will be off where data are like public rows, which stand in for them in a
+    plan (`data.like`). `plan` asks it in place of `Foretelling`.
+    """
+
+    def accuracy_like(self, noise: float, confidence: float, rows: Block) -> float | Mapping[str, float] | None:
+        """As `accuracy`, for data of the declared size that are drawn from these rows.
+
+        They are codes of `setting.columns`; NaN is a cell that drops its row. `InvalidValueError` where they are too few, or
+        cannot be the rows of an answer: they are public, and what it says is shown.
+        """
+
+
+@runtime_checkable
+class RestsOn(Protocol):
+    """An algorithm whose foretold errors rest on more than what is declared. `plan` shows it beside them."""
+
+    def rests_on(self) -> str:
+        """What `accuracy` takes for granted, and how far its errors may be off, in a sentence; empty where it takes nothing."""
 
 
 @runtime_checkable

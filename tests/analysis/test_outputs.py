@@ -126,7 +126,7 @@ def test_a_file_keeps_its_mode_and_a_failed_write_leaves_nothing(tmp_path):
 
 
 MUTANTS = {
-    "files are told apart by their names": ("_is_same", lambda one, other: one == other),
+    "files are told apart by their names": ("is_same_file", lambda one, other: one == other),
     "whatever is there is replaced": ("occupied", lambda path, kind: None),
     "any file of dpkit's will do": ("kind_of_file", lambda path: "report"),
 }

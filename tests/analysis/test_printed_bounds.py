@@ -197,6 +197,8 @@ NEAREST = {
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "max(gaps)"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "self.epsilon"),
     ("plugins/dpkit-irls/dpkit_irls/measuring/answer_coverage.py", "summary(self.rows[case.key]).least"),
+    ("plugins/dpkit-irls/dpkit_irls/public_facts.py", "LARGEST"),
+    ("plugins/dpkit-irls/dpkit_irls/public_facts.py", "SMALLEST"),
 }
 # The same of templates; coordinates of pictures are told by their filter.
 NEAREST_IN_TEMPLATES = {
@@ -213,6 +215,7 @@ QUIET = (
     "plugins/dpkit-irls/dpkit_irls/family_laws.py",
     "plugins/dpkit-irls/dpkit_irls/measuring/accuracy_tables.py",
     "plugins/dpkit-irls/dpkit_irls/measuring/coverage.py",
+    "plugins/dpkit-irls/dpkit_irls/measuring/foretelling.py",
     "plugins/dpkit-irls/dpkit_irls/measuring/gaps.py",
 )
 

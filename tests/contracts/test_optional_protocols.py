@@ -10,7 +10,7 @@ import dpkit
 
 ROOT = Path(__file__).parent.parent.parent
 OFFERS = (
-    "Accurate Neighbouring OnGrid Scaled WhiteBox Advising Foretelling NeedsRows "
+    "Accurate Neighbouring OnGrid Scaled WhiteBox Advising Foretelling ForetellingLike RestsOn NeedsRows "
     "Closing CountsRows DeclaresSetting InMemory OfFiles OfFloat32 Filtering Gauging"
 ).split()
 # `close` of a generator that is read ahead; dpkit-irls is being divided into forms.

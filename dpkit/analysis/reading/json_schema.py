@@ -66,6 +66,10 @@ def _data(registry: Registry) -> Schema:
             "description": keys.DATA["columns"],
             "additionalProperties": _column(),
         },
+        "like": {
+            "description": keys.DATA["like"],
+            "anyOf": [{"type": "string", "minLength": 1}, {**keys.LIKE.json_schema(), "minItems": 1}],
+        },
         "join": {"description": keys.DATA["join"], "anyOf": [_join(), {"type": "array", "items": _join()}]},
         **_expressions(keys.DATA),
     }

@@ -22,6 +22,8 @@ DATA = {
     "neighbours": "What a neighbouring dataset is: one more or less (`add-remove`), or one replaced (`replace-one`).",
     "rows": "How many rows there are, as you know from elsewhere. Public under replace-one with unit row; else a public guess.",
     "columns": "Every column that a step reads, with its bounds or levels, from public knowledge: never read from the data.",
+    "like": "Public rows that stand in for the data where a plan foretells errors, CSV or Parquet: path, glob or list. Never "
+    "the data themselves. Answers do not depend on them, so an analysis stays the same with others.",
     "join": "Columns that rows look up in a public table of unique keys: {table, on, columns}, or a list of these.",
     "delimiter": "Of CSV: what stands between cells, one character. [a comma; a tab where names end in .tsv]",
     "decimal": "What stands before the decimals of numbers that are written as text: `.` or `,`.",
@@ -135,6 +137,7 @@ SHARE = Parameter(name="share", kind="number", doc=STEP["share"], minimum=0.0, e
 STEP_ID = Parameter(name="id", kind="text", doc=STEP["id"])
 RUN = Parameter(name="run", kind="text", doc=NAMED["run"])
 FILES = Parameter(name="source", kind="texts", doc=DATA["source"])
+LIKE = Parameter(name="like", kind="texts", doc=DATA["like"], default=None)
 NAME = Parameter(name="name", kind="text", doc=DATA["name"], default=None)
 ROWS = Parameter(name="rows", kind="integer", doc=DATA["rows"], minimum=1, default=None)
 DELIMITER = Parameter(name="delimiter", kind="text", doc=DATA["delimiter"], default=None)

@@ -99,8 +99,12 @@ def _spec(reading: NodeReader, root: Node, file: Path, installed: Installed | No
 
 
 def _what_matters(document: Mapping[str, object], data: DataSpec) -> dict[str, object]:
-    """What an analysis is: what is written, and what stands in the public tables that it joins."""
+    """What an analysis is: what is written, and what stands in the public tables that it joins. What stands in for the data
+    tells nothing of what is asked of them.
+    """
     found = {key: value for key, value in document.items() if key not in ("report", "engine")}
+    if data.like is not None and isinstance(written := found["data"], Mapping):
+        found["data"] = {key: value for key, value in written.items() if key != "like"}
     tables = [column.sql for column in data.schema.let if column.joined]
     return {**found, "joined": tables} if tables else found
 

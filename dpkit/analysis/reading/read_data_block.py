@@ -43,6 +43,7 @@ def read_data_block(reading: NodeReader, node: Node, registry: Registry | None, 
     relation = reading.value(data, "data", keys.RELATION)
     rows = reading.value(data, "data", keys.ROWS)
     name = reading.value(data, "data", keys.NAME)
+    like = _like(reading, data.entries["like"], folder) if "like" in data.entries else None
     if source is None or schema is None or unit is None or relation is None:
         return None
     path, values = source
@@ -59,7 +60,20 @@ def read_data_block(reading: NodeReader, node: Node, registry: Registry | None, 
         rows=rows if isinstance(rows, int) else None,
         is_named=bool(name),
         form=form,
+        like=like,
     )
+
+
+def _like(reading: NodeReader, node: Node, folder: Path) -> tuple[str, ...] | None:
+    """The files of public rows."""
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return (str(folder / node.value),)
+    files = reading.checked(node, "data.like", keys.LIKE) if isinstance(node, Items) and node.items else None
+    if isinstance(files, tuple):
+        return tuple(str(folder / name) for name in files)
+    if files is None and not (isinstance(node, Items) and node.items):
+        reading.problem(node, "data.like", f"found {described(node)}", "a path, a glob, or a list of them")
+    return None
 
 
 def _with_decimal(schema: Schema, sign: object) -> Schema:

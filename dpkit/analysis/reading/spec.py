@@ -27,7 +27,7 @@ class DataSpec:
     """Where the rows are, and everything public about them. `source`: paths or globs, or the name of a plugin's source.
 
     `is_named` where `name` was written; else it is read off the source. `joined` are the files of public tables.
-    `form` says how text files are written (`TextForm`).
+    `form` says how text files are written (`TextForm`). `like` are files of public rows that stand in for these in a plan.
     """
 
     name: str
@@ -40,6 +40,7 @@ class DataSpec:
     is_named: bool = False
     joined: tuple[Path, ...] = ()
     form: Mapping[str, str] = field(default_factory=dict)
+    like: tuple[str, ...] | None = None
 
     @property
     def setting(self) -> DeclaredSetting:
@@ -90,8 +91,8 @@ class StepSpec:
 class Spec:
     """A checked analysis. `document` is what was written, as plain values; `fingerprint` is that of what matters in it.
 
-    Results stay in the folder of the analysis, unless `outside` allows others. Where the report goes and which engine computes
-    do not matter: every engine gives the same totals, to the bit.
+    Results stay in the folder of the analysis, unless `outside` allows others. Where the report goes, which engine computes and
+    what stands in for the data of a plan do not matter: every engine gives the same totals, to the bit.
     """
 
     path: Path
@@ -110,15 +111,19 @@ class Spec:
         """What the analysis may use."""
         return self.installed.registry
 
-    def plan(self, *, progress: Telling | None = None) -> Plan:
+    def plan(self, *, progress: Telling | None = None, like: object = None) -> Plan:
         """Price the analysis. Reads no data and spends nothing. `progress` is told what is done, how much, and of how much; a
         notebook shows a bar.
+
+        `like` are public rows that stand in for the data (paths, a frame, whatever `open_source` takes), in place of
+        `data.like`: errors are foretold by trying algorithms on rows that are drawn from them. Never give private rows: the
+        plan would tell of them, and nobody would have paid for that.
         """
         from dpkit.analysis.plan import make_plan
 
         if progress is not None or "IPython" not in sys.modules:
-            return make_plan(self, progress=progress)
+            return make_plan(self, progress=progress, like=like)
         from dpkit.analysis.showing.notebook_bar import notebook_bar
 
         with notebook_bar() as bar:
-            return make_plan(self, progress=None if bar is None else bar.tell)
+            return make_plan(self, progress=None if bar is None else bar.tell, like=like)

@@ -74,6 +74,7 @@ def plan_document(plan: Plan, *, compared: bool = True) -> dict[str, object]:
                 "event": json.loads(dump(step.event)),
                 "releases": [jsonable(release) for release in step.releases],
                 "expected_error_95": dict(step.errors),
+                "expected_error_rests_on": step.errors_rest_on,
                 "advice": list(step.advice),
                 "computed_by": step.computed_by,
             }

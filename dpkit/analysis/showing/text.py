@@ -119,6 +119,9 @@ def plan_text(plan: Plan) -> str:
         *table(("release", "mechanism", "scale", "times", "error at 95%"), _release_rows(plan)),
     ]
     lines += ["", *table(("step", "answer", "expected error at 95%"), _error_rows(plan))]
+    rests = [f"rests on    {step.id}: {one_line(step.errors_rest_on)}" for step in plan.steps if step.errors_rest_on]
+    if rests:
+        lines += ["", *rests]
     paths = [f"computes    {step.id}: {one_line(step.computed_by)}" for step in plan.steps if step.computed_by]
     if paths:
         lines += ["", *paths]

@@ -6,9 +6,8 @@ carry as much as sums over n rows with n/N of it, so a simulation never needs ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,8 @@ import numpy as np
 from dpkit import Distance, Neighbours, Query, Setting
 from dpkit.authoring import dataclass
 from dpkit_irls.fit import Array
-from dpkit_irls.rows.dummies import entry_names, levels_of, widened
+from dpkit_irls.made_up_rows import made_up, spreads_of
+from dpkit_irls.rows.dummies import entry_names
 from dpkit_irls.simulated_run import last_state
 
 if TYPE_CHECKING:
@@ -31,11 +31,21 @@ ALIKE = 0.15
 MADE_UP = ", on made-up data"
 FILLED = f"{MADE_UP} that fill the bounds"
 HIDDEN = ", hidden by the noise"
-"""What is said of a foretold error: where numbers without a declared deviation are made up, and where most made-up fits call
-the coefficient hidden, so that the error is what is believed of it.
+AS_STATED = ", as its wide interval will say"
+"""What is said of a foretold error: where numbers without a declared deviation are made up; where most made-up fits call the
+coefficient hidden, so that it is about what the coefficient is; and of what such fits state, which is what is believed of it.
 """
-PART = 0.15
-"""The standard deviations of numbers, of their range, and of signal and noise, of half the target's range."""
+NEXT_TO_NONE = 1e-6
+"""A part of the noise that moves nothing."""
+UNGUESSED = (
+    "numbers without a guess in `deviations` are taken to fill their bounds. They seldom do, and errors may be off by ten "
+    "times: guess them, or name public rows under `data.like`."
+)
+GUESSED = (
+    "guesses, and columns that do not go together. Where they do, errors are several times as large: public rows under "
+    "`data.like` tell more."
+)
+"""What is said of them beside the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +103,11 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
     for run in range(RUNS):
         rng = np.random.default_rng([2016, run])
         block = made_up(setting, columns, rows, rng)
-        exact = small.result(last_state(small, noise * 1e-6, block, rng))
+        exact = small.result(last_state(small, noise * NEXT_TO_NONE, block, rng))
         noisy = small.result(last_state(small, noise * rows / setting.size, block, rng))
         slopes.append(np.subtract(noisy.coefficients, exact.coefficients))
         constants.append(noisy.intercept - exact.intercept)
-    spreads = _spreads(setting, columns, {}, {})
+    spreads = spreads_of(setting, columns, {}, {}, {})
     pooled = float(np.quantile(np.abs(np.array(slopes) * spreads), confidence))
     names = entry_names(setting, columns[:-1])
     errors = {f"{name}{FILLED}": pooled / spread for name, spread in zip(names, spreads.tolist(), strict=True)}
@@ -109,38 +119,109 @@ def foretold_errors(algorithm: Any, noise: float, confidence: float, *, columns:
 def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) -> dict[str, float]:
     """Half-widths of the intervals of a fit, noise and sampling together, on made-up data; empty without a size.
 
-    They are those that two made-up fits state, or the middle of five where two differ much, each coefficient its own. Levels
-    are as frequent as declared, or alike; numbers vary as declared, or fill their bounds, which names of errors say. With fewer
-    rows than there are, noise is scaled down, and sampling counts as for all rows.
+    Levels are as frequent as declared, or alike; numbers vary as declared, or fill their bounds, which names of errors say.
+    """
+    setting, columns = algorithm.setting, algorithm.columns
+
+    def draw(rows: int, rng: np.random.Generator) -> Array:
+        return made_up(
+            setting, columns, rows, rng,
+            shares=algorithm.shares, deviations=algorithm.deviations, middles=algorithm.middles, target=algorithm.family.target,
+        )  # fmt: skip
+
+    return stated_intervals(algorithm, noise, confidence, draw=draw, ending=FILLED if fills_bounds(algorithm) else MADE_UP)
+
+
+def fills_bounds(algorithm: BoundedIRLS) -> bool:
+    """Whether some number is made up without a guess of how much it varies."""
+    setting, columns = algorithm.setting, algorithm.columns
+    vary = columns if algorithm.family.target == "number" else columns[:-1]
+    return not all(_is_told(setting, name) or name in algorithm.deviations for name in vary)
+
+
+def rests_on(algorithm: BoundedIRLS) -> str:
+    """What such errors take for granted, and how far they may be off."""
+    if algorithm.setting.size is None:
+        return ""
+    return UNGUESSED if fills_bounds(algorithm) else GUESSED
+
+
+def stated_intervals(
+    algorithm: BoundedIRLS,
+    noise: float,
+    confidence: float,
+    *,
+    draw: Callable[[int, np.random.Generator], Array],
+    ending: str,
+    most: int = FITTED_ROWS,
+    every: Array | None = None,
+) -> dict[str, float]:
+    """Half-widths of intervals by name, with this ending, that fits of drawn rows state; empty without a size.
+
+    They are those of two fits, or the middle of five where two differ much, each coefficient its own. With fewer rows than
+    there are, noise is scaled down, and sampling counts as for all rows. What most fits call hidden has two: how far such fits
+    are off, and what they state. `every` are the rows that are drawn from; without them each fit has a line of its own.
     """
     from scipy.special import ndtri
 
-    setting, columns = algorithm.setting, algorithm.columns
+    setting = algorithm.setting
     if setting.size is None:
         return {}
-    rows = min(setting.size, FITTED_ROWS)
+    rows = min(setting.size, most)
     small = replace(algorithm, setting=SmallerSetting(whole=setting, rows=rows))
-    over = setting.size / rows
-    found, hidden = [], []
+    over, fits = setting.size / rows, list[Told]()
     for run in range(FITS):
         rng = np.random.default_rng([2026, run])
-        block = made_up(
-            setting, columns, rows, rng,
-            shares=algorithm.shares, deviations=algorithm.deviations, target=algorithm.family.target,
-        )  # fmt: skip
-        errors, unseen = small.stated_errors(last_state(small, noise / over, block, rng), rows_over=over)
-        found.append(errors)
-        hidden.append(unseen)
-        if run == 1 and _differ_by(*found) < ALIKE:
+        fits.append(small.told(last_state(small, noise / over, draw(rows, rng), rng), rows_over=over))
+        if run == 1 and _differ_by(fits[0].errors, fits[1].errors) < ALIKE:
             break
-    per = float(ndtri(0.5 + confidence / 2.0))
-    vary = columns if algorithm.family.target == "number" else columns[:-1]
-    ending = MADE_UP if all(_is_told(setting, name) or name in algorithm.deviations for name in vary) else FILLED
-    most = {name for name in found[0] if 2 * sum(name in each for each in hidden) > len(found)}
-    return {
-        f"{name}{HIDDEN if name in most else ''}{ending}": per * float(np.median([each[name] for each in found]))
-        for name in found[0]
-    }
+    per, hidden = float(ndtri(0.5 + confidence / 2.0)), set[str]()
+    for name in fits[0].errors:
+        if 2 * sum(name in each.hidden for each in fits) > len(fits):
+            hidden.add(name)
+    off = _off(algorithm, noise, fits, hidden, draw=draw, rows=rows, every=every) if hidden else {}
+    found: dict[str, float] = {}
+    for name in fits[0].errors:
+        stated = per * float(np.median([each.errors[name] for each in fits]))
+        found[f"{name}{HIDDEN if name in hidden else ''}{ending}"] = per * off[name] if name in off else stated
+        if name in off:
+            found[f"{name}{AS_STATED}{ending}"] = stated
+    return found
+
+
+def _off(
+    algorithm: BoundedIRLS,
+    noise: float,
+    fits: Sequence[Told],
+    hidden: Set[str],
+    *,
+    draw: Callable[[int, np.random.Generator], Array],
+    rows: int,
+    every: Array | None,
+) -> dict[str, float]:
+    """How far fits are off in what they call hidden, by root mean squares: from fits with hardly any noise, of the same rows or
+    of `every` row. Left out is what those call hidden, too.
+    """
+    squares: dict[str, list[float]] = {name: [] for name in hidden}
+    known: Told | None = None
+    for run, fit in enumerate(fits):
+        if known is None or every is None:
+            rng = np.random.default_rng([2026, run])
+            block = draw(rows, rng) if every is None else every
+            one = replace(algorithm, setting=SmallerSetting(whole=algorithm.setting, rows=len(block)))
+            known = one.told(last_state(one, noise * NEXT_TO_NONE, block, rng), rows_over=1.0)
+        for name in hidden - known.hidden:
+            squares[name].append((fit.coefficients[name] - known.coefficients[name]) ** 2)
+    return {name: float(np.sqrt(np.mean(each))) for name, each in squares.items() if each}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a fit tells by name: coefficients, standard errors, and which the noise hides."""
+
+    coefficients: Mapping[str, float]
+    errors: Mapping[str, float]
+    hidden: Set[str]
 
 
 def _is_told(setting: Setting, name: str) -> bool:
@@ -154,101 +235,3 @@ def _differ_by(first: Mapping[str, float], second: Mapping[str, float]) -> float
     with np.errstate(all="ignore"):
         apart = float(np.mean(2.0 * np.abs(one - other) / (one + other)))
     return apart if np.isfinite(apart) else float("inf")
-
-
-def made_up(
-    setting: Setting,
-    columns: tuple[str, ...],
-    rows: int,
-    rng: np.random.Generator,
-    *,
-    shares: Mapping[str, Sequence[float]] = MappingProxyType({}),
-    deviations: Mapping[str, float] = MappingProxyType({}),
-    target: str = "number",
-) -> Array:
-    """Rows of codes: numbers normal around the middle of their range, or as these deviations say, levels as these shares say or
-    alike, the target a line plus as much noise, or the answer whose log-odds are that line. A rare level moves the target no
-    more than a frequent one.
-    """
-    features = [
-        _codes(_shares(setting, name, shares), rows, rng)
-        if setting.levels(name)
-        else _numbers(setting.range(name), deviations.get(name), rows, rng)
-        for name in columns[:-1]
-    ]
-    block = np.column_stack(features)
-    x = widened(block, levels_of(setting, columns[:-1]))
-    middles = np.mean(x, axis=0) if rows else 0.0
-    standard = (x - middles) / _spreads(setting, columns, shares, deviations, rare=0.5)
-    signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
-    if target == "yes or no":
-        return np.column_stack([block, rng.random(rows) < 1.0 / (1.0 + np.exp(-signal))])
-    if target == "class":
-        return np.column_stack([block, _classes(standard, len(setting.levels(columns[-1])), rng)])
-    low, high = setting.range(columns[-1])
-    if target == "count":
-        middle = min(max(0.1 * high, 0.5), 20.0)
-        return np.column_stack([block, np.clip(rng.poisson(middle * np.exp(0.5 * signal)), low, high)])
-    half, varies = 0.5 * high - 0.5 * low, deviations.get(columns[-1])
-    if varies is None:
-        y = low + half + half * PART * (signal + rng.normal(size=rows))
-    else:
-        y = _place(low, high, 2.0 * varies) + varies * (signal + rng.normal(size=rows))
-    return np.column_stack([block, np.clip(y, low, high)])
-
-
-def _numbers(limits: tuple[float, float], varies: float | None, rows: int, rng: np.random.Generator) -> Array:
-    """A number within its range, or a truth value, which is the rarer the less it varies."""
-    low, high = limits
-    if limits == (0.0, 1.0):
-        if varies is None:
-            return rng.integers(0, 2, size=rows).astype(np.float64)
-        return np.asarray(rng.random(rows) < 0.5 - np.sqrt(max(0.25 - varies * varies, 0.0)), dtype=np.float64)
-    if varies is None:
-        return np.clip(low + (high - low) * (0.5 + PART * rng.normal(size=rows)), low, high)
-    return np.clip(_place(low, high, varies) + varies * rng.normal(size=rows), low, high)
-
-
-def _place(low: float, high: float, varies: float) -> float:
-    """Where numbers lie: in the middle; where the range begins at zero, as amounts and times do, about as far as they vary."""
-    middle = 0.5 * low + 0.5 * high
-    return min(middle, 2.0 * varies) if low == 0.0 else middle
-
-
-def _classes(standard: Array, classes: int, rng: np.random.Generator) -> Array:
-    """The class whose predictor, a line of its own plus Gumbel's noise, is the largest."""
-    lines = rng.choice([-1.0, 1.0], size=(standard.shape[1], classes)) / np.sqrt(standard.shape[1])
-    return np.asarray(np.argmax(standard @ lines + rng.gumbel(size=(len(standard), classes)), axis=1), dtype=np.float64)
-
-
-def _codes(shares: Array, rows: int, rng: np.random.Generator) -> Array:
-    """Each level as often as its share says, in any order."""
-    ends = np.round(np.cumsum(shares) * rows).astype(np.int64)
-    return np.asarray(
-        rng.permutation(np.searchsorted(ends, np.arange(rows), side="right").clip(0, shares.size - 1)), dtype=np.float64
-    )
-
-
-def _shares(setting: Setting, name: str, shares: Mapping[str, Sequence[float]]) -> Array:
-    levels = len(setting.levels(name))
-    return np.asarray(shares.get(name, (1.0 / levels,) * levels), dtype=np.float64)
-
-
-def _spreads(
-    setting: Setting,
-    columns: tuple[str, ...],
-    shares: Mapping[str, Sequence[float]],
-    deviations: Mapping[str, float],
-    *,
-    rare: float = 0.0,
-) -> Array:
-    """The standard deviations of the made-up entries, of levels at least `rare`; 1 where there is none."""
-    spreads: list[float] = []
-    for name in columns[:-1]:
-        (low, high), levels = setting.range(name), setting.levels(name)
-        if levels:
-            parts = _shares(setting, name, shares)[1:]
-            spreads += [max(float(np.sqrt(part * (1.0 - part))), rare) or 1.0 for part in parts]
-        else:
-            spreads.append((0.5 if (low, high) == (0.0, 1.0) else deviations.get(name, PART * (high - low))) or 1.0)
-    return np.array(spreads)

@@ -137,18 +137,38 @@ def checked_deviations(
     setting: Setting, columns: Sequence[str], deviations: Mapping[str, float] | None, *, where: str, family: Family
 ) -> dict[str, float]:
     """Public guesses of how much numbers vary: at most half of what is declared, as no number between bounds varies more."""
-    numbers = [name for name in columns if not setting.levels(name)]
-    if family.target != "number" and columns[-1] in numbers:
-        numbers.remove(columns[-1])
-    for name, guess in (deviations or {}).items():
-        if name not in numbers:
-            allowed = f"of numbers among the columns: {', '.join(numbers) or 'there is none'}"
-            raise InvalidValueError(field="deviations", found=name, allowed=allowed, where=where)
+    for name, guess in _of_numbers("deviations", setting, columns, deviations, where=where, family=family).items():
         low, high = setting.range(name)
         if guess > 0.5 * (high - low):
             allowed = f"at most half of the declared range of {name!r}: {in_full(0.5 * (high - low))}"
             raise InvalidValueError(field="deviations", found=guess, allowed=allowed, where=where)
     return dict(deviations or {})
+
+
+def checked_middles(
+    setting: Setting, columns: Sequence[str], middles: Mapping[str, float] | None, *, where: str, family: Family
+) -> dict[str, float]:
+    """Public guesses of where numbers lie: within what is declared."""
+    for name, guess in _of_numbers("middles", setting, columns, middles, where=where, family=family).items():
+        low, high = setting.range(name)
+        if not low <= guess <= high:
+            allowed = f"within the declared range of {name!r}: {in_full(low)} to {in_full(high)}"
+            raise InvalidValueError(field="middles", found=guess, allowed=allowed, where=where)
+    return dict(middles or {})
+
+
+def _of_numbers(
+    field: str, setting: Setting, columns: Sequence[str], guesses: Mapping[str, float] | None, *, where: str, family: Family
+) -> Mapping[str, float]:
+    """Guesses of numbers among the columns; of the target, where it is any number."""
+    numbers = [name for name in columns if not setting.levels(name)]
+    if family.target != "number" and columns[-1] in numbers:
+        numbers.remove(columns[-1])
+    for name in guesses or {}:
+        if name not in numbers:
+            allowed = f"of numbers among the columns: {', '.join(numbers) or 'there is none'}"
+            raise InvalidValueError(field=field, found=name, allowed=allowed, where=where)
+    return guesses or {}
 
 
 def public_size(setting: Setting, *, where: str) -> int:

@@ -26,6 +26,7 @@ from dpkit_irls.moments.moment_query import FREEDOM
 from dpkit_irls.public_facts import (
     checked_columns,
     checked_deviations,
+    checked_middles,
     checked_ranges,
     checked_shares,
     checked_start,
@@ -94,6 +95,13 @@ _DEVIATIONS = Parameter(
     default=None,
     doc="Public guesses, for the plan: about how much numbers vary (standard deviations); for a target that is a number, about "
     "how much it varies around the line.",
+)
+_MIDDLES = Parameter(
+    name="middles",
+    kind="number_by_name",
+    default=None,
+    examples=({"year": 2010},),
+    doc="Public guesses, for the plan: about where numbers lie (means); of truth values, the share that is true.",
 )
 _WEIGHT_CAP = Parameter(
     name="weight_cap",
@@ -259,6 +267,7 @@ def make_bounded(setting: Setting, *, family: Family = ROBUST, **values: Any) ->
         few_rows=values["few_rows"],
         shares=checked_shares(setting, features, values["shares"], where=where),
         deviations=checked_deviations(setting, columns, values["deviations"], where=where, family=family),
+        middles=checked_middles(setting, columns, values["middles"], where=where, family=family),
         weight=values["weight"],
         ridge=values["ridge"],
     )
@@ -378,6 +387,7 @@ IRLS = _factory(
     _UNITS,
     _SHARES,
     _DEVIATIONS,
+    _MIDDLES,
     _ROW_WEIGHT,
     _RIDGE,
 )
@@ -390,6 +400,7 @@ LOGISTIC_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _DEVIATIONS,
+    _MIDDLES,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Boolean(name="y")),
@@ -403,6 +414,7 @@ MULTINOMIAL_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _DEVIATIONS,
+    _MIDDLES,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Category(name="y", levels=("no", "perhaps", "yes"))),
@@ -416,6 +428,7 @@ POISSON_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _DEVIATIONS,
+    _MIDDLES,
     _ROW_WEIGHT,
     _RIDGE,
     settings=_settings(Number(name="y", lower=0.0, upper=20.0, whole=True)),
@@ -430,6 +443,7 @@ QUANTILE_REGRESSION = _factory(
     _UNITS,
     _SHARES,
     _DEVIATIONS,
+    _MIDDLES,
     _ROW_WEIGHT,
     _RIDGE,
 )

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.foretold_errors import FILLED, HIDDEN, MADE_UP, made_up
+from dpkit_irls.foretold_errors import FILLED, HIDDEN, MADE_UP
+from dpkit_irls.made_up_rows import made_up
 from dpkit_irls.moments.moment_errors import residual_scale, scores
 from dpkit_irls.moments.moment_query import Scaling
 from dpkit_irls.regressions import IRLS, LOGISTIC_REGRESSION, MOMENTS, MULTINOMIAL_REGRESSION, PAPER

@@ -33,7 +33,8 @@ from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.tails import told_of_middle
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
 from dpkit_irls.fit import Array, Fit
-from dpkit_irls.foretold_errors import foretold_intervals
+from dpkit_irls.foretold_errors import Told, foretold_intervals, rests_on
+from dpkit_irls.foretold_like import intervals_like
 from dpkit_irls.loss import ROBUST, Family
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels
@@ -64,9 +65,9 @@ class Known:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedIRLS:
     """`entries` names what x holds (`levels`: which features are categories); `released_units` are the places of the entries
-    whose unit is released privately. `shares` are public guesses of how often each level occurs, and `deviations` of how much
-    numbers vary, for the plan alone. With a `weight`, a column, a row counts as much as that says. A `ridge` pulls slopes
-    towards 0.
+    whose unit is released privately. For the plan alone are guesses: `shares` of how often each level occurs, `deviations` of
+    how much numbers vary, `middles` of where they lie. With a `weight`, a column, a row counts as much as that says. A
+    `ridge` pulls slopes towards 0.
     """
 
     setting: Setting
@@ -84,6 +85,7 @@ class BoundedIRLS:
     few_rows: Literal["refuse", "answer"] = "refuse"
     shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     deviations: Mapping[str, float] = field(default_factory=dict)
+    middles: Mapping[str, float] = field(default_factory=dict)
     weight: str | None = None
     ridge: float = 0.0
 
@@ -197,16 +199,23 @@ class BoundedIRLS:
         hidden = [names[place] for place in known.hidden]
         return (*self.advice(state.noise), *notes_of(self, state, hidden, wider, slow=known.slow))
 
-    def stated_errors(self, state: BoundedState, *, rows_over: float = 1.0) -> tuple[dict[str, float], set[str]]:
-        """Standard errors by name, as with a multiple of the rows, and the names of those that the noise hides."""
+    def told(self, state: BoundedState, *, rows_over: float = 1.0) -> Told:
+        """Coefficients and standard errors by name, these as with a multiple of the rows, and what the noise hides."""
         names = [*self.entries, *(["intercept"] if self.intercept else [])]
         if self.facts.classes:
-            told, classes = class_known(self, state, rows_over=rows_over), self.setting.levels(self.columns[-1])[1:]
-            every = [f"{one}: {name}" for one in classes for name in names]
-            hidden = {f"{classes[one]}: {names[place]}" for one, place in told.hidden}
-            return dict(zip(every, told.errors.ravel().tolist(), strict=True)), hidden
-        known = self.known(state, rows_over=rows_over)
-        return dict(zip(names, known.errors, strict=True)), {names[place] for place in known.hidden}
+            every, classes = class_known(self, state, rows_over=rows_over), self.setting.levels(self.columns[-1])[1:]
+            values, errors = every.coefficients[:, : len(names)].ravel(), every.errors.ravel()
+            hidden = {f"{classes[one]}: {names[place]}" for one, place in every.hidden}
+            names = [f"{one}: {name}" for one in classes for name in names]
+        else:
+            known = self.known(state, rows_over=rows_over)
+            values, errors = known.coefficients, np.array(known.errors)
+            hidden = {names[place] for place in known.hidden}
+        return Told(
+            coefficients=dict(zip(names, values.tolist(), strict=True)),
+            errors=dict(zip(names, errors.tolist(), strict=True)),
+            hidden=hidden,
+        )
 
     def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:
         """What a state says of the coefficients, before the public start is added; errors as with a multiple of the rows."""
@@ -379,6 +388,14 @@ class BoundedIRLS:
     def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
         """Half-widths of intervals on made-up data, before anything is spent; as if all weights were the largest."""
         return foretold_intervals(replace(self, weight=None), noise, confidence)
+
+    def accuracy_like(self, noise: float, confidence: float, rows: Array) -> dict[str, float]:
+        """The same where data are like these public rows, codes of the setting's columns."""
+        return intervals_like(self, noise, confidence, rows)
+
+    def rests_on(self) -> str:
+        """What the foretold errors take for granted."""
+        return rests_on(self)
 
 
 def _tame(value: Array) -> Array:

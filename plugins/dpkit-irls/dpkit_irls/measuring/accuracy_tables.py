@@ -22,15 +22,14 @@ from dpkit_irls.measuring.coverage import (
     Coverage,
     Summary,
     designs,
-    foretold,
     level_errors,
-    other_designs,
     summary,
 )
+from dpkit_irls.measuring.foretelling import plan_table, stand_in_table
 from dpkit_irls.measuring.gaps import SEED, Measurements
 
 BUDGET_OF_PAPER = "the paper's budget, which does not hold"
-TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan", "answers")
+TABLES = ("needs", "coverage", "add-remove", "limit", "levels", "plan", "stand-in", "answers")
 
 
 LEAST_FITS = 40
@@ -87,6 +86,8 @@ ALL = tuple((rows, epsilon) for epsilon in (1.0, 0.5, 8.0, 1_000.0) for rows in 
 """Rows and epsilon of the coverage table, usually and in full."""
 ADD_REMOVE = ((3_000, 1.0), (20_000, 1.0))
 """Rows and epsilon at which intervals are measured where the number of rows is not public."""
+STAND_IN = ((1_000, 1.0), (3_000, 1.0), (20_000, 1.0))
+"""Rows and epsilon at which plans are compared by what they know."""
 LIMIT = (20_000, 5_000.0)
 """Rows and epsilon at which a fit is compared with the same without privacy."""
 
@@ -133,6 +134,8 @@ def _made(name: str, chosen: argparse.Namespace, progress: Callable[[str], None]
         return levels_table(fits=chosen.datasets or (2 if chosen.small else 40))
     if name == "plan":
         return plan_table(kept, fits=chosen.datasets or (4 if chosen.small else 100))
+    if name == "stand-in":
+        return stand_in_table(kept, STAND_IN, fits=chosen.datasets or (4 if chosen.small else 40), small=chosen.small)
     if name == "add-remove":
         fits = dict.fromkeys((rows for rows, _ in ADD_REMOVE), chosen.datasets or (4 if chosen.small else 100))
         return coverage_table(kept, ADD_REMOVE, fits, small=chosen.small, neighbours=Neighbours.ADD_REMOVE)
@@ -260,26 +263,6 @@ def levels_table(*, fits: int) -> str:
     lines = ["| levels of 1% among 20,000 rows, epsilon 1 | error |", "|---|---|"]
     lines += [f"| private | {private:.3f} |", f"| least squares | {plain:.3f} |", f"| ratio (bar: 3) | {private / plain:.2f} |"]
     return "\n".join([*lines, "", f"Root mean squares over ten levels and {fits} fits."])
-
-
-def plan_table(kept: Coverage, *, fits: int) -> str:
-    """What a plan foretells over the errors of fits, and over those that they state, where data are as they were declared."""
-    cases = [Case(design=name, rows=rows, epsilon=1.0) for name in list(other_designs())[1:] for rows in (1_000, 3_000, 20_000)]
-    kept.measure([(case, fits) for case in cases])
-    heads = ["design", "N", "foretold over observed error", "of those that the plan calls hidden", "foretold over stated error"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for case in cases:
-        plan, hidden = foretold(case)
-        observed, stated = (
-            plan / np.sqrt(np.mean(np.square([row[part] for row in kept.rows[case.key][:fits]]), axis=0)) for part in (0, 1)
-        )
-        told = [_between(each) for each in (observed[~hidden], observed[hidden], stated)]
-        lines.append(f"| {case.design} | {case.rows:,} | {' | '.join(told)} |")
-    return "\n".join([*lines, "", f"{fits} fits each at epsilon 1. Bar: 0.5 to 2."])
-
-
-def _between(found: np.ndarray) -> str:
-    return f"{np.min(found):.2f} to {np.max(found):.2f}" if found.size else "none"
 
 
 def _range(found: Summary) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,11 @@ from dpkit.authoring import dataclass
 from dpkit_irls.bounded.estimand import Estimand, estimand_of
 from dpkit_irls.bounded.notes_of_fit import HIDDEN, WIDER
 from dpkit_irls.fit import Fit
+from dpkit_irls.foretold_errors import AS_STATED
 from dpkit_irls.foretold_errors import HIDDEN as HIDDEN_BY_PLAN
 from dpkit_irls.measuring.designs import MADE_UP, Array, Design, one_percent, planned
 from dpkit_irls.measuring.gaps import registry
+from dpkit_irls.measuring.guesses import guesses
 from dpkit_irls.measuring.real_designs import REAL
 from dpkit_irls.rows.dummies import widened
 from dpkit_irls.simulated_run import last_state
@@ -135,10 +137,23 @@ def level_errors(case: Case, number: int) -> tuple[list[float], list[float]]:
     return (_vector(fit, design) - truth)[first:-1].tolist(), (plain - truth)[first:-1].tolist()
 
 
-def foretold(case: Case) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The standard errors that a plan foretells, one a coefficient, the intercept last, and which of them it calls hidden."""
-    found = _prepared(case.design, case.rows, case.neighbours).accuracy(_noise(case.epsilon, case.neighbours))
-    return np.array(list(found.values())) / 1.96, np.array([HIDDEN_BY_PLAN in name for name in found])
+def foretold(case: Case, *, guessed: bool = False, public_rows: int = 0) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """The standard errors that a plan foretells, one a coefficient, the intercept last; what it foretells that fits state; and
+    which it calls hidden.
+
+    It knows what is declared, what somebody `guessed` of each column, or `public_rows` that stand in for the data.
+    """
+    algorithm, noise = _prepared(case.design, case.rows, case.neighbours), _noise(case.epsilon, case.neighbours)
+    if guessed:
+        algorithm = replace(algorithm, **guesses(algorithm, _some_rows(case.design, SOME_ROWS)))
+    if public_rows:
+        rng = np.random.default_rng([FIRST_SEED - 1, public_rows, *case.design.encode()])
+        found = algorithm.accuracy_like(noise, 0.95, _design(case.design).rows(public_rows, rng))
+    else:
+        found = algorithm.accuracy(noise)
+    errors = {name: error / 1.96 for name, error in found.items() if AS_STATED not in name}
+    stated = [found.get(name.replace(HIDDEN_BY_PLAN, AS_STATED), 1.96 * error) / 1.96 for name, error in errors.items()]
+    return np.array(list(errors.values())), np.array(stated), np.array([HIDDEN_BY_PLAN in name for name in errors])
 
 
 def _with_rows(design: Design, block: Array) -> npt.NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from dpkit.authoring import dataclass
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors
+from dpkit_irls.foretold_like import errors_like
 from dpkit_irls.moments.moment_errors import standard_errors
 from dpkit_irls.moments.moment_query import FREEDOM, Scaling, Weights, joint_moments, joint_triangle, weighted_least_squares
 from dpkit_irls.wishart.wishart import Wishart
@@ -120,6 +121,10 @@ class MomentIRLS:
     def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
         """Errors of the coefficients on made-up data, before anything is spent."""
         return foretold_errors(self, noise, confidence, columns=self.scaling.columns)
+
+    def accuracy_like(self, noise: float, confidence: float, rows: Array) -> dict[str, float]:
+        """The same where data are like these public rows, codes of the setting's columns; with the error of sampling."""
+        return errors_like(self, noise, confidence, rows)
 
     def _errors(self, state: MomentState, theta: Array) -> Array:
         """Standard errors in scaled units.

@@ -15,6 +15,7 @@ from dpkit.authoring import dataclass, sqrt_up
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
 from dpkit_irls.foretold_errors import foretold_errors
+from dpkit_irls.foretold_like import errors_like
 from dpkit_irls.moments.moment_query import Scaling, Weights, first_moment, second_moment, weighted_least_squares
 from dpkit_irls.paper.published_noise import GaussianAsPublished, WishartAsPublished
 
@@ -115,6 +116,10 @@ class PaperIRLS:
     def accuracy(self, noise: float, confidence: float = 0.95) -> dict[str, float]:
         """Errors of the coefficients on made-up data, before anything is spent."""
         return foretold_errors(self, noise, confidence, columns=self.scaling.columns)
+
+    def accuracy_like(self, noise: float, confidence: float, rows: Array) -> dict[str, float]:
+        """The same where data are like these public rows, codes of the setting's columns; with the error of sampling."""
+        return errors_like(self, noise, confidence, rows)
 
     def step(self, state: PaperState, curator: Curator) -> PaperState:
         """Both moments over N, then the solution."""
