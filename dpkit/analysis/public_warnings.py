@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from dpkit.analysis.expected_errors import stand_in_of
 from dpkit.analysis.given_data import made_source
 from dpkit.analysis.reading.spec import Spec
 from dpkit.contracts.factories import SourceFactory
@@ -27,10 +28,11 @@ _MOST_FILES = 500
 
 
 def check_files(spec: Spec) -> None:
-    """Refuse files and tables that are not there, or lack a declared column, as a run would. No row is read; a plugin's own
-    source is opened only where it says that this reads none (`SourceFactory`).
+    """Refuse files and tables that are not there, or lack a declared column, as a run would. No row of the data is read; a
+    plugin's own source is opened only where it says that this reads none (`SourceFactory`).
     """
     data = spec.data
+    stand_in_of(spec, None)
     is_file = data.source_parameters is None
     if is_file or isinstance(spec.registry.source(str(data.source)), SourceFactory):
         given = data.source if is_file else made_source(spec)

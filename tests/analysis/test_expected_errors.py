@@ -58,9 +58,7 @@ def test_errors_and_what_they_rest_on(step):
     assert expected_errors(step(Trying()), 1.5, None) == ({"fine": 3.0}, "guesses.")
     said = "rows drawn from public.csv, which has 40: right where the data are like it."
     assert expected_errors(step(Trying()), 2.0, rows) == ({"mean": 30.0, "confidence": 0.95}, said)
-    with pytest.raises(
-        SourceError, match="Cannot read public.csv: it cannot stand in for the data of step 'ages'.*got 'holes'"
-    ):
+    with pytest.raises(SourceError, match=r"Cannot read public.csv: it cannot stand in .* step 'ages'.*got 'holes'"):
         expected_errors(step(Trying()), 1.0, Rows([np.nan, 0.0]))
 
 

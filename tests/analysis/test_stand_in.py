@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from dpkit.analysis.public_warnings import check_files
 from dpkit.analysis.stand_in import LEAST_ROWS, MOST_ROWS, open_stand_in
 from dpkit.errors import SourceError, SpecError
 
@@ -115,3 +116,11 @@ def test_an_analysis_names_it_and_is_the_same_analysis(loaded, public, folder):
         loaded((LIKE[0], "  rows: 200\n  like: 3\n"))
     with pytest.raises(SpecError, match="it is the table that stands in for the data"):
         loaded(LIKE, ("report: out/report.html", "report: public.csv"))
+
+
+def test_a_check_looks_at_it(loaded, public):
+    public()
+    check_files(loaded(LIKE))
+    public(rows=3)
+    with pytest.raises(SourceError, match="it has 3 rows, which are too few"):
+        check_files(loaded(LIKE))
