@@ -15,7 +15,7 @@ import numpy as np
 from dpkit import Distance, Neighbours, Query, Setting
 from dpkit.authoring import dataclass
 from dpkit_irls.fit import Array
-from dpkit_irls.made_up_rows import made_up, spreads_of
+from dpkit_irls.made_up_rows import made_up, made_up_with_line, spreads_of
 from dpkit_irls.rows.dummies import entry_names
 from dpkit_irls.simulated_run import last_state
 
@@ -123,13 +123,29 @@ def foretold_intervals(algorithm: BoundedIRLS, noise: float, confidence: float) 
     """
     setting, columns = algorithm.setting, algorithm.columns
 
-    def draw(rows: int, rng: np.random.Generator) -> Array:
-        return made_up(
+    def draw(rows: int, rng: np.random.Generator) -> tuple[Array, Coefficients]:
+        block, line = made_up_with_line(
             setting, columns, rows, rng,
             shares=algorithm.shares, deviations=algorithm.deviations, middles=algorithm.middles, target=algorithm.family.target,
         )  # fmt: skip
+        return block, _followed(algorithm, line)
 
     return stated_intervals(algorithm, noise, confidence, draw=draw, ending=FILLED if fills_bounds(algorithm) else MADE_UP)
+
+
+def _followed(algorithm: BoundedIRLS, line: Array) -> Coefficients:
+    """The coefficients of a line that made-up rows follow, by name, as a fit would find them without noise. Where it starts
+    from public values, which made-up rows know nothing of, none; and no constant where a fit moves it.
+    """
+    if algorithm.start:
+        return {}
+    size, entries, moved = algorithm.layout.size, len(algorithm.entries), algorithm.family.residuals.quantile != 0.5
+    told = entries if algorithm.ridge or moved else size
+    return {
+        algorithm.names[one * size + place]: float(value) / (1.0 + algorithm.ridge)
+        for one, row in enumerate(line)
+        for place, value in enumerate(row[:told])
+    }
 
 
 def fills_bounds(algorithm: BoundedIRLS) -> bool:
@@ -151,16 +167,15 @@ def stated_intervals(
     noise: float,
     confidence: float,
     *,
-    draw: Callable[[int, np.random.Generator], Array],
+    draw: Callable[[int, np.random.Generator], tuple[Array, Coefficients]],
     ending: str,
     most: int = FITTED_ROWS,
-    every: Array | None = None,
 ) -> dict[str, float]:
     """Half-widths of intervals by name, with this ending, that fits of drawn rows state; empty without a size.
 
-    They are those of two fits, or the middle of five where two differ much, each coefficient its own. With fewer rows than
-    there are, noise is scaled down, and sampling counts as for all rows. What most fits call hidden has two: how far such fits
-    are off, and what they state. `every` are the rows that are drawn from; without them each fit has a line of its own.
+    They are those of two fits, or the middle of five where two differ much or hide something, each coefficient its own. With
+    fewer rows than there are, noise is scaled down, and sampling counts as for all rows. What most fits call hidden has two
+    errors: how far they are off what was drawn from, by root mean squares; and what they state.
     """
     from scipy.special import ndtri
 
@@ -169,57 +184,37 @@ def stated_intervals(
         return {}
     rows = min(setting.size, most)
     small = replace(algorithm, setting=SmallerSetting(whole=setting, rows=rows))
-    over, fits = setting.size / rows, list[Told]()
+    over, fits, truths = setting.size / rows, list[Told](), list[Coefficients]()
     for run in range(FITS):
         rng = np.random.default_rng([2026, run])
-        fits.append(small.told(last_state(small, noise / over, draw(rows, rng), rng), rows_over=over))
-        if run == 1 and _differ_by(fits[0].errors, fits[1].errors) < ALIKE:
+        block, truth = draw(rows, rng)
+        fits.append(small.told(last_state(small, noise / over, block, rng), rows_over=over))
+        truths.append(truth)
+        if run == 1 and _differ_by(fits[0].errors, fits[1].errors) < ALIKE and not fits[0].hidden & fits[1].hidden:
             break
-    per, hidden = float(ndtri(0.5 + confidence / 2.0)), set[str]()
-    for name in fits[0].errors:
-        if 2 * sum(name in each.hidden for each in fits) > len(fits):
-            hidden.add(name)
-    off = _off(algorithm, noise, fits, hidden, draw=draw, rows=rows, every=every) if hidden else {}
-    found: dict[str, float] = {}
+    per, found = float(ndtri(0.5 + confidence / 2.0)), dict[str, float]()
     for name in fits[0].errors:
         stated = per * float(np.median([each.errors[name] for each in fits]))
-        found[f"{name}{HIDDEN if name in hidden else ''}{ending}"] = per * off[name] if name in off else stated
-        if name in off:
+        if 2 * sum(name in each.hidden for each in fits) <= len(fits):
+            found[f"{name}{ending}"] = stated
+        elif name not in truths[0]:
+            found[f"{name}{HIDDEN}{ending}"] = stated
+        else:
+            off = [each.coefficients[name] - truth[name] for each, truth in zip(fits, truths, strict=True)]
+            found[f"{name}{HIDDEN}{ending}"] = per * float(np.sqrt(np.mean(np.square(off))))
             found[f"{name}{AS_STATED}{ending}"] = stated
     return found
 
 
-def _off(
-    algorithm: BoundedIRLS,
-    noise: float,
-    fits: Sequence[Told],
-    hidden: Set[str],
-    *,
-    draw: Callable[[int, np.random.Generator], Array],
-    rows: int,
-    every: Array | None,
-) -> dict[str, float]:
-    """How far fits are off in what they call hidden, by root mean squares: from fits with hardly any noise, of the same rows or
-    of `every` row. Left out is what those call hidden, too.
-    """
-    squares: dict[str, list[float]] = {name: [] for name in hidden}
-    known: Told | None = None
-    for run, fit in enumerate(fits):
-        if known is None or every is None:
-            rng = np.random.default_rng([2026, run])
-            block = draw(rows, rng) if every is None else every
-            one = replace(algorithm, setting=SmallerSetting(whole=algorithm.setting, rows=len(block)))
-            known = one.told(last_state(one, noise * NEXT_TO_NONE, block, rng), rows_over=1.0)
-        for name in hidden - known.hidden:
-            squares[name].append((fit.coefficients[name] - known.coefficients[name]) ** 2)
-    return {name: float(np.sqrt(np.mean(each))) for name, each in squares.items() if each}
+Coefficients = Mapping[str, float]
+"""By name, the intercept last; of classes, `class: name`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """What a fit tells by name: coefficients, standard errors, and which the noise hides."""
 
-    coefficients: Mapping[str, float]
+    coefficients: Coefficients
     errors: Mapping[str, float]
     hidden: Set[str]
 

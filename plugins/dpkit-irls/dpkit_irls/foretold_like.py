@@ -48,8 +48,16 @@ class Drawn:
 def intervals_like(algorithm: BoundedIRLS, noise: float, confidence: float, rows: Array) -> dict[str, float]:
     """Half-widths of the intervals that fits of rows like these state; empty without a size."""
     columns = tuple(dict.fromkeys((*algorithm.columns, *([algorithm.weight] if algorithm.weight else []))))
-    draw = Drawn(algorithm.setting, columns, rows, algorithm.facts.layout.size, where=algorithm.family.name)
-    return stated_intervals(algorithm, noise, confidence, draw=draw, ending=LIKE, most=DRAWN_ROWS, every=draw.rows)
+    setting, coefficients = algorithm.setting, len(algorithm.names)
+    if setting.size is None:
+        return {}
+    draw = Drawn(setting, columns, rows, coefficients, where=algorithm.family.name)
+    whole = replace(algorithm, setting=SmallerSetting(whole=setting, rows=len(draw.rows)))
+    exact = whole.told(last_state(whole, noise * NEXT_TO_NONE, draw.rows, np.random.default_rng([2028, 0])))
+    truth = {name: value for name, value in exact.coefficients.items() if name not in exact.hidden}
+    return stated_intervals(
+        algorithm, noise, confidence, draw=lambda count, rng: (draw(count, rng), truth), ending=LIKE, most=DRAWN_ROWS
+    )
 
 
 def errors_like(algorithm: Any, noise: float, confidence: float, rows: Array) -> dict[str, float]:

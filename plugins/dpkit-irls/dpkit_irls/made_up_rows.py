@@ -30,6 +30,25 @@ def made_up(
     alike, the target a line plus as much noise, or the answer whose log-odds are that line. A rare level moves the target no
     more than a frequent one.
     """
+    return made_up_with_line(setting, columns, rows, rng, shares=shares, deviations=deviations, middles=middles, target=target)[
+        0
+    ]
+
+
+def made_up_with_line(
+    setting: Setting,
+    columns: tuple[str, ...],
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    shares: Mapping[str, Sequence[float]],
+    deviations: Mapping[str, float],
+    middles: Mapping[str, float],
+    target: str,
+) -> tuple[Array, Array]:
+    """Such rows, and the line that they follow: a row an output (of classes, each against the first), a column an entry, the
+    constant last. Of counts it is the line of the mean's logarithm.
+    """
     features = [
         _codes(_shares(setting, name, shares), rows, rng)
         if setting.levels(name)
@@ -38,21 +57,32 @@ def made_up(
     ]
     block = np.column_stack(features)
     x = widened(block, levels_of(setting, columns[:-1]))
-    centres = np.mean(x, axis=0) if rows else 0.0
-    standard = (x - centres) / spreads_of(setting, columns, shares, deviations, middles, rare=0.5)
-    signal = standard @ rng.choice([-1.0, 1.0], size=x.shape[1]) / np.sqrt(x.shape[1])
-    if target == "yes or no":
-        return np.column_stack([block, rng.random(rows) < 1.0 / (1.0 + np.exp(-signal))])
+    centres = np.mean(x, axis=0) if rows else np.zeros(x.shape[1])
+    per = 1.0 / spreads_of(setting, columns, shares, deviations, middles, rare=0.5) / np.sqrt(x.shape[1])
     if target == "class":
-        return np.column_stack([block, _classes(standard, len(setting.levels(columns[-1])), rng)])
+        lines = per[:, None] * rng.choice([-1.0, 1.0], size=(x.shape[1], len(setting.levels(columns[-1]))))
+        y = np.argmax((x - centres) @ lines + rng.gumbel(size=(rows, lines.shape[1])), axis=1)
+        return np.column_stack([block, y]), _with_constant(0.0, (lines[:, 1:] - lines[:, :1]).T, centres)
+    line = per * rng.choice([-1.0, 1.0], size=x.shape[1])
+    signal = (x - centres) @ line
+    if target == "yes or no":
+        y = rng.random(rows) < 1.0 / (1.0 + np.exp(-signal))
+        return np.column_stack([block, y]), _with_constant(0.0, line[None], centres)
     low, high = setting.range(columns[-1])
     if target == "count":
         middle = min(max(0.1 * high, 0.5), 20.0)
-        return np.column_stack([block, np.clip(rng.poisson(middle * np.exp(0.5 * signal)), low, high)])
+        y = np.clip(rng.poisson(middle * np.exp(0.5 * signal)), low, high)
+        return np.column_stack([block, y]), _with_constant(np.log(middle), 0.5 * line[None], centres)
     half, varies = 0.5 * high - 0.5 * low, deviations.get(columns[-1])
     place = low + half if varies is None else _place(low, high, 2.0 * varies)
-    y = middles.get(columns[-1], place) + (half * PART if varies is None else varies) * (signal + rng.normal(size=rows))
-    return np.column_stack([block, np.clip(y, low, high)])
+    place, varies = middles.get(columns[-1], place), half * PART if varies is None else varies
+    y = np.clip(place + varies * (signal + rng.normal(size=rows)), low, high)
+    return np.column_stack([block, y]), _with_constant(place, varies * line[None], centres)
+
+
+def _with_constant(at_centres: float, slopes: Array, centres: Array) -> Array:
+    """Slopes with the constant that gives this value at the centres."""
+    return np.column_stack([slopes, at_centres - slopes @ centres])
 
 
 def _numbers(
@@ -81,12 +111,6 @@ def _place(low: float, high: float, varies: float) -> float:
     """Where numbers lie: in the middle; where the range begins at zero, as amounts and times do, about as far as they vary."""
     middle = 0.5 * low + 0.5 * high
     return min(middle, 2.0 * varies) if low == 0.0 else middle
-
-
-def _classes(standard: Array, classes: int, rng: np.random.Generator) -> Array:
-    """The class whose predictor, a line of its own plus Gumbel's noise, is the largest."""
-    lines = rng.choice([-1.0, 1.0], size=(standard.shape[1], classes)) / np.sqrt(standard.shape[1])
-    return np.asarray(np.argmax(standard @ lines + rng.gumbel(size=(len(standard), classes)), axis=1), dtype=np.float64)
 
 
 def _codes(shares: Array, rows: int, rng: np.random.Generator) -> Array:

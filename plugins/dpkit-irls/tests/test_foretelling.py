@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.foretold_errors import FILLED, HIDDEN, MADE_UP
-from dpkit_irls.made_up_rows import made_up
+from dpkit_irls.foretold_errors import AS_STATED, FILLED, GUESSED, HIDDEN, MADE_UP, UNGUESSED
+from dpkit_irls.foretold_like import LIKE
+from dpkit_irls.made_up_rows import made_up, made_up_with_line
 from dpkit_irls.moments.moment_errors import residual_scale, scores
 from dpkit_irls.moments.moment_query import Scaling
-from dpkit_irls.regressions import IRLS, LOGISTIC_REGRESSION, MOMENTS, MULTINOMIAL_REGRESSION, PAPER
+from dpkit_irls.regressions import IRLS, LOGISTIC_REGRESSION, MOMENTS, MULTINOMIAL_REGRESSION, PAPER, POISSON_REGRESSION
 from dpkit_irls.simulated_run import last_state
 
 import dpkit
@@ -139,6 +140,99 @@ def test_a_plan_says_which_levels_the_noise_will_hide():
     assert [name.partition(",")[0] for name in told if HIDDEN in name] == ["g=w"]
     classes = MULTINOMIAL_REGRESSION.prepare(where, features=["income"], target="g").accuracy(4.0)
     assert set(classes) == {f"{level}: {name}{FILLED}" for level in "vw" for name in ("income", "intercept")}
+
+
+def test_the_intercept_of_columns_far_from_zero_is_foretold_where_middles_are_declared():
+    """Bounds of a year hold zero. Without a middle it is taken to lie near that, and the intercept's error is far too small."""
+    columns = (dpkit.Number(name="year", lower=0, upper=4_000), dpkit.Number(name="y", lower=0, upper=100))
+    where = DeclaredSetting(schema=dpkit.Schema(columns=columns), neighbours=REPLACE, rows=5_000)
+    chosen = {"features": ["year"], "target": "y", "deviations": {"year": 5.0, "y": 2.0}}
+    algorithm, rng = IRLS.prepare(where, middles={"year": 2_000.0, "y": 40.0}, **chosen), np.random.default_rng(8)
+    stated = []
+    for _ in range(3):
+        year = 2_005.0 + 6.0 * rng.normal(size=5_000)
+        y = 40.0 + 0.3 * (year - 2_005.0) + 2.5 * rng.normal(size=5_000)
+        fit = algorithm.result(last_state(algorithm, 4.0, np.column_stack([year, y]), rng))
+        stated.append([*fit.standard_errors, fit.intercept_error])
+    told = np.array(list(algorithm.accuracy(4.0).values())) / (1.96 * np.median(stated, axis=0))
+    assert np.all((told > 0.5) & (told < 2.0))
+    untold = list(IRLS.prepare(where, **chosen).accuracy(4.0).values())[-1] / (1.96 * np.median(stated, axis=0)[-1])
+    assert untold < 0.05
+
+
+def test_a_middle_of_a_truth_value_is_its_share_and_a_rate_is_none_where_it_varies_less():
+    where = wide_setting(4_000)
+
+    def shown(**guesses):
+        block = made_up(where, ("income", "rare", "y"), 4_000, np.random.default_rng(4), **guesses)
+        return block[:, 1]
+
+    assert set(shown(middles={"rare": 0.04})) == {0.0, 1.0}
+    assert shown(middles={"rare": 0.04}).mean() == pytest.approx(0.04, abs=0.015)
+    assert set(shown(middles={"rare": 0.04}, deviations={"rare": 0.2})) == {0.0, 1.0}
+    rate = shown(middles={"rare": 0.4}, deviations={"rare": 0.1})
+    assert (rate.mean(), rate.std()) == pytest.approx((0.4, 0.1), rel=0.1)
+
+
+def test_what_is_hidden_is_off_by_what_it_is_and_its_interval_is_wider():
+    """A level whose count is about its noise: what fits will state is what is believed of it, and is told beside."""
+    chosen = {"features": ["income", "g"], "target": "y", "shares": {"g": (0.7, 0.295, 0.005)}}
+    told = IRLS.prepare(wide_setting(3_000), deviations={"income": 1e4, "y": 40.0}, **chosen).accuracy(4.0)
+    error, stated = told[f"g=w{HIDDEN}{MADE_UP}"], told[f"g=w{AS_STATED}{MADE_UP}"]
+    effect = 40.0 * 2.0 / np.sqrt(3.0)
+    assert 0.5 < error / (1.96 * effect) < 2.0
+    assert stated > error
+    assert f"g=v{MADE_UP}" in told
+    assert f"g=v{AS_STATED}{MADE_UP}" not in told
+
+
+@pytest.mark.parametrize(
+    ("run", "target"), [(LOGISTIC_REGRESSION, "rare"), (MULTINOMIAL_REGRESSION, "g"), (POISSON_REGRESSION, "y"), (IRLS, "y")]
+)
+def test_made_up_rows_follow_the_line_that_they_are_said_to(run, target):
+    """Fits of many of them with hardly any noise find it, of every kind of target."""
+    columns = (
+        dpkit.Number(name="a", lower=0, upper=10),
+        dpkit.Number(name="b", lower=-5, upper=5),
+        dpkit.Boolean(name="rare"),
+        dpkit.Category(name="g", levels=("u", "v", "w")),
+        dpkit.Number(name="y", lower=0, upper=60),
+    )
+    where = DeclaredSetting(schema=dpkit.Schema(columns=columns), neighbours=REPLACE, rows=40_000)
+    algorithm = run.prepare(where, features=["a", "b"], target=target)
+    block, line = made_up_with_line(
+        where, algorithm.columns, 40_000, np.random.default_rng(3),
+        shares={}, deviations={}, middles={}, target=algorithm.family.target,
+    )  # fmt: skip
+    found = algorithm.told(last_state(algorithm, 1e-3, block, np.random.default_rng(4)))
+    for value, error, true in zip(found.coefficients.values(), found.errors.values(), line.ravel(), strict=True):
+        assert abs(value - true) < 5.0 * error
+    assert algorithm.names == list(found.coefficients)
+
+
+@pytest.mark.parametrize(
+    ("middles", "said"),
+    [
+        ({"z": 1.0}, "income, rare, y"),
+        ({"income": -1.0}, "within the declared range of 'income': 0 to 1000000"),
+        ({"rare": 1.5}, "within the declared range of 'rare': 0 to 1"),
+        ({"income": [3.0]}, "mapping from names to finite numbers"),
+    ],
+)
+def test_middles_that_cannot_be_are_refused(middles, said):
+    with pytest.raises(dpkit.InvalidValueError, match=said):
+        IRLS.prepare(wide_setting(3_000), features=["income", "rare", "g"], target="y", middles=middles)
+
+
+def test_a_plan_says_what_its_errors_rest_on(tmp_path):
+    more = ", deviations: {a: 1, b: 1, y: 1}"
+    plain, guessed = planned(tmp_path, 20_000).steps[0], planned(tmp_path, 20_000, more=more).steps[0]
+    assert plain.errors_rest_on == UNGUESSED
+    assert guessed.errors_rest_on == GUESSED
+    rows = made_up(setting(500), COLUMNS, 500, np.random.default_rng(1))
+    like = dpkit.load(tmp_path / "analysis.yaml").plan(like=dict(zip(COLUMNS, rows.T, strict=True)))
+    assert set(like.steps[0].errors) == {f"{name}{LIKE}" for name in ("a", "b", "intercept")}
+    assert "rows drawn from the dict that stands in for the data, which has 500" in str(like)
 
 
 @pytest.mark.parametrize(

@@ -167,12 +167,12 @@ class BoundedIRLS:
 
     def _line(self, state: BoundedState) -> Fit:
         now, known = state.filter, self.known(state)
-        slopes = known.coefficients[: len(self.entries)] + np.array(self.facts.slopes or 0.0)
+        values = self._whole(state, known)
         return Fit(
             form=self.family.name,
             features=self.entries,
-            coefficients=tuple(map(float, slopes)),
-            intercept=float(known.coefficients[-1]) + state.frame.origin if self.intercept else 0.0,
+            coefficients=tuple(map(float, values[: len(self.entries)])),
+            intercept=float(values[-1]) if self.intercept else 0.0,
             iterations=0 if now is None else now.turn,
             scale=None if state.link is not None else state.spread if now is None else now.scale,
             standard_errors=known.errors[: len(self.entries)],
@@ -187,6 +187,14 @@ class BoundedIRLS:
             ridge_slope=self._ridge_slope(state),
         )
 
+    def _whole(self, state: BoundedState, known: Known) -> Array:
+        """What a state says of the coefficients, with the public start."""
+        found = known.coefficients.copy()
+        found[: len(self.entries)] += np.array(self.facts.slopes or 0.0)
+        if self.intercept:
+            found[-1] += state.frame.origin
+        return found
+
     def _ridge_slope(self, state: BoundedState) -> float:
         now = state.filter
         if now is None or state.link is not None:
@@ -199,22 +207,28 @@ class BoundedIRLS:
         hidden = [names[place] for place in known.hidden]
         return (*self.advice(state.noise), *notes_of(self, state, hidden, wider, slow=known.slow))
 
+    @property
+    def names(self) -> list[str]:
+        """The coefficients that it tells of, the intercept last; of classes, `class: name`."""
+        names = [*self.entries, *(["intercept"] if self.intercept else [])]
+        if not self.facts.classes:
+            return names
+        return [f"{one}: {name}" for one in self.setting.levels(self.columns[-1])[1:] for name in names]
+
     def told(self, state: BoundedState, *, rows_over: float = 1.0) -> Told:
         """Coefficients and standard errors by name, these as with a multiple of the rows, and what the noise hides."""
-        names = [*self.entries, *(["intercept"] if self.intercept else [])]
+        names = self.names
         if self.facts.classes:
-            every, classes = class_known(self, state, rows_over=rows_over), self.setting.levels(self.columns[-1])[1:]
-            values, errors = every.coefficients[:, : len(names)].ravel(), every.errors.ravel()
-            hidden = {f"{classes[one]}: {names[place]}" for one, place in every.hidden}
-            names = [f"{one}: {name}" for one in classes for name in names]
+            every = class_known(self, state, rows_over=rows_over)
+            values, errors = every.coefficients.ravel(), every.errors.ravel()
+            hidden = [one * self.layout.size + place for one, place in every.hidden]
         else:
             known = self.known(state, rows_over=rows_over)
-            values, errors = known.coefficients, np.array(known.errors)
-            hidden = {names[place] for place in known.hidden}
+            values, errors, hidden = self._whole(state, known), np.array(known.errors), list(known.hidden)
         return Told(
             coefficients=dict(zip(names, values.tolist(), strict=True)),
             errors=dict(zip(names, errors.tolist(), strict=True)),
-            hidden=hidden,
+            hidden={names[place] for place in hidden},
         )
 
     def known(self, state: BoundedState, *, rows_over: float = 1.0) -> Known:

@@ -13,7 +13,7 @@ from dpkit_irls.measuring.coverage import FIRST_SEED, Case, Coverage, designs, f
 PLANS: dict[str, dict[str, Any]] = {
     "what is declared": {"guessed": False},
     "deviations, middles and shares": {"guessed": True},
-    "100 public rows": {"public_rows": 100},
+    "200 public rows": {"public_rows": 200},
     "1,000 public rows": {"public_rows": 1_000},
 }
 """What a plan is told, as `foretold` takes it."""
