@@ -35,6 +35,8 @@ def expected_errors(step: StepSpec, noise: float, stand_in: StandIn | None) -> t
         found, rest_on = _errors_like(algorithm, noise, step, stand_in)
     elif isinstance(algorithm, Foretelling):
         found = algorithm.accuracy(noise, CONFIDENCE)
+        if stand_in is not None:
+            rest_on = f"what is declared: `{step.run}` does not try rows, so {stand_in.name} is not used. {rest_on}".strip()
     named: Mapping[object, Any] = found if isinstance(found, Mapping) else {"answer": found}
     errors = {
         str(name): float(error)

@@ -54,7 +54,8 @@ def test_errors_and_what_they_rest_on(step):
     rows = Rows([10.0, 0.0], [20.0, 1.0])
     assert expected_errors(step(Silent()), 1.5, rows) == ({}, "")
     assert expected_errors(step(Declared()), 1.5, None) == ({"fine": 3.0}, "guesses.")
-    assert expected_errors(step(Declared()), 1.5, rows) == ({"fine": 3.0}, "guesses.")
+    unused = "what is declared: `total` does not try rows, so public.csv is not used. guesses."
+    assert expected_errors(step(Declared()), 1.5, rows) == ({"fine": 3.0}, unused)
     assert expected_errors(step(Trying()), 1.5, None) == ({"fine": 3.0}, "guesses.")
     said = "rows drawn from public.csv, which has 40: right where the data are like it."
     assert expected_errors(step(Trying()), 2.0, rows) == ({"mean": 30.0, "confidence": 0.95}, said)
