@@ -38,12 +38,16 @@ coefficient hidden, so that it is about what the coefficient is; and of what suc
 NEXT_TO_NONE = 1e-6
 """A part of the noise that moves nothing."""
 UNGUESSED = (
-    "numbers without a guess in `deviations` are taken to fill their bounds. They seldom do, and errors may be off by ten "
-    "times: guess them, or name public rows under `data.like`."
+    "numbers without a guess in `deviations`, which are taken to fill their bounds. They seldom do, and errors may be off by "
+    "ten times: guess them, or name public rows under `data.like`."
 )
 GUESSED = (
     "guesses, and columns that do not go together. Where they do, errors are several times as large: public rows under "
     "`data.like` tell more."
+)
+NOISE_ALONE = (
+    "numbers that are taken to fill their bounds, and on the noise alone, without sampling. Errors may be off by ten times: "
+    "name public rows under `data.like`."
 )
 """What is said of them beside the plan."""
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.foretold_errors import AS_STATED, FILLED, GUESSED, HIDDEN, MADE_UP, UNGUESSED
+from dpkit_irls.foretold_errors import AS_STATED, FILLED, GUESSED, HIDDEN, MADE_UP, NOISE_ALONE, UNGUESSED
 from dpkit_irls.foretold_like import LIKE
 from dpkit_irls.made_up_rows import made_up, made_up_with_line
 from dpkit_irls.moments.moment_errors import residual_scale, scores
@@ -229,6 +229,8 @@ def test_a_plan_says_what_its_errors_rest_on(tmp_path):
     plain, guessed = planned(tmp_path, 20_000).steps[0], planned(tmp_path, 20_000, more=more).steps[0]
     assert plain.errors_rest_on == UNGUESSED
     assert guessed.errors_rest_on == GUESSED
+    assert planned(tmp_path, 20_000, epsilon=20.0, run="irls-moments").steps[0].errors_rest_on == NOISE_ALONE
+    planned(tmp_path, 20_000)
     rows = made_up(setting(500), COLUMNS, 500, np.random.default_rng(1))
     like = dpkit.load(tmp_path / "analysis.yaml").plan(like=dict(zip(COLUMNS, rows.T, strict=True)))
     assert set(like.steps[0].errors) == {f"{name}{LIKE}" for name in ("a", "b", "intercept")}

@@ -34,7 +34,6 @@ from dpkit_irls.bounded.tails import told_of_middle
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
 from dpkit_irls.fit import Array, Fit
 from dpkit_irls.foretold_errors import Told, foretold_intervals, rests_on
-from dpkit_irls.foretold_like import intervals_like
 from dpkit_irls.loss import ROBUST, Family
 from dpkit_irls.rows import kernels
 from dpkit_irls.rows.dummies import Levels
@@ -405,6 +404,8 @@ class BoundedIRLS:
 
     def accuracy_like(self, noise: float, confidence: float, rows: Array) -> dict[str, float]:
         """The same where data are like these public rows, codes of the setting's columns."""
+        from dpkit_irls.foretold_like import intervals_like  # few plans have such rows
+
         return intervals_like(self, noise, confidence, rows)
 
     def rests_on(self) -> str:

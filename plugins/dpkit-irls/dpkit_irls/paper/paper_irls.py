@@ -14,8 +14,7 @@ from dpkit import Compose, Event, InvalidValueError, Laplace, Mechanism, Query, 
 from dpkit.authoring import dataclass, sqrt_up
 from dpkit_irls import rows_needed
 from dpkit_irls.fit import Array, Fit, solved
-from dpkit_irls.foretold_errors import foretold_errors
-from dpkit_irls.foretold_like import errors_like
+from dpkit_irls.foretold_errors import NOISE_ALONE, foretold_errors
 from dpkit_irls.moments.moment_query import Scaling, Weights, first_moment, second_moment, weighted_least_squares
 from dpkit_irls.paper.published_noise import GaussianAsPublished, WishartAsPublished
 
@@ -117,8 +116,14 @@ class PaperIRLS:
         """Errors of the coefficients on made-up data, before anything is spent."""
         return foretold_errors(self, noise, confidence, columns=self.scaling.columns)
 
+    def rests_on(self) -> str:
+        """What the foretold errors take for granted."""
+        return NOISE_ALONE
+
     def accuracy_like(self, noise: float, confidence: float, rows: Array) -> dict[str, float]:
         """The same where data are like these public rows, codes of the setting's columns; with the error of sampling."""
+        from dpkit_irls.foretold_like import errors_like  # few plans have such rows
+
         return errors_like(self, noise, confidence, rows)
 
     def step(self, state: PaperState, curator: Curator) -> PaperState:
