@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dpkit.accounting import account
-from dpkit.analysis.expected_errors import expected_errors, stand_in_of
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.reading.spec import Spec, StepSpec
-from dpkit.analysis.rehearsal import PlannedRelease, rehearse
+from dpkit.analysis.rehearsal import PlannedRelease, expected_errors, rehearse, stand_in_of
 from dpkit.contracts.algorithm import Advising, Computing, NeedsRows
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.mechanism import Mechanism

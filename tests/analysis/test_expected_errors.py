@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpkit
-from dpkit.analysis.expected_errors import expected_errors
+from dpkit.analysis.rehearsal import expected_errors
 from dpkit.errors import SourceError
 from dpkit.report.html import report_html
 
