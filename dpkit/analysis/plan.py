@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpkit.accounting import account
 from dpkit.analysis.ledger_standing import LedgerStanding, standing
 from dpkit.analysis.reading.spec import Spec, StepSpec
-from dpkit.analysis.rehearsal import PlannedRelease, expected_errors, rehearse, stand_in_of
+from dpkit.analysis.rehearsal import PlannedRelease, expected_errors, rehearse
 from dpkit.contracts.algorithm import Advising, Computing, NeedsRows
 from dpkit.contracts.guarantee import Guarantee
 from dpkit.contracts.mechanism import Mechanism
@@ -149,7 +149,11 @@ def make_plan(spec: Spec, *, progress: Telling | None = None, like: object = Non
     in for the data where errors are foretold.
     """
     tell: Telling = (lambda words, done, total: None) if progress is None else progress
-    setting, stand_in = spec.data.setting, stand_in_of(spec, like)
+    setting, stand_in, public = spec.data.setting, None, spec.data.like if like is None else like
+    if public is not None:
+        from dpkit.analysis.stand_in import open_stand_in  # plans without one load none of this
+
+        stand_in = open_stand_in(spec, public)
     algorithms = [step.algorithm for step in spec.steps]
     shares = [step.share for step in spec.steps]
     budget = spec.budget

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpkit.analysis.reading.spec import Spec, StepSpec
+from dpkit.analysis.reading.spec import StepSpec
 from dpkit.contracts.algorithm import AnyAlgorithm, Foretelling, ForetellingLike, RestsOn
 from dpkit.contracts.mechanism import Accurate, Mechanism, Scaled
 from dpkit.contracts.query import Query
@@ -107,16 +107,6 @@ def rehearse(algorithm: AnyAlgorithm, *, noise: float, setting: Setting, step: s
         complete=complete,
         iterations=iterations,
     )
-
-
-def stand_in_of(spec: Spec, like: object) -> StandIn | None:
-    """What stands in for the data: what is given, or else what the analysis names; None where nothing does."""
-    given = spec.data.like if like is None else like
-    if given is None:
-        return None
-    from dpkit.analysis.stand_in import open_stand_in  # plans without one load none of this
-
-    return open_stand_in(spec, given)
 
 
 def expected_errors(step: StepSpec, noise: float, stand_in: StandIn | None) -> tuple[Mapping[str, float], str]:
