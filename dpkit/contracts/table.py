@@ -66,7 +66,7 @@ class DivisibleTable(Table, Protocol):
 class Source(Protocol):
     """Rows that are fit for queries: declared columns as float64 codes within declared bounds.
 
-    What it may offer beside: `InMemory`, and what an engine may (`DeclaresSetting`, `CountsRows`, `Closing`).
+    What it may offer beside: `InMemory`, `KnowsMissing`, and what an engine may (`DeclaresSetting`, `CountsRows`, `Closing`).
     """
 
     @property
@@ -108,3 +108,12 @@ class InMemory(Protocol):
     @property
     def is_in_memory(self) -> bool:
         """Whether it does."""
+
+
+@runtime_checkable
+class KnowsMissing(Protocol):
+    """A source that may know, of codes that stay as they are, that none is NaN: an engine then need not look in each pass."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it knows that."""

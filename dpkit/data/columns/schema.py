@@ -11,6 +11,7 @@ from dpkit.contracts.query import Block
 from dpkit.contracts.table import Batch
 from dpkit.data.columns.cells import FloatArray
 from dpkit.data.columns.kinds import Coded, Column, cell_of, encoded
+from dpkit.data.columns.plain_block import plain_block
 from dpkit.data.expressions.derived import Condition, Derived, derive, require
 from dpkit.data.expressions.facts import Fact, fact_of
 from dpkit.errors import InvalidValueError, UnknownNameError
@@ -121,8 +122,14 @@ class Schema:
         wanted = self._needed(tuple(wanted), there)
         return tuple(name for name in there if name in wanted)
 
-    def encode(self, batch: Batch, names: Sequence[str], *, used: Used | None = None) -> Block:
-        """The codes of these columns, one row a record that is used: those for which every condition holds, or as given."""
+    def encode(self, batch: Batch, names: Sequence[str], *, used: Used | None = None, into: Block | None = None) -> Block:
+        """The codes of these columns, one row a record that is used: those for which every condition holds, or as given.
+
+        They may be made in `into`, where there is one with a row a record.
+        """
+        plain = None if self.where or used is not None else plain_block(self.select(names), batch, into=into)
+        if plain is not None:
+            return plain
         wanted = self.reads(names, where=used is None)
         codes = {column.name: encoded(column, batch.cells[cell_of(column)]) for column in self.columns if column.name in wanted}
         return self.block(codes, batch.rows, names, used=used)

@@ -13,7 +13,7 @@ from dpkit.contracts.factories import EngineFactory
 from dpkit.contracts.parameters import Parameter
 from dpkit.contracts.private_keys import HoldsKeys, KeyHolders
 from dpkit.contracts.query import Block, Query
-from dpkit.contracts.table import InMemory, Source
+from dpkit.contracts.table import InMemory, KnowsMissing, Source
 from dpkit.data.setting import DeclaredSetting
 from dpkit.data.summing.parallel import map_on_threads, usable_threads
 from dpkit.data.summing.query_sums import Prepared, QuerySums, Totals, dry_run, plan_sums
@@ -134,7 +134,7 @@ class BlockEngine:
             for name in query.columns:
                 if name not in declared:
                     raise UnknownNameError(kind="declared column", name=name, known=declared)
-        return plan_sums(queries, declared)
+        return plan_sums(queries, declared, complete=isinstance(self._source, KnowsMissing) and self._source.is_complete)
 
 
 class KeptRows:

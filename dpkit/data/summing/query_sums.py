@@ -34,13 +34,16 @@ Ready = dict[tuple[int, tuple[int, ...]], Block | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySum:
-    """How one query is summed: which columns of a block it reads, its grid, and how many rows float64 adds exactly."""
+    """How one query is summed: which columns of a block it reads, its grid, and how many rows float64 adds exactly; and whether
+    it is known that no cell is missing, so that no row is dropped.
+    """
 
     query: Query
     places: tuple[int, ...]
     bound: float
     grid: float
     rows_at_once: int
+    is_complete: bool = False
 
     def total(self, block: Block, prepared: Block | None = None) -> ExactSum:
         """The exact total of a block, from what was prepared of it where that is given and the query can use it."""
@@ -75,7 +78,7 @@ class QuerySum:
     def own_columns(self, block: Block) -> Block:
         """The columns of this query, without the rows that it drops, if it drops any; nobody may write into them."""
         mine = block if self.places == tuple(range(block.shape[1])) else block.take(self.places, axis=1)
-        if not self.query.keeps_missing:
+        if not (self.query.keeps_missing or self.is_complete):
             mine = _complete(mine)
         mine = np.ascontiguousarray(mine).view()
         mine.flags.writeable = False
@@ -194,8 +197,8 @@ def prepared_rows(preparation: Preparation, block: Block) -> Block | None:
     return found
 
 
-def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:
-    """Which columns of those declared must be read, and how each query is summed."""
+def plan_sums(queries: Sequence[Query], declared: Sequence[str], *, complete: bool = False) -> QuerySums:
+    """Which columns of those declared must be read, and how each query is summed; `complete` where no cell is missing."""
     wanted = {name for query in queries for name in (query.columns or declared)}
     columns = tuple(name for name in declared if name in wanted)
     sums = []
@@ -203,7 +206,7 @@ def plan_sums(queries: Sequence[Query], declared: Sequence[str]) -> QuerySums:
         bound, grid = contribution_bound(query), contribution_grid(query)
         places = tuple(columns.index(name) for name in (query.columns or declared))
         at_once = rows_per_exact_sum(bound, grid)
-        sums.append(QuerySum(query=query, places=places, bound=bound, grid=grid, rows_at_once=at_once))
+        sums.append(QuerySum(query=query, places=places, bound=bound, grid=grid, rows_at_once=at_once, is_complete=complete))
     return QuerySums(columns=columns, sums=tuple(sums))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -60,14 +61,15 @@ class SourcePart:
             yield block
 
     def counted_blocks(
-        self, columns: Sequence[str], rows: int, *, kept: npt.NDArray[np.bool_] | None = None
+        self, columns: Sequence[str], rows: int, *, kept: npt.NDArray[np.bool_] | None = None, into: Block | None = None
     ) -> Iterator[tuple[int, Block]]:
-        """The same, each with the number of rows that were read for it."""
+        """The same, each with the number of rows that were read for it; made in `into` where that saves a copy."""
         names = [column.name for column in self.schema.select(columns)]
         start = 0
         for batch in self.batches(self.schema.cells_of(self.schema.reads(names, where=kept is None)), rows):
             used = None if kept is None else kept[start : start + batch.rows]
-            yield batch.rows, self.schema.encode(batch, names, used=used)
+            place = None if into is None else into[start : start + batch.rows]
+            yield batch.rows, self.schema.encode(batch, names, used=used, into=place)
             start += batch.rows
 
     def count(self) -> int:
@@ -118,6 +120,8 @@ class DataSource:
         """What is declared: a plan for anything else is a plan for other data."""
         self.is_in_memory: bool = in_memory or (root is not None and root.is_in_memory)
         """Whether the codes are kept in memory after the first pass."""
+        self.is_complete: bool = False
+        """Whether it is known, of codes that are kept, that none is missing."""
         self._keeps = in_memory
         self._root = root
         self._kept_twin: DataSource | None = None
@@ -268,13 +272,17 @@ class DataSource:
 
     def _every_code(self) -> Block:
         """All rows that are kept; where it is known how many there may be, blocks go to their place as they are read."""
-        blocks = self._read(self.columns, max(ROWS_OF_A_SCAN, _CELLS_OF_A_SCAN // max(4, len(self.columns))))
+        rows = max(ROWS_OF_A_SCAN, _CELLS_OF_A_SCAN // max(4, len(self.columns)))
         if not isinstance(self._table, ColumnsTable):
-            return np.concatenate([np.zeros((0, len(self.columns))), *blocks])
+            return np.concatenate([np.zeros((0, len(self.columns))), *self._read(self.columns, rows)])
         found, filled = np.empty((len(self._table), len(self.columns))), 0
-        for block in blocks:
-            found[filled : filled + len(block)] = block
+        is_complete = True
+        for block in self._read(self.columns, rows, into=found):  # no thread: nothing is waited for, and nothing done meanwhile
+            if block.base is not found:
+                found[filled : filled + len(block)] = block
             filled += len(block)
+            is_complete = is_complete and not math.isnan(np.min(block, initial=0.0))
+        self.is_complete = is_complete
         return found[:filled]
 
     def _of_root(self, root: DataSource, names: Sequence[str], rows: int) -> Iterator[Block]:
@@ -326,11 +334,11 @@ class DataSource:
             )
         return tuple(SourcePart(table=piece, schema=self.schema) for piece in self._table.pieces(size))
 
-    def _read(self, names: Sequence[str], rows: int) -> Iterator[Block]:
+    def _read(self, names: Sequence[str], rows: int, *, into: Block | None = None) -> Iterator[Block]:
         self.confirm_unchanged()
-        found = self._whole.counted_blocks(names, rows, kept=self._kept_rows())
+        found = self._whole.counted_blocks(names, rows, kept=self._kept_rows(), into=into)
         is_one_block = isinstance(self._table, ColumnsTable) and len(self._table) <= rows  # a thread would cost more
-        for read, block in found if is_one_block else read_ahead(found):
+        for read, block in found if is_one_block or into is not None else read_ahead(found):
             if self.watch is not None:
                 self.watch(read)
             yield block

@@ -134,3 +134,28 @@ def test_a_file_that_changes_during_a_pass_gives_no_total(tmp_path):
     os.utime(path, ns=(1, 1))
     with pytest.raises(SourceError, match="changed"):
         list(blocks)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_source_that_keeps_its_codes_knows_whether_one_is_missing(missing):
+    values = np.arange(70_000.0)
+    values[69_999] = np.nan if missing else 0.0
+    source = open_source({"x": values}, SCHEMA)
+    assert not source.is_complete  # nothing was read yet
+    first, second = (np.concatenate(list(source.blocks(["x"], 5_000))) for _ in range(2))
+    assert source.is_complete is not missing
+    assert first.tobytes() == second.tobytes() == np.where(np.isnan(values), np.nan, values)[:, None].tobytes()
+
+
+def test_rows_with_a_missing_cell_are_dropped_in_every_pass():
+    values = np.arange(70_000.0)
+    values[::7_000] = np.nan
+    source = open_source({"x": values}, SCHEMA)
+    query = dpkit.Query(
+        name="ones", rows=lambda block: np.ones((len(block), 1)), shape=(1,), columns=("x",), grid=1.0, bound=1.0,
+        sensitivity=lambda neighbours: (dpkit.l2(2.0),), because=dpkit.Citation(key="here", locator="one a row"),
+    )  # fmt: skip
+    engine = dpkit.BlockEngine(source, block_bytes=1 << 16)
+    assert [engine.evaluate([query])[0].nearest()[0] for _ in range(3)] == [69_990.0] * 3
+    complete = dpkit.BlockEngine(open_source({"x": np.nan_to_num(values)}, SCHEMA), block_bytes=1 << 16)
+    assert [complete.evaluate([query])[0].nearest()[0] for _ in range(3)] == [70_000.0] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -94,10 +95,7 @@ class Facts:
 
     def _distances(self) -> tuple[float, float]:
         """How far a person, and a row, move a step."""
-        mix = mix_for(Carried.SCATTER, self.setting.neighbours)
-        query = step(self.frame(), np.zeros(self.layout.size), 1.0, mix)
-        person = next(found for found in self.setting.distances(query) if found.metric == "l2")
-        return person.value, mix.sensitivity(self.setting.neighbours)[0].value
+        return _distances_of(self)
 
     @property
     def targets(self) -> Octaves:
@@ -143,22 +141,37 @@ class Facts:
 
     def frame(self) -> Frame:
         """How rows are seen before anything is released: columns within their declared ranges, no preconditioner."""
-        layout, numbers = self.layout, iter(self.numbers())
-        centres, units = np.zeros(layout.entries), np.ones(layout.entries)
-        for place in layout.numbers:
-            declared = next(numbers)
-            centres[place], units[place] = declared.anchor, declared.unit
-        return Frame(
-            columns=self.columns,
-            units=tuple(units.tolist()),
-            centres=tuple(centres.tolist()),
-            intercept=layout.intercept,
-            preconditioner=np.eye(layout.size),
-            levels=layout.levels,
-            references=(0,) * len(layout.levels),
-            origin=self.target().anchor,
-            start=self.slopes,
-        )
+        return _frame_of(self)
+
+
+@lru_cache(maxsize=8)
+def _distances_of(facts: Facts) -> tuple[float, float]:
+    """A plan asks for the same at every noise that is tried."""
+    mix = mix_for(Carried.SCATTER, facts.setting.neighbours)
+    query = step(facts.frame(), np.zeros(facts.layout.size), 1.0, mix)
+    person = next(found for found in facts.setting.distances(query) if found.metric == "l2")
+    return person.value, mix.sensitivity(facts.setting.neighbours)[0].value
+
+
+@lru_cache(maxsize=8)
+def _frame_of(facts: Facts) -> Frame:
+    """One frame for all plans of the same: what is planned in it is one query."""
+    layout, numbers = facts.layout, iter(facts.numbers())
+    centres, units = np.zeros(layout.entries), np.ones(layout.entries)
+    for place in layout.numbers:
+        declared = next(numbers)
+        centres[place], units[place] = declared.anchor, declared.unit
+    return Frame(
+        columns=facts.columns,
+        units=tuple(units.tolist()),
+        centres=tuple(centres.tolist()),
+        intercept=layout.intercept,
+        preconditioner=np.eye(layout.size),
+        levels=layout.levels,
+        references=(0,) * len(layout.levels),
+        origin=facts.target().anchor,
+        start=facts.slopes,
+    )
 
 
 def _anchor(low: float, high: float) -> float:
