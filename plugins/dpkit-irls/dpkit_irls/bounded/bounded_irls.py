@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -22,13 +23,13 @@ from dpkit_irls.bounded.covariance import Covariances, covariances, expected_mid
 from dpkit_irls.bounded.facts import Facts
 from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
 from dpkit_irls.bounded.layout import Layout
-from dpkit_irls.bounded.link_filter import dispersion_error, lengthened, link_shapes, predictors_of
+from dpkit_irls.bounded.link_filter import bend_error, dispersion_error, lengthened, link_shapes, metric_of, predictors_of
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, hardly_any, notes_of
-from dpkit_irls.bounded.priors import coefficient_precisions, less_sure, moderated, of_positions
+from dpkit_irls.bounded.priors import as_found, coefficient_precisions, less_sure, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
 from dpkit_irls.bounded.ridge import pull_of
 from dpkit_irls.bounded.shapes import Pooled, Shape
-from dpkit_irls.bounded.stages import AFTER
+from dpkit_irls.bounded.stages import AFTER, first_position
 from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.tails import told_of_middle
 from dpkit_irls.bounded.tuning import SHARES, TUNING, Shares, Tuning
@@ -237,7 +238,7 @@ class BoundedIRLS:
             return Known(coefficients=np.zeros(self.layout.size))
         if state.link is not None:
             pull = pull_of(state.frame, self.ridge, expected.total, 1.0)
-            _, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning, pull)
+            scatter, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning, pull)
         else:
             scatter, shape = shapes_of(now, expected, self.tuning)
             middle = expected_middle(now, scatter)
@@ -249,11 +250,11 @@ class BoundedIRLS:
         if state.link is None:  # a target's place may be that of a part of it
             spread = max(spread, now.fitted_spread(scatter.mean, expected))
         believed = coefficient_precisions(self.layout, state.frame, state.widths, spread, self.tuning)
-        found = covariances(
+        made = partial(
+            covariances,
             now,
             middle,
             shape,
-            believed=less_sure(now.prior, state.frame, believed, self.tuning),
             expected=expected,
             rare=self.rare(state),
             plenty=state.plenty,
@@ -262,6 +263,13 @@ class BoundedIRLS:
             constant=self.intercept,
             tuning=self.tuning,
         )
+        begun, unit = (first_position(self.facts, replace(state, constant=each)) for each in (state.constant, 1.0))
+        start = less_sure(now.prior, state.frame, believed, self.tuning)
+        if not self.start:
+            start = start + np.outer(unit, unit) * state.constant_error**2
+        found = made(believed=start)
+        if state.link is not None and self.tuning.start_trusted < math.inf:
+            found = made(believed=as_found(start, now.position - begun, found, trust=self.tuning.start_trusted))
         wider = found.wider(to_columns)
         if (
             state.link is None or not state.schedule(self.iterations, self.tuning).few
@@ -272,9 +280,9 @@ class BoundedIRLS:
         found = self._widened(state, found, to_columns, spread, believed)
         errors = np.clip(np.nan_to_num(found.errors(to_columns, rows_over=rows_over), nan=1e200), 0.0, 1e200)
         if state.link is not None and self.intercept:
-            errors[-1] = np.hypot(
-                errors[-1], dispersion_error(state.link, predictors_of(now, state.frame, expected, self.tuning))
-            )
+            seen = predictors_of(now, state.frame, expected, self.tuning)
+            bend = bend_error(state.link, seen, state.frame, metric_of(scatter, expected), np.mean(found.start, axis=0))
+            errors[-1] = np.hypot(errors[-1], np.hypot(dispersion_error(state.link, seen), bend))
         coefficients = np.nan_to_num(np.clip(to_columns @ position, -1e200, 1e200), nan=0.0)
         hidden = found.left(to_columns) > self.tuning.hidden
         if hardly_any(state):

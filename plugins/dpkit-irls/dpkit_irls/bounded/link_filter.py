@@ -147,6 +147,22 @@ def dispersion_error(link: LinkScore, seen: Predictors) -> float:
     return 0.5 * abs(float(weights @ np.array(scores))) / max(float(weights @ slopes), 1e-300)
 
 
+def bend_error(link: LinkScore, seen: Predictors, frame: Frame, metric: Array, left: Array) -> float:
+    """How far the constant may be off because of effects that were not found. `left` is the variance of the position that is
+    left of the start: by it predictors may vary among rows, more than a fit knows, by v.
+
+    The mean of targets whose predictors vary by v around c is m(c + v m''/(2 m')), about: a fit that finds no effects answers
+    that, so the constant is off by half of v m''/m'. That is v (1 - 2p)/2 for answers, and v/2 for counts.
+    """
+    back = np.linalg.pinv(frame.preconditioner)
+    effects, rows = frame.preconditioner @ left @ frame.preconditioner.T, back.T @ metric @ back
+    vary = max(float(np.sum(effects[:-1, :-1] * rows[:-1, :-1])), 0.0)
+    place, step = min(max(seen.mean, link.low + 1.0), link.low + (link.middles.size - 1) / link.per - 1.0), 1.0 / 64.0
+    below, here, above = (float(np.dot(*link.law(each))) for each in (place - step, place, place + step))
+    bend = 2.0 * (above - 2.0 * here + below) / (step * max(above - below, 1e-300))
+    return 0.5 * min(vary, 400.0) * min(abs(bend), 1.0)
+
+
 def weighted_shape(base: Shape, seen: Predictors, link: LinkScore, values: Array) -> Shape:
     """A shape with the rows weighted by one of a link's lists, were predictors normal: what they weigh on average, more or
     less along the direction in which predictors vary, and as much as rows of its level do along a dummy.

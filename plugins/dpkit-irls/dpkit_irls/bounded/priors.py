@@ -63,6 +63,27 @@ def moderated(position: Array, found: Covariances, believed: Array) -> tuple[Arr
     return np.asarray(keep @ position), after
 
 
+def as_found(believed: Array, position: Array, found: Covariances, *, trust: float) -> Array:
+    """A belief on positions (a variance), made narrower by what was found: where directions are known well, and what was found
+    in them is far smaller than was believed, what is left of the start is a part of something as small.
+
+    Along axes in which the belief is 1 and the error's variance is r, positions p tell the scale: the mean of p^2 + r, where
+    each axis counts as far as it is known, 1 - r. An axis keeps `trust` times that scale and its own r, and at most what was
+    believed. What was found itself is added.
+    """
+    error = np.mean(found.noise + found.sampling + found.start, axis=0)
+    values, vectors = eigen(believed)
+    values = np.sqrt(np.maximum(values, 1e-300))
+    root, inverse_root = of_eigen(values, vectors), of_eigen(1.0 / values, vectors)
+    parts, axes = eigen(inverse_root @ error @ inverse_root)
+    parts = np.clip(parts, 0.0, 1.0)
+    seen = axes.T @ inverse_root @ position
+    known = 1.0 - parts
+    scale = float(known @ (seen**2 + parts)) / max(float(np.sum(known)), 1e-9)
+    kept = np.minimum(trust * (scale + parts), 1.0)
+    return np.asarray(root @ of_eigen(kept, axes) @ root + np.outer(position, position))
+
+
 def of_positions(frame: Frame, precisions: Array) -> Array:
     """Precisions of entries' coefficients as those of positions."""
     return np.asarray((frame.preconditioner.T * precisions) @ frame.preconditioner)

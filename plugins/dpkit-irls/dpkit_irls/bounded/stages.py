@@ -109,7 +109,8 @@ def _answered(facts: Facts, state: BoundedState, counts: Array, spread: float) -
     constant = math.log(yes / (1.0 - yes))
     slope = float(link.looked_up(link.slopes, np.array([constant]))[0]) / link.steepest
     constant = constant if facts.layout.intercept else 0.0
-    return replace(state, spread=facts.family.spread, constant=constant, slope=slope, answers=few)
+    error = min(math.sqrt(0.5) * spread / (total * yes * (1.0 - yes)), 10.0) if facts.layout.intercept else 0.0
+    return replace(state, spread=facts.family.spread, constant=constant, constant_error=error, slope=slope, answers=few)
 
 
 def _classed(facts: Facts, state: BoundedState, counts: Array, spread: float) -> BoundedState:
@@ -247,7 +248,7 @@ def _lengths(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     least = layout.intercept * max(facts.tuning.coefficient * state.spread, 1e-150) ** -2.0
     prior = narrowed(np.diag(variances), frame, np.maximum(believed, least))
     start = Filter(
-        position=_first_position(facts, state),
+        position=first_position(facts, state),
         last=np.zeros(size),
         variance=prior,
         prior=prior,
@@ -283,7 +284,7 @@ def _first_classes(facts: Facts, state: BoundedState) -> Array:
     return np.asarray(np.outer(contrasts.T @ np.log(np.array(state.class_shares)), constant).ravel())
 
 
-def _first_position(facts: Facts, state: BoundedState) -> Array:
+def first_position(facts: Facts, state: BoundedState) -> Array:
     """Where the steps start: at zero; with a link at the public coefficients, or at the released share of answers."""
     size, layout = facts.layout.size, facts.layout
     if state.link is None or facts.classes:

@@ -26,7 +26,8 @@ class BoundedState:
     how far the numbers reach, in the columns' units. `levels` are shares of levels by category, known up to `count_noise`
     rows, and `few` the levels whose count the noise hides, as `answers` are answers of the target. `scatter` is that of
     directions; `filter` is there once lengths are known. `link` is the score of a family that has one; rows tell `slope`
-    times as much as those where it is steepest, and steps start from the predictor `constant`.
+    times as much as those where it is steepest, and steps start from the predictor `constant`, which the noise of counts moves
+    by `constant_error`.
     """
 
     noise: float
@@ -47,6 +48,7 @@ class BoundedState:
     answers: tuple[int, ...] = ()
     slope: float = 1.0
     constant: float = 0.0
+    constant_error: float = 0.0
     link: LinkScore | None = field(default=None, repr=False)
     expected: Expected | None = field(default=None, repr=False)
     filter: Filter | None = field(default=None, repr=False)

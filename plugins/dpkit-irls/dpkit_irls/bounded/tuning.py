@@ -5,6 +5,7 @@ Shares are public and fixed before the run; the rest is post-processing. Neither
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from dpkit.authoring import dataclass
@@ -92,7 +93,8 @@ class Tuning:
     `one_row`. Below `unseen` times the need units of columns may be wrong, and what is left of the start counts for more. For
     intervals the start is `start_wide` times as wide (a variance), and times the power `start_along` of how much wider it is
     along sums of columns that go together, `start_widest` times at most, and `believed_less` is the part that precisions of
-    single columns count for; `start_found` times the square of what was found is added. Where no step with a link carried a
+    single columns count for; `start_found` times the square of what was found is added, or the start is as narrow as
+    `start_trusted` times what was found says. Where no step with a link carried a
     curvature, it is what the scatter tells up to `bends`, and its diagonal up to `entries`. At
     `arrived` times the need or less (a little above in part), what is hidden may be all that is believed. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
@@ -178,6 +180,7 @@ class Tuning:
     start_widest: float = 1000.0
     believed_less: float = 0.0
     start_found: float = 1.0
+    start_trusted: float = math.inf
     bends: float = 0.0
     empty: float = 0.4
     unsure: float = 1.0
@@ -225,7 +228,7 @@ LINK_TUNING = Tuning(
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
 ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.25)
 """For answers of yes and no: a start that pulls directions to zero, but not the length so found."""
-COUNT_TUNING = replace(LINK_TUNING, widen=0.6, start_wide=6.0, bends=0.0)
+COUNT_TUNING = replace(LINK_TUNING, widen=0.6, start_wide=6.0, bends=0.0, start_trusted=5.0)
 """For counts, whose curvature grows with the predictor without end."""
 
 
