@@ -72,9 +72,13 @@ def test_the_noise_of_the_count_of_answers_moves_where_steps_start_as_is_said():
     assert np.median([each.constant_error for each in made]) == pytest.approx(observed, rel=0.2)  # over five sds of it
 
 
-def test_the_constant_of_rare_answers_holds_where_all_slopes_are_hidden():
-    """It is off by 0.4 on average: fits without slopes answer the log-odds of the mean. Errors of noise alone were 0.37."""
-    case = AnswerCase(family="logistic", design="4% yes", rows=3_000, epsilon=0.5)
+@pytest.mark.parametrize(("rows", "most"), [(3_000, 1.25), (1_500, 1.05)])
+def test_the_constant_of_rare_answers_is_as_sure_as_it_is_said_where_all_slopes_are_hidden(rows, most):
+    """In stated errors. It is off by 0.4 and 0.7 on average: fits without slopes answer the log-odds of the mean.
+
+    Without what hidden slopes bend it is 1.31 and 1.11, without the noise of the count 1.34 and 1.48.
+    """
+    case = AnswerCase(family="logistic", design="4% yes", rows=rows, epsilon=0.5)
     errors = [answer_coverage.errors_of(case, number, first_seed=960_000) for number in range(12)]
-    off, stated = np.array([each[0][-1] for each in errors]), np.array([each[1][-1] for each in errors])
-    assert np.sqrt(np.mean(off**2)) < 0.95 * np.sqrt(np.mean(stated**2))
+    apart = [off[-1] / stated[-1] for off, stated, _ in errors]
+    assert np.sqrt(np.mean(np.square(apart))) < most
