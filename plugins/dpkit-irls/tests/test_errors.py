@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpkit_irls.bounded.covariance import _drawn, _maybe_empty, _rests, _tilted
+from dpkit_irls.bounded.covariance import Covariances, _drawn, _maybe_empty, _rests, _tilted
 from dpkit_irls.bounded.expected_shapes import expected_shapes
 from dpkit_irls.bounded.filter import Filter, Gain
 from dpkit_irls.bounded.kalman import innovation
@@ -162,7 +162,7 @@ def test_a_note_tells_by_how_much_doubts_make_intervals_wider():
     case = Case(design="the paper's", rows=1_000, epsilon=1.0)
     algorithm, block = coverage._prepared(case.design, case.rows), fitted(case, 0)[1]
     sure = replace(algorithm, tuning=replace(TUNING, along=1e-6, entries=1e-6))
-    for number in range(3):
+    for number in range(1, 4):
         state = last_state(algorithm, coverage._noise(1.0), block, np.random.default_rng([70_100, number]))
         known, plain = algorithm.known(state), sure.known(state)
         factors = np.array(known.errors) / plain.errors
@@ -175,6 +175,15 @@ def test_a_note_tells_by_how_much_doubts_make_intervals_wider():
         assert f"up to {most} times" in note
     fit = fitted(replace(case, rows=20_000), 0)[0]
     assert not any(note.startswith(WIDER) for note in fit.notes)
+
+
+def test_one_wild_draw_does_not_make_a_coefficient_hidden():
+    known, start = np.ones((TUNING.draws, 1, 1)), np.full((TUNING.draws, 1, 1), 0.01)
+    start[3] = 1e6
+    found = Covariances(noise=known, sampling=known, start=start, apart=np.zeros((TUNING.draws, 1)))
+    assert found.left(np.eye(1)) < 0.1
+    start[::2] = 100.0  # as where a level has no rows in half of the draws
+    assert 0.4 < found.left(np.eye(1)) < 0.6
 
 
 def test_where_steps_do_not_arrive_what_is_hidden_may_be_anything_that_is_believed():

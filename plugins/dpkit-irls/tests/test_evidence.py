@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dpkit_irls.bounded.evidence import CurvatureEvidence, Step, bends, corrected
 from dpkit_irls.bounded.notes_of_fit import SLOW
-from dpkit_irls.bounded.shapes import Seen, Shape, by_entries
+from dpkit_irls.bounded.shapes import Seen, Shape, by_directions, by_entries, told_factors
 from dpkit_irls.bounded.tuning import TUNING
 from dpkit_irls.measuring import coverage
 from dpkit_irls.measuring.designs import Design
@@ -90,9 +90,31 @@ def test_moved_centre_widens_the_constant_alone():
 def test_entries_follow_what_is_seen_as_far_as_the_noise_lets_it():
     shape = Shape(mean=SHAPE, spread=np.zeros((4, 4)))
     clear = by_entries(shape, Seen(matrix=0.5 * SHAPE, spread=1e-6), TUNING)
-    assert np.diag(clear.mean) == pytest.approx(0.5 * np.diag(SHAPE), rel=1e-6)
+    assert np.diag(clear.mean) == pytest.approx(0.5 * np.diag(SHAPE), rel=1e-2)
     hidden = by_entries(shape, Seen(matrix=0.5 * SHAPE, spread=1e6), TUNING)
     assert hidden.mean == pytest.approx(SHAPE, rel=1e-3)
+
+
+def test_what_is_clearly_seen_of_an_entry_is_not_pulled_to_what_is_believed():
+    """Rare rows are long and count five times as much as a scatter says: by five standard deviations of the noise."""
+    model = np.array([100.0, 100.0])
+    factors, unsure = told_factors(model, np.array([500.0, 130.0]), 80.0, TUNING)
+    assert 3.5 < factors[0] < 5.2
+    assert factors[1] < 1.1  # a third of a standard deviation says hardly anything
+    assert 0.1 < unsure[0] < 0.3
+    assert np.all(told_factors(model, None, 1.0, TUNING)[0] == pytest.approx(1.0))
+
+
+def test_a_direction_in_which_little_curvature_is_seen_has_little_and_no_other_changes():
+    direction, other = np.array([0.6, -0.8, 0.0, 0.0]), np.array([0.8, 0.6, 0.0, 0.0])
+    shape = Shape(mean=100.0 * np.eye(4), spread=np.zeros((4, 4)))
+    less = shape.mean - 70.0 * np.outer(direction, direction)
+    found = by_directions(shape, Seen(matrix=less, spread=10.0), np.vstack([direction, -7.0 * direction, other]), TUNING).mean
+    assert direction @ found @ direction == pytest.approx(30.0, abs=6.0)  # once, though it is named twice
+    assert other @ found @ other == pytest.approx(100.0, abs=2.0)
+    assert other @ found @ direction == pytest.approx(0.0, abs=1e-9)
+    more = by_directions(shape, Seen(matrix=3.0 * shape.mean, spread=10.0), direction[None], TUNING)
+    assert np.array_equal(more.mean, shape.mean)  # an interval is not made narrower for it
 
 
 def test_residuals_that_grow_with_a_skewed_column_do_not_break_intervals(monkeypatch):

@@ -1,7 +1,14 @@
 """Intervals where the noise hides a large effect: what a start is good for on average is not what intervals may believe."""
 
+from dataclasses import replace
+
 import numpy as np
 from dpkit_irls import PrivateLogisticRegression, PrivateRobustRegressor
+from dpkit_irls.bounded.tuning import TUNING
+from dpkit_irls.measuring import coverage
+from dpkit_irls.measuring.designs import Design
+from dpkit_irls.rows.fixed_point import STEP
+from dpkit_irls.simulated_run import last_state
 
 
 def held(errors, stated):
@@ -39,3 +46,37 @@ def test_a_column_that_few_rows_have_is_not_called_known():
         stated.append(model.standard_errors_[2])
     found = held(errors, stated)
     assert found >= 0.75, found
+
+
+def short_of_a_scatter(tuning):
+    """By how many standard deviations of noise the pooled scatter is too large along the direction that rows hardly have."""
+    algorithm = replace(coverage._prepared("nine columns", 3_000), tuning=tuning)
+    found = []
+    for number in range(6):
+        rng = np.random.default_rng([5_100, number])
+        block = NINE.rows(3_000, rng)
+        state = last_state(algorithm, coverage._noise(1.0), block, rng)
+        w = state.frame.prepared(block)[:, :-2] * STEP
+        scatter = w.T @ w
+        short = np.linalg.eigh(scatter)[1][:, 0]
+        pooled = state.filter.scatter
+        found.append(short @ (pooled.mean - scatter) @ short / pooled.spread)
+    return np.mean(found)
+
+
+def nine(rng, rows):
+    """The last column is nearly the sum of the first two."""
+    x = rng.normal(size=(rows, 8))
+    return np.column_stack([x, x[:, 0] + x[:, 1] + 0.02 * rng.normal(size=rows)])
+
+
+NINE = Design(
+    name="nine columns", draw=nine, bounds=((-10.0, 10.0),) * 9, target_bounds=(-50.0, 50.0), slopes=(1.0,) * 8 + (-1.0,)
+)
+
+
+def test_whitening_by_noise_is_no_evidence_against_short_directions(monkeypatch):
+    """After it no direction looks short. Pooled with what steps see, it hid from intervals that columns go together."""
+    monkeypatch.setitem(coverage.other_designs(), NINE.name, NINE)
+    assert abs(short_of_a_scatter(TUNING)) < 1.0
+    assert short_of_a_scatter(replace(TUNING, first_scatter=1.0)) > 2.0  # a mutant

@@ -21,14 +21,14 @@ from dpkit_irls import rows_needed
 from dpkit_irls.bounded.class_fit import ClassFit, class_known, class_result
 from dpkit_irls.bounded.covariance import Covariances, covariances, expected_middle
 from dpkit_irls.bounded.facts import Facts
-from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, shapes_of
+from dpkit_irls.bounded.filter import entry_spreads, ridge_slope, seen_curvature, shapes_of
 from dpkit_irls.bounded.layout import Layout
 from dpkit_irls.bounded.link_filter import bend_error, dispersion_error, lengthened, link_shapes, metric_of, predictors_of
 from dpkit_irls.bounded.notes_of_fit import YES_OR_NO, estimand_sentence, hardly_any, notes_of
 from dpkit_irls.bounded.priors import as_found, coefficient_precisions, less_sure, moderated, of_positions
 from dpkit_irls.bounded.releases import asked, stages_of
 from dpkit_irls.bounded.ridge import pull_of
-from dpkit_irls.bounded.shapes import Pooled, Shape
+from dpkit_irls.bounded.shapes import Pooled, Shape, by_directions
 from dpkit_irls.bounded.stages import AFTER, first_position
 from dpkit_irls.bounded.state import BoundedState
 from dpkit_irls.bounded.tails import told_of_middle
@@ -241,6 +241,8 @@ class BoundedIRLS:
             scatter, shape, middle = link_shapes(now, state.link, state.frame, expected, self.tuning, pull)
         else:
             scatter, shape = shapes_of(now, expected, self.tuning)
+            if now.few and now.curvature.precision > 0.0:
+                shape = by_directions(shape, seen_curvature(now, expected), to_columns, self.tuning)
             middle = expected_middle(now, scatter)
             per = self._ridge_slope(state) / max(now.gains[-1].slope, 1e-300) if now.gains else 1.0
             pull = pull_of(state.frame, self.ridge, expected.total, per)
@@ -352,8 +354,8 @@ class BoundedIRLS:
         ]
         unseen = self._unseen(state)  # nothing tells that steps arrived
         moves += [
-            (place, believed[place] ** -0.5 / units[place])
-            for place in self.layout.numbers
+            (place, (1.0 if known.may_be_truth else self.tuning.unseen_wide) * believed[place] ** -0.5 / units[place])
+            for place, known in zip(self.layout.numbers, self.facts.numbers(), strict=True)
             if now is not None and now.few and unseen[place] and believed[place] > 0.0
         ]
         moves += [(place, 20.0 * spread / blur) for place, blur in blurred]

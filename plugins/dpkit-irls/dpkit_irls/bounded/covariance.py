@@ -15,8 +15,8 @@ import numpy.typing as npt
 from dpkit.authoring import dataclass
 from dpkit_irls.bounded.evidence import corrected, drawn_bends
 from dpkit_irls.bounded.expected_shapes import Expected
-from dpkit_irls.bounded.filter import Filter, evidence_of, seen_curvature
-from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen, roots
+from dpkit_irls.bounded.filter import Filter, evidence_of, from_scatter, scatter_of, seen_curvature
+from dpkit_irls.bounded.shapes import Shape, blended, eigen, of_eigen, roots, told_factors
 from dpkit_irls.bounded.tuning import Tuning
 from dpkit_irls.fit import Array
 
@@ -53,7 +53,7 @@ class Covariances:
         every, left = (_diagonals(to_columns, each) for each in (self.noise + self.sampling + self.start, self.start))
         if self.typical:
             return np.asarray(np.median(left, axis=0) / np.maximum(np.median(every, axis=0), 1e-300))
-        return np.asarray(np.mean(left, axis=0) / np.maximum(np.mean(every, axis=0), 1e-300))
+        return np.asarray(np.mean(left / np.maximum(every, 1e-300), axis=0))  # a single wild draw says little
 
 
 def covariances(
@@ -97,8 +97,8 @@ def covariances(
         factors = np.exp(0.5 * _unsure(now, shape, expected, tuning) * np.random.default_rng(1).normal(size=drawn.shape[:2]))
         rests = _rests(now, _turned(turns, drawn * factors[:, :, None] * factors[:, None, :]), shape.mean, tuning)
         found = evidence.roots(_turned(turns, shape.mean)).positions
-        apart = found - np.mean(found, axis=0)
         slow = corrected(evidence, shape.mean, now.position, constant=constant, tuning=tuning).clearly
+        apart = found - (now.position if slow else evidence.roots(shape.mean[None]).positions)  # corrected steps went too far
         left = rests if slow else left
     elif constant and now.curvature.precision == 0.0:
         rests = _rests(now, _tilted(drawn, tuning), shape.mean, tuning)
@@ -110,7 +110,8 @@ def covariances(
         rest = each @ rest
     before = unseen * believed + tuning.start_found * np.outer(now.gone, now.gone)
     start = _turned(rest, before)
-    wide = tuning.wide + tuning.widen / max(plenty, 0.5)
+    surely = 1.0 - doubt if now.steps else 1.0  # what is doubted is in the mixture, and need not be added
+    wide = 1.0 + (tuning.wide - 1.0) * surely + tuning.widen / max(plenty, 0.5)
     noise, sampling = (wide * each for each in _of_steps(now, rests, squares, inside))
     made = Covariances(noise=noise, sampling=sampling, start=start * wide, apart=apart, slow=slow, typical=now.at_tail)
     if rests is known or not now.steps:
@@ -130,10 +131,15 @@ def _of_steps(now: Filter, rests: list[Array], squares: Array, inside: float) ->
 
 def _unsure(now: Filter, shape: Shape, expected: Expected, tuning: Tuning) -> Array:
     """How far each coordinate of the curvature may be from what the shape says, as a part of it."""
-    precision = np.full(now.position.size, tuning.entries**-2.0)
-    if now.curvature.precision > 0.0:
-        precision = precision + (np.diag(shape.mean) / max(seen_curvature(now, expected).spread, 1e-300)) ** 2
-    return np.asarray(precision**-0.5)
+    scattered = np.diag(from_scatter(scatter_of(now, expected, tuning), expected, tuning).mean)
+    seen = seen_curvature(now, expected) if now.curvature.precision > 0.0 else None
+    told, spread = (None, 1.0) if seen is None else (np.diag(seen.matrix), seen.spread)
+    unsure = told_factors(scattered, told, spread, tuning)[1]
+    return np.asarray(np.minimum(unsure, _MOST_UNSURE))
+
+
+_MOST_UNSURE = 0.3
+"""Draws are no further apart: the tails of what is believed of an entry are for what is seen of it."""
 
 
 def _rests(now: Filter, drawn: Array, mean: Array, tuning: Tuning, *, of_start: bool = False) -> list[Array]:

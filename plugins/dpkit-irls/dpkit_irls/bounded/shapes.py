@@ -171,13 +171,44 @@ class Seen:
 
 def by_entries(shape: Shape, seen: Seen, tuning: Tuning) -> Shape:
     """A shape whose coordinates are scaled by what a released one says of its diagonal, as far as the noise lets it be told
-    from what is believed: that each is as the shape says up to `entries`.
+    from what is believed.
     """
-    diagonal = np.maximum(np.diag(shape.mean), 1e-300)
-    believed, noise = tuning.entries**2, (seen.spread / diagonal) ** 2
-    factors = 1.0 + believed / (believed + noise) * (np.diag(seen.matrix) / diagonal - 1.0)
-    roots = np.sqrt(np.clip(factors, tuning.least_factor, 1.0 / tuning.least_factor))
+    roots = np.sqrt(told_factors(np.diag(shape.mean), np.diag(seen.matrix), seen.spread, tuning)[0])
     return shape.scaled(np.outer(roots, roots))
+
+
+def by_directions(shape: Shape, seen: Seen, directions: Array, tuning: Tuning) -> Shape:
+    """The same along these directions (rows), one after the other, where a released curvature tells less than the shape: rows
+    that tell apart columns that go together are few, and their residuals may be large.
+    """
+    mean = shape.mean
+    for direction in directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300):
+        turned = mean @ direction
+        was, told = (np.array([direction @ each @ direction]) for each in (mean, seen.matrix))
+        factor = min(float(told_factors(was, told, seen.spread, tuning)[0][0]), 1.0)
+        mean = mean + (factor - 1.0) / max(float(was[0]), 1e-300) * np.outer(turned, turned)
+    return Shape(mean=mean, spread=shape.spread)
+
+
+def told_factors(model: Array, seen: Array | None, spread: float, tuning: Tuning) -> tuple[Array, Array]:
+    """By what factors entries of a curvature differ from what a shape says, and how unsure their logarithms are. That is
+    believed to be about `entries`, now and then far more (Student's t with 2 degrees of freedom): rows that alone have a column
+    are long, and count for more than a scatter says. So what is clearly seen is not pulled to what is believed.
+    """
+    logs = np.linspace(-math.log(_FARTHEST), math.log(_FARTHEST), 121)
+    scores = -1.5 * np.log1p((logs / tuning.entries) ** 2 / 2.0) * np.ones((len(model), 1))
+    if seen is not None:
+        model = np.maximum(model, 1e-300)
+        apart = (seen / model)[:, None] - np.exp(logs)
+        scores = scores - 0.5 * (apart / max(spread, 1e-300) * model[:, None]) ** 2
+    weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+    weights = weights / np.sum(weights, axis=1, keepdims=True)
+    middle = weights @ logs
+    return np.exp(middle), np.sqrt(np.sum(weights * (logs - middle[:, None]) ** 2, axis=1))
+
+
+_FARTHEST = 10.0
+"""By no larger factor an entry of a curvature is taken to be from what a scatter tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -227,7 +227,7 @@ def _scatter(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     frame, turn = _turned(state.frame, turn)
     scatter = turn @ floored(shrunk(found, np.eye(size) * state.total / size, spread), 0.0) @ turn.T
     scatter *= state.total / max(float(np.trace(scatter)), 1e-9)
-    trusted = Pooled.none(size).plus(scatter, spread * math.sqrt(2.0 / facts.rounds))
+    trusted = Pooled.none(size).plus(scatter, facts.tuning.first_scatter * spread * math.sqrt(2.0 / facts.rounds))
     return replace(state, frame=frame, scatter=trusted)
 
 

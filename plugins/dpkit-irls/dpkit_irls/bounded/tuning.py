@@ -60,7 +60,9 @@ class Tuning:
     curvature is at least `least_of_scatter` of all rows'.
 
     Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
-    coordinate at most `few_amplified` or `many_amplified` times; `overlap` is the curvature's share that scatters do not see.
+    coordinate at most `few_amplified` or `many_amplified` times; the scatter that did it counts as if its noise were
+    `first_scatter` times as large: after whitening it says that no direction is short; `overlap` is the curvature's share that
+    scatters do not see.
     Rows of a rare level lie at most `apart` spreads from the others. An entry whose noise is a part `well_known` of its size or
     less is pulled towards what is expected by at most `pulled` standard deviations of its noise (Efron and Morris, 1972); of a
     curvature that is on the diagonal, and twice that.
@@ -82,9 +84,9 @@ class Tuning:
     Evidence, with few rows: gradients at thresholds apart by a factor exp(`other_threshold`) count for less, and so do large
     ones, as the curvature bends by a part `bending`. A curvature that is half of what its shape says, along the signal or the
     slow direction, must be more likely by `doubted` nats to be believed. From step `correct_from` on it is looked for; a
-    correction below `correct_least` scales is not made. For intervals its logarithm along those directions has the spread
-    `along`, its centre lies `off_centre` spreads of the rows away from theirs, entries differ by a part `entries` (none falls
-    below `least_factor`), and likelihoods count for a part `tempered`. From `many` times the needed rows on these parts become
+    correction below `correct_least` scales is not made. For intervals its logarithm along those directions is about `along`,
+    its centre lies `off_centre` spreads of the rows away from theirs, and entries differ by about a part `entries`; now and
+    then by far more. From `many` times the needed rows on these parts become
     smaller, down to nothing at `ready` times.
 
     Errors: `draws` curvatures are drawn from what was released, `draw_width` times as wide; their eigenvalues fall freely by a
@@ -98,10 +100,11 @@ class Tuning:
     curvature, it is what the scatter tells up to `bends`, and its diagonal up to `entries`. At
     `arrived` times the need or less (a little above in part), what is hidden may be all that is believed. Levels whose count is
     hidden, and whose shape is known up to a part `empty` or worse, have no rows in half of the draws. The variance is `wide`
-    times what they give, plus `widen` over the rows' multiple of the need. A coefficient is hidden where a part `hidden` of its
-    variance is what it started with, and a note tells intervals that doubts about the curvature make more than `wider` times as
-    wide. Beside a column whose values are not told apart others may stand for what it does: by a
-    part `stands_in` of the residuals' scale over their spread.
+    times what they give where the curvature is not doubted, plus `widen` over the rows' multiple of the need. A coefficient
+    is hidden where a part `hidden` of its variance is what it started with, and a note tells intervals that doubts about the
+    curvature make more than `wider` times as wide. Beside a column whose values are not told apart others may stand for what
+    it does: by a part `stands_in` of the residuals' scale over their spread. A number of which nothing is seen may reach
+    `unseen_wide` times less far than the noise could hide.
 
     Quantiles away from the middle: steps for them begin at the part `tail_jump` of the way to where normal residuals have them,
     because from within, where residuals are many, the way shows. Columns may move them `tail_slopes` times as much as the
@@ -140,6 +143,7 @@ class Tuning:
     few_amplified: float = 8.0
     many_amplified: float = 1.25
     overlap: float = 1.05
+    first_scatter: float = 10.0
     apart: float = 3.0
     pulled: float = 0.7
     well_known: float = 0.2
@@ -162,13 +166,11 @@ class Tuning:
     draw_width: float = 1.2
     tilt: float = 0.65
     off_centre: float = 0.5
-    along: float = 0.4
-    entries: float = 0.25
-    least_factor: float = 0.2
+    along: float = 0.25
+    entries: float = 0.12
     other_threshold: float = 0.25
     bending: float = 0.3
     doubted: float = 5.0
-    tempered: float = 0.3
     ready: float = 10.0
     correct_from: int = 5
     correct_least: float = 0.02
@@ -184,7 +186,7 @@ class Tuning:
     bends: float = 0.0
     empty: float = 0.4
     unsure: float = 1.0
-    cut: float = 0.15
+    cut: float = 0.9
     least_curve: float = 0.02
     overshoot: float = 1.5
     wide: float = 1.08
@@ -192,6 +194,7 @@ class Tuning:
     hidden: float = 0.25
     wider: float = 1.15
     stands_in: float = 0.35
+    unseen_wide: float = 5.0
     tail_jump: float = 0.7
     tail_slopes: float = 2.5
     tail_short: float = 1.0
@@ -224,6 +227,9 @@ LINK_TUNING = Tuning(
     believed_less=0.1,
     start_found=0.0,
     bends=0.03,
+    entries=0.25,
+    cut=0.15,
+    first_scatter=1.0,
 )
 """For families with a link, whose curvature follows from the law: all steps tell as much."""
 ANSWER_TUNING = replace(LINK_TUNING, number_prior=0.6, lengthen=0.25)
