@@ -15,7 +15,7 @@ from dpkit.privacy.conversions import CONVERSIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
-GENERATED = {"docs/benchmarks.md", "docs/yaml.md", "docs/cli.md", "docs/hooks.md", "docs/robust-regression.md"}
+GENERATED = {"docs/benchmarks.md", "docs/yaml.md", "docs/cli.md", "docs/hooks.md", "docs/regression-measured.md"}
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""How many rows a form needs at a noise: fitted to what was measured (docs/robust-regression.md), from public facts alone."""
+"""How many rows a form needs at a noise: fitted to what was measured (docs/regression-measured.md), from public facts alone."""
 
 from __future__ import annotations
 

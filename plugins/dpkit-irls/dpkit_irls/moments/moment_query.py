@@ -35,7 +35,7 @@ SOURCE = Citation(key="PW16", locator="eq. 3; with exact constants: docs/proofs/
 
 FREEDOM = 1_280
 """Degrees of freedom of Wishart noise beyond the matrix's rows. By the exact profile more is less noise at every budget, and
-slower to price; from here on there are 4% to gain (docs/robust-regression.md)."""
+slower to price; from here on there are 4% to gain (docs/regression-measured.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: `preparation` is made once a scaling, and is no field
