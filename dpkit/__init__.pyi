@@ -88,6 +88,7 @@ from dpkit.contracts.table import Batch as Batch
 from dpkit.contracts.table import Cells as Cells
 from dpkit.contracts.table import DivisibleTable as DivisibleTable
 from dpkit.contracts.table import InMemory as InMemory
+from dpkit.contracts.table import KnowsMissing as KnowsMissing
 from dpkit.contracts.table import OfFiles as OfFiles
 from dpkit.contracts.table import OfFloat32 as OfFloat32
 from dpkit.contracts.table import Source as Source

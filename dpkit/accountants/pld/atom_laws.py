@@ -103,7 +103,7 @@ class ReadDirection:
             # a law that ends next below the largest loss: all of Q's mass above that place counts there
             last = self.top * (1.0 - _BEFORE)
             nearest = int(np.searchsorted(places, self.top * (1.0 - 2.0 * _BEFORE)))
-            if places[nearest] <= self.top * (1.0 + 8.0 * UNIT_ROUNDOFF):
+            if nearest < places.size and places[nearest] <= self.top * (1.0 + 8.0 * UNIT_ROUNDOFF):  # else all lie below it
                 atom = float(self.direction.below().slope(asfloat([last]))[0])
                 places[nearest] = last
                 top = (nearest, last) if atom > 0.0 else None

@@ -32,7 +32,7 @@ _UNKNOWN = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ContourChoice:
     """A tilt, the threshold of large losses, how many releases may have them, the cut of those that are counted apart, the
     tilt at which what that leaves open is small, and the period and the smoothing of the contour.
     """
@@ -49,7 +49,7 @@ class Choice:
 class AtomSums:
     """Laws of one side, composed: their moments with few large losses, and what is counted apart."""
 
-    def __init__(self, laws: Sequence[AtomLaw], chosen: Choice) -> None:
+    def __init__(self, laws: Sequence[AtomLaw], chosen: ContourChoice) -> None:
         self.laws, self.few = laws, chosen.few
         self.large = SomeLarge(laws, step=0.0, rest=chosen.rest) if any(law.cut for law in laws) else None
         self.parts: list[tuple[AtomLaw, int]] = []
@@ -85,7 +85,9 @@ class AtomSums:
                 powers = np.multiply.outer(z[block], law.losses[held])
                 pieces = raised(powers) * law.masses[held]
                 parts[i][block] = np.sum(pieces, axis=1)
-                blurs[i][block] = np.sum(np.abs(pieces) * (64.0 + 4.0 * np.abs(powers)), axis=1)
+                # a power is rounded relatively, which moves e^power by that much of itself, also where it is next to 1
+                moved = 4.0 * np.abs(powers) * np.exp(powers.real) * law.masses[held]
+                blurs[i][block] = np.sum(64.0 * np.abs(pieces) + moved, axis=1)
         excess, large = parts[0] + flat, parts[1]
         few = self.few if split < law.losses.size else 0
         blur = asfloat(UNIT_ROUNDOFF * (blurs[0] + 4.0 * abs(flat) + 1e-290))
@@ -124,7 +126,7 @@ class AtomSums:
 
         return log_moment
 
-    def contour(self, chosen: Choice) -> ContourSum | None:
+    def contour(self, chosen: ContourChoice) -> ContourSum | None:
         """The nodes that count; None where they are too many, or rounding leaves nothing."""
         tilt, period, mu = chosen.tilt, chosen.period, chosen.smoothing
         spacing = 2.0 * math.pi / period

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpkit.accountants.pld.atom_laws import ReadDirection
-from dpkit.accountants.pld.atom_sums import AtomSums, Choice
+from dpkit.accountants.pld.atom_sums import AtomSums, ContourChoice
 from dpkit.accountants.pld.contour import ContourSum
 from dpkit.accountants.pld.few_large_choice import choose
 from dpkit.accountants.pld.moments import Terms, alias_bound
 from dpkit.accountants.pld.where_bounds_hold import MOST_RELEASES, ErrorTerms, Reader, scaled
+from dpkit.numerics.rounding import format_down
 
 _ATOMS, _FEWER = 12000, 1500
 """Atoms of all mechanisms, and of each in a first look; the variance that they add is about (2/atoms)^2 of its own."""
@@ -70,7 +71,7 @@ def _reached(found: Reader, delta: float) -> float:
     return high
 
 
-def _reader(read: Sequence[ReadDirection], chosen: Choice, *, start: float) -> Reader | None:
+def _reader(read: Sequence[ReadDirection], chosen: ContourChoice, *, start: float) -> Reader | None:
     """Bounds by the atoms of both sides; the lower ones are made when they are asked for."""
     above = AtomSums([one.upper(chosen.cut if _is_cut(one, chosen) else None) for one in read], chosen)
     total = above.contour(chosen)
@@ -100,9 +101,9 @@ def _reader(read: Sequence[ReadDirection], chosen: Choice, *, start: float) -> R
             found = scaled(value - error, log_scale, size=chosen.tilt * abs(at), up=False) - alias * (1.0 + 1e-9)
         return max(found, 0.0) + (0.0 if side.large is None else side.large.under(at))
 
-    note = f"{total.heights.size} nodes over atoms, at most {chosen.few} losses above {chosen.threshold:.3g}"
+    note = f"{total.heights.size} nodes over atoms, at most {chosen.few} losses above {format_down(chosen.threshold, digits=3)}"
     return Reader(upper=upper, lower=lower, route="contour over atoms", start=start, tilt=chosen.tilt, note=note)
 
 
-def _is_cut(one: ReadDirection, chosen: Choice) -> bool:
+def _is_cut(one: ReadDirection, chosen: ContourChoice) -> bool:
     return chosen.cut is not None and float(one.places[-1]) > chosen.cut

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpkit.accountants.pld.atom_laws import AtomLaw
-from dpkit.accountants.pld.atom_sums import MOST_NODES, Choice, fallen_far, log_missed, log_sum_of_few, may_be_large
+from dpkit.accountants.pld.atom_sums import MOST_NODES, ContourChoice, fallen_far, log_missed, log_sum_of_few, may_be_large
 from dpkit.accountants.pld.moments import ALIAS, log_kernel_peak
 from dpkit.numerics.rounding import UNIT_ROUNDOFF
 from dpkit.numerics.special import Array, asfloat
@@ -32,7 +32,7 @@ _COARSEST = 1e-3
 """A width of what smooths that is too large to be of use."""
 
 
-def choose(laws: Sequence[AtomLaw], *, delta: float, epsilon: float, width: float) -> Choice | None:
+def choose(laws: Sequence[AtomLaw], *, delta: float, epsilon: float, width: float) -> ContourChoice | None:
     """A choice for which what is summed is not much more than delta: by the laws from above; whatever it is, it is valid."""
     highest = max(float(law.losses[-1]) for law in laws)
     if not (0.0 < epsilon < _LARGEST and highest < _STEEP):
@@ -101,7 +101,9 @@ def choose(laws: Sequence[AtomLaw], *, delta: float, epsilon: float, width: floa
     smoothing = max(math.sqrt(0.5 * max(1e-9, width * min(1.0, epsilon)) / (fall + 1.0)), nodes / (0.9 * MOST_NODES))
     if smoothing * smoothing * (fall + 1.0) > _COARSEST:
         return None
-    return Choice(tilt=tilt, threshold=float(thresholds[at]), few=few, cut=cut, rest=rest, period=period, smoothing=smoothing)
+    return ContourChoice(
+        tilt=tilt, threshold=float(thresholds[at]), few=few, cut=cut, rest=rest, period=period, smoothing=smoothing
+    )
 
 
 def _cut(laws: Sequence[AtomLaw], tilts: Array, epsilon: float, log_delta: float) -> tuple[float | None, float]:

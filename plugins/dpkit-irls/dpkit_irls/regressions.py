@@ -100,7 +100,6 @@ _MIDDLES = Parameter(
     name="middles",
     kind="number_by_name",
     default=None,
-    examples=({"year": 2010},),
     doc="Public guesses, for the plan: about where numbers lie (means); of truth values, the share that is true.",
 )
 _WEIGHT_CAP = Parameter(

@@ -59,6 +59,19 @@ def test_laws_are_above_and_below_the_profile(name, backward, tilt, share):
     assert np.max(upper - lower) <= 1e-4 * np.max(np.abs(epsilons)) + 1e-9
 
 
+@pytest.mark.parametrize("tail", [1e-20, 1e-9, 1e-4, 0.02])
+@pytest.mark.parametrize(("rate", "ratio"), [(0.3, 1.5), (4e-6, 0.47), (1e-3, 3.0)])
+def test_losses_that_end_far_beyond_the_last_place_are_held_from_below(rate, ratio, tail):
+    direction = SubsampledGaussianPair(rate=rate, ratio=ratio).backward()
+    read = ReadDirection(direction, 5, tail=tail, atoms=800, tilt=0.0)
+    below = read.lower(None)
+    epsilons = np.linspace(read.places[0], direction.top(), 400)
+    value, error = direction.profile(epsilons)
+    lower = profile_of(below, epsilons)
+    assert np.all(lower <= (value + error) * (1.0 + 1e-12) + 1e-15)
+    assert np.max(value - lower) <= tail + 1e-4 * abs(read.places[0]) + 1e-9
+
+
 def test_the_variance_that_atoms_add_falls_with_the_square_of_their_number():
     direction = SubsampledGaussianPair(rate=1e-6, ratio=1.0).forward()
     exact = 1e-12 * math.expm1(1.0)  # E_Q (P/Q - 1)^2, which E_P L^2 is but for a part in a million

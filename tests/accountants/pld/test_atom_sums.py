@@ -7,7 +7,7 @@ from mpmath import mpf
 from scipy.stats import binom
 
 from dpkit.accountants.pld.atom_laws import AtomLaw
-from dpkit.accountants.pld.atom_sums import AtomSums, Choice, log_missed, log_sum_of_few
+from dpkit.accountants.pld.atom_sums import AtomSums, ContourChoice, log_missed, log_sum_of_few
 
 LOSSES = np.array([-2e-3, -1e-3, 1e-3, 5e-3, 1.0, 2.5])
 MASSES = np.array([0.3, 0.25, 0.3, 0.15 - 3e-6, 2e-6, 1e-6])
@@ -15,7 +15,7 @@ MASSES = np.array([0.3, 0.25, 0.3, 0.15 - 3e-6, 2e-6, 1e-6])
 
 def sums(*, few, threshold=0.5, count=1000):
     law = AtomLaw(losses=LOSSES, masses=MASSES, count=count, end=0.0, cut=False)
-    chosen = Choice(tilt=2.0, threshold=threshold, few=few, cut=None, rest=1.0, period=20.0, smoothing=1e-2)
+    chosen = ContourChoice(tilt=2.0, threshold=threshold, few=few, cut=None, rest=1.0, period=20.0, smoothing=1e-2)
     return AtomSums([law], chosen), chosen
 
 
@@ -46,6 +46,22 @@ def test_moments_are_as_their_errors_say(few):
         assert abs(np.exp(quick[place]) / exact - 1.0) <= np.expm1(blur[place])
         assert error[i] < 1e-10
         assert blur[place] < 1e-8
+
+
+def test_a_moment_that_comes_round_again_is_off_by_no_more_than_it_says():
+    """Powers next to multiples of 2 pi i: e^power - 1 is small there, and the rounding of the power is not."""
+    loss, mass, count = 0.01474664026409811, 0.14705519471560824, 830
+    losses = np.array([-mass * np.expm1(loss), loss])
+    law = AtomLaw(losses=losses, masses=np.array([1.0 - mass, mass]), count=count, end=0.0, cut=False)
+    chosen = ContourChoice(tilt=0.01, threshold=1e9, few=0, cut=None, rest=1.0, period=100.0, smoothing=1e-3)
+    for z in (complex(0.010337531321429751, 11504.04432844719), *(complex(0.01, 2.0 * np.pi * k / loss) for k in (7, 60, 400))):
+        value, error = AtomSums([law], chosen).log_moment(np.array([z]))
+        with mpmath.workdps(50):
+            power = mpmath.mpc(z.real, z.imag)
+            one = (mpf(1) - mpf(mass)) * mpmath.exp(power * mpf(losses[0])) + mpf(mass) * mpmath.exp(power * mpf(loss))
+            apart = mpmath.mpc(complex(value[0])) - count * mpmath.log(one)
+            turns = mpmath.nint(apart.imag / (2 * mpmath.pi))
+            assert abs(apart - 2j * mpmath.pi * turns) <= error[0] + 16.0 * 2.0**-53 * (1.0 + abs(value[0]))
 
 
 def test_losses_that_are_not_rare_are_never_large():

@@ -7,7 +7,7 @@ import mpmath
 import pytest
 from mpmath import mpf
 
-from dpkit import Compose, GaussianEvent, LaplaceEvent, Neighbours, Repeat, Subsample, account
+from dpkit import Compose, GaussianEvent, LaplaceEvent, Neighbours, PureEvent, Repeat, Subsample, account
 from dpkit.accountants.pld import few_large
 from dpkit.accountants.pld.composition import _tail
 from dpkit.accountants.pld.few_large import few_large_holds, few_large_reader
@@ -91,6 +91,17 @@ def test_a_replaced_record_is_held_too():
     event = Repeat(event=Subsample(rate=1e-4, event=GaussianEvent(ratio=5.0, absent=2.5)), times=76_141)
     lower, upper = account(event, "pld", Neighbours.REPLACE_ONE).interval(delta=1e-3)
     assert 3.1446 < lower <= upper <= lower + 1e-4
+
+
+def test_a_sample_that_leaves_beside_pure_losses_is_read_at_a_large_delta():
+    """Losses of a record less end where hardly any of them are: all places lie below that end."""
+    pure = Repeat(event=Subsample(rate=0.27, event=PureEvent(epsilon=1.09)), times=5)
+    beside = Compose(events=(pure, Subsample(rate=4e-6, event=GaussianEvent(ratio=0.47))))
+    lower, upper = account(beside, "pld").interval(delta=0.169)
+    alone = account(pure, "pld").interval(delta=0.169)
+    assert lower <= upper
+    assert alone[0] - 1e-6 <= upper
+    assert lower <= alone[1] + 1e-4  # the sample tells next to nothing
 
 
 def test_what_is_left_out_is_added_from_above(monkeypatch):
