@@ -42,6 +42,7 @@ from dpkit.accountants.pld.where_bounds_hold import (
     wanted_width,
 )
 from dpkit.numerics.rounding import UNIT_ROUNDOFF, exp_up
+from dpkit.numerics.special import asfloat
 from dpkit.privacy.loss_pairs import LossDirection
 
 _SINGLES = 64
@@ -67,6 +68,9 @@ _MANY_DIGITS = 24.0
 
 _SPARE = 40.0
 """An interval of so many widths is not worth the last of the other readers."""
+
+_SOME_RELEASES, _RARELY, _LARGE = 8, 0.01, 0.125
+"""Of fewer releases atoms are tried only where losses of this part of the largest are so rare: else lattices cost far less."""
 
 _LONG_LATTICE, _MANY_RELEASES = 2.0**21, 64
 """Of so many releases, and a lattice of more points than this, atoms are tried first."""
@@ -101,7 +105,8 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
     apart = partial(_apart, terms, delta=delta, chernoff=epsilon, width=width, at=at)
     lattice = partial(_by_lattice, terms, moments, saddle=steep, epsilon=epsilon, delta=delta, width=width)
     few = partial(few_large_reader, terms, delta=delta, epsilon=epsilon, width=width, tail=tail)
-    atoms = at is None and few_large_holds(terms, tail)
+    many = sum(count for _, count in terms)
+    atoms = at is None and (many >= _SOME_RELEASES or _are_rare(terms, tail)) and few_large_holds(terms, tail)
     relative = max(width, _RELATIVE * epsilon)
     spare = max(_SPARE * wanted_width(width, epsilon), _RELATIVE * epsilon)
     if found is not None:
@@ -113,11 +118,10 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
         found = smoothed() or (few() if atoms else None)
         found = _or_else(found, few, spare=spare) if found is not None and atoms else found
     else:
-        many = atoms and sum(count for _, count in terms) >= _MANY_RELEASES
 
         def atoms_or_lattice(other: Callable[[], Reader | None] | None = None) -> Reader:
-            long = many and _points(terms, moments, steep, epsilon=epsilon, delta=delta, width=relative) > _LONG_LATTICE
-            by_atoms = few() if long else None
+            points = partial(_points, terms, moments, steep, epsilon=epsilon, delta=delta, width=relative)
+            by_atoms = few() if atoms and many >= _MANY_RELEASES and points() > _LONG_LATTICE else None
             on_lattice = partial(lattice, other=other)
             return on_lattice() if by_atoms is None else _or_else(by_atoms, on_lattice, spare=spare)
 
@@ -128,6 +132,12 @@ def reader(terms: Terms, *, delta: float, width: float, at: float | None = None)
     if found is None:
         return _chernoff(terms, moments, delta=delta)
     return replace(found, upper=_at_most(found.upper, bound))
+
+
+def _are_rare(terms: Terms, tail: float) -> bool:
+    """Whether some release has large losses, and hardly ever one."""
+    parts = ((direction, max(0.0, direction.reach(tail)[1])) for direction, _ in terms)
+    return any(float(direction.profile(asfloat([_LARGE * high]))[0][0]) < _RARELY for direction, high in parts)
 
 
 def _by_contour(
