@@ -227,7 +227,8 @@ def _scatter(facts: Facts, state: BoundedState, released: Released) -> BoundedSt
     frame, turn = _turned(state.frame, turn)
     scatter = turn @ floored(shrunk(found, np.eye(size) * state.total / size, spread), 0.0) @ turn.T
     scatter *= state.total / max(float(np.trace(scatter)), 1e-9)
-    trusted = Pooled.none(size).plus(scatter, facts.tuning.first_scatter * spread * math.sqrt(2.0 / facts.rounds))
+    doubted = facts.tuning.first_scatter if schedule.few else 1.0  # with many rows the noise is too small for that to matter
+    trusted = Pooled.none(size).plus(scatter, doubted * spread * math.sqrt(2.0 / facts.rounds))
     return replace(state, frame=frame, scatter=trusted)
 
 

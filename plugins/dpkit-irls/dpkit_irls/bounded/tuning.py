@@ -60,9 +60,9 @@ class Tuning:
     curvature is at least `least_of_scatter` of all rows'.
 
     Shapes: `floor` bounds eigenvalues by that much of the noise, `least` by that much of the mean; whitening lengthens a
-    coordinate at most `few_amplified` or `many_amplified` times; the scatter that did it counts as if its noise were
-    `first_scatter` times as large: after whitening it says that no direction is short; `overlap` is the curvature's share that
-    scatters do not see.
+    coordinate at most `few_amplified` or `many_amplified` times; with few rows the scatter that did it counts as if its noise
+    were `first_scatter` times as large: after whitening it says that no direction is short; `overlap` is the curvature's share
+    that scatters do not see.
     Rows of a rare level lie at most `apart` spreads from the others. An entry whose noise is a part `well_known` of its size or
     less is pulled towards what is expected by at most `pulled` standard deviations of its noise (Efron and Morris, 1972); of a
     curvature that is on the diagonal, and twice that.
